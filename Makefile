@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-slow lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -31,13 +31,24 @@ demo-serve: .venv/.installed ## Serve that farm, upload to it with curl, ask it,
 demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apache Spark, which needs Java 17
 	@PATH="$(CURDIR)/.venv-spark/bin:$$PATH" sh tests/data/demo-spark.sh
 
-# Each worker takes a stretch of the files, so that few fixtures are made twice, and helps the others.
-test: .venv/.installed ## Run the tests, without the slow ones: some minutes on eight cores
-	@echo "Several thousand tests: some minutes on eight cores, a quarter of an hour and more on two. A dot is a test that passed."
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+# tests/support/layers.py says which layer a test is in. Each worker takes a stretch of the files, so
+# that few fixtures are made twice, and helps the others.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-test-slow: .venv/.installed ## Run the slow ones: bombs, kills, and all of what the others sample
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+test: .venv/.installed ## Run unit and store tests and a smoke of the system, in two minutes on two cores
+	$(PYTEST) -m '(not system or smoke) and not slow'
+
+test-unit: .venv/.installed ## Run what needs no process and no database, in half a minute
+	$(PYTEST) -m 'unit and not slow'
+
+test-store: .venv/.installed ## Run what needs DuckDB and files but no process
+	$(PYTEST) -m 'store and not slow'
+
+test-system: .venv/.installed ## Run what starts processes and services
+	$(PYTEST) -m 'system and not slow'
+
+test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too, as CI does
+	$(PYTEST)
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -20,7 +20,6 @@ from cli.listing import EXAMPLES, GROUPS
 from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
 from ingest.errors import IngestError, pydantic_problem
-from ingest.producers import read_user_rules, use_user_rules
 from queries.printable import printable
 from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
@@ -115,7 +114,6 @@ def _run(args: Sequence[str] | None) -> NoReturn:
         from cli.plain_parameters import use_plain_parameters
 
         use_plain_parameters()
-    use_user_rules(read_user_rules())
     try:
         own = _with_service_first(sys.argv[1:] if args is None else args)
         code = get_command(app).main(own, prog_name="tracehouse", standalone_mode=False)

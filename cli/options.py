@@ -1,4 +1,4 @@
-"""Options that several commands share, and options made from data."""
+"""Options that several commands share, and options that are made from data."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ Paths = Annotated[
 Layout = Annotated[
     str | None,
     typer.Option(
-        "--layout", metavar="TEMPLATE", help="Names in paths, e.g. '{device}/{build}/*.etdp'."
+        "--layout", metavar="TEMPLATE", help="Fields in paths, e.g. '{device}/{build}/*.etdp'."
     ),
 ]
 Shared = Annotated[

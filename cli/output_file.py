@@ -6,7 +6,6 @@ that writes FILE deletes it.
 
 from __future__ import annotations
 
-import fcntl
 import inspect
 import os
 import sys
@@ -24,6 +23,7 @@ from cli.errors import IncompleteError, OutputError
 from cli.options import Output, check_format, format_for
 from cli.output.render import Format
 from cli.output.streams import write_note
+from ingest.durable import try_lock
 
 _ENDINGS = "a name that ends in " + ", ".join(
     f".{format_}" for format_ in Format if format_ is not Format.TABLE
@@ -117,8 +117,8 @@ def _sweep(target: Path) -> None:
         with suppress(OSError):  # locked by another command, or owned by another user
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                if try_lock(descriptor):
+                    path.unlink()
             finally:
                 os.close(descriptor)
 
@@ -150,7 +150,7 @@ def _opened(file: Path, shown: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"{shown}: {error.strerror}") from error
     with suppress(OSError):  # a file system without locks
-        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(raw.fileno())
     before = sys.stdout
     with TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
         sys.stdout = stream

@@ -19,9 +19,9 @@ from warehouse.errors import StoreLockedError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from warehouse import Warehouse
-    from warehouse.intake.pipeline import IngestSummary
+    from warehouse.load.pipeline import IngestSummary
 
 
 class QueryableStore(Protocol):
@@ -51,8 +51,10 @@ def open_to_write(
 
     `wait` is the value of the command's --wait, None if the command has no such option.
     """
+    from ingest.producers import read_user_rules, use_user_rules
     from warehouse import Warehouse
 
+    use_user_rules(read_user_rules())
     before = os.umask(0o077)  # DuckDB creates its log with the umask's permissions
     os.umask(before if is_shared else before | 0o077)
     try:
@@ -77,7 +79,7 @@ def lock_hint(wait: float | None) -> Iterator[None]:
     try:
         yield
     except StoreLockedError as error:
-        from warehouse.storage.serving import is_served
+        from warehouse.inbox.served import is_served
 
         again = "and run the command again"
         if is_served(Path(error.path)):
@@ -100,7 +102,7 @@ def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError
         StoreLockedError: The process that has the store open is not a service.
         StoreError: The inbox cannot be written.
     """
-    from warehouse.storage.serving import hand_over, is_served
+    from warehouse.inbox.served import hand_over, is_served
 
     if not is_served(store):
         raise error

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ingest.allowance import Allowance, AllowanceError
+from ingest.batching import batches
 from ingest.schemas.tensors import SHA256, TENSORS
 
 FREE_BYTES = 16 << 20
@@ -172,17 +173,12 @@ def build_tensors(
 
 
 def _tensor_tables(distinct: Mapping[str | None, NDArray[Any] | None]) -> Iterator[pa.Table]:
-    rows: list[dict[str, object]] = []
-    size = 0
-    for sha256, stored in distinct.items():
-        if stored is None:
-            continue
-        rows.append({"sha256": sha256, "byte_count": stored.nbytes, "data": stored.tobytes()})
-        size += stored.nbytes
-        if size >= PART_BYTES:
-            yield pa.Table.from_pylist(rows, TENSORS)
-            rows, size = [], 0
-    if rows:
+    known = [(sha256, stored) for sha256, stored in distinct.items() if stored is not None]
+    for some in batches(known, lambda one: one[1].nbytes, PART_BYTES):
+        rows = [
+            {"sha256": sha256, "byte_count": stored.nbytes, "data": stored.tobytes()}
+            for sha256, stored in some
+        ]
         yield pa.Table.from_pylist(rows, TENSORS)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ingest.batching import batches
 from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import SignatureBook
@@ -110,19 +111,12 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
     A large buffer is alone, and so is a profiler blob.
     """
-    chunk: list[int] = []
-    room = ARENA_BYTES
-    for index, buffer in enumerate(buffers):
-        size = memoryview(buffer).nbytes
-        if is_profiler_blob(buffer):
-            size = ARENA_BYTES + 1
-        if chunk and size > room:
-            yield chunk
-            chunk, room = [], ARENA_BYTES
-        chunk.append(index)
-        room -= size
-    if chunk:
-        yield chunk
+
+    def size(index: int) -> int:
+        buffer = buffers[index]
+        return ARENA_BYTES + 1 if is_profiler_blob(buffer) else memoryview(buffer).nbytes
+
+    return batches(range(len(buffers)), size, ARENA_BYTES)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ingest.errors import SourceError
+from ingest.settings_file import FILE_NAME, read_tables
 
-SETTINGS_FILE = "tracehouse.toml"
 NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNKNOWN = "unknown"  # unit of values that may or may not be times
 COUNTER = "delegate_counter"
@@ -171,25 +170,15 @@ def read_user_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
     Raises:
         SourceError: The file cannot be read, is not TOML, or has an invalid rule.
     """
-    file = Path(path or SETTINGS_FILE)
-    if path is None and not file.exists():
-        return []
-    import tomllib  # most commands do not need it
-
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("producers", [])
-    except OSError as error:
-        raise SourceError(str(file), error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SourceError(str(file), f"not TOML: {error}") from error
+    file, tables = str(path or FILE_NAME), read_tables(path).get("producers", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        raise SourceError(str(file), "producers: wanted tables headed [[producers]]")
+        raise SourceError(file, "producers: wanted tables headed [[producers]]")
     rules = []
     for number, fields in enumerate(tables, 1):
         try:
             rules.append(parse_rule(fields))
         except ValueError as error:
-            raise SourceError(str(file), f"[[producers]] number {number}: {error}") from error
+            raise SourceError(file, f"[[producers]] number {number}: {error}") from error
     return rules
 
 

@@ -24,6 +24,7 @@ from ingest.producers import shipped_producers
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
 _DIMENSION_TAG = "tracehouse {} 1"
+_FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # of the ids of the first lakes
 
 Encodable = int | bytes | None
 
@@ -202,8 +203,13 @@ def run_signature_id(
 
 
 def dimension_id(kind: str, values: Sequence[str | None]) -> int:
-    """Stable 63-bit id of a device, build or model, from its identifying values in order."""
+    """Stable 63-bit id of a device, build or model, from its identifying values in order.
+
+    Later versions append attributes. An id stays the same while they are not stated.
+    """
     encoded = [None if value is None else value.encode() for value in values]
+    while len(encoded) > _FIRST_ATTRIBUTES[kind] and encoded[-1] is None:
+        encoded.pop()
     return _hash(_DIMENSION_TAG.format(kind).encode(), encoded)
 
 

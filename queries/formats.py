@@ -7,11 +7,12 @@ raises FormatError; errors of the sink are passed on.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from io import TextIOWrapper
 from itertools import chain
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING
 
 from queries.plain_values import FormatError, UnfitColumnError, plain_rows
 from queries.printable import json_text, printable
@@ -19,8 +20,33 @@ from queries.printable import json_text, printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Form = Literal["json", "csv", "tsv", "arrow", "parquet"]
 
+class Format(StrEnum):
+    """The formats of a table: TABLE is for people, and written by `cli.output`."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    TSV = "tsv"
+    ARROW = "arrow"
+    PARQUET = "parquet"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether a terminal cannot show it."""
+        return MEDIA_TYPES.get(self, "").startswith("application/vnd.apache.")
+
+
+# Of the formats for programs, the usual one first.
+MEDIA_TYPES: Mapping[Format, str] = {
+    Format.JSON: "application/json",
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.TSV: "text/tab-separated-values; charset=utf-8",
+    Format.ARROW: "application/vnd.apache.arrow.stream",
+    Format.PARQUET: "application/vnd.apache.parquet",
+}
+
+DELIMITERS = {Format.CSV: ",", Format.TSV: "\t"}
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -41,20 +67,20 @@ def write_json(table: pa.Table, sink: IO[str]) -> None:
     sink.write("\n]\n" if table.num_rows else "[]\n")
 
 
-def write_encoded(table: pa.Table, form: Form, sink: IO[bytes]) -> None:
-    """Write a table in a format by its name; texts in UTF-8."""
-    match form:
-        case "arrow":
+def write_encoded(table: pa.Table, format_: Format, sink: IO[bytes]) -> None:
+    """Write a table in a format other than TABLE; texts in UTF-8."""
+    match format_:
+        case Format.ARROW:
             write_arrow(table, sink)
-        case "parquet":
+        case Format.PARQUET:
             write_parquet(table, sink)
         case _:
             text = TextIOWrapper(sink, "utf-8", newline="\n")
             try:
-                if form == "json":
+                if format_ == Format.JSON:
                     write_json(table, text)
                 else:
-                    write_csv(table, text, delimiter="," if form == "csv" else "\t")
+                    write_csv(table, text, delimiter=DELIMITERS[format_])
             finally:
                 text.detach()  # leaves the sink open
 

@@ -1,1 +1,1 @@
-"""The warehouse's SQL text: schema migrations, views and canned queries, as package data."""
+"""The SQL text of tracehouse as package data: views, canned queries and statements."""

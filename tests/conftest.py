@@ -1,8 +1,13 @@
 import gc
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.support.layers import GUARD, LAYERS, layer_of
+
+TESTS = Path(__file__).parent
 
 # What terminals look like is each test's to say, not the shell's or the CI runner's.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
@@ -13,12 +18,6 @@ settings.register_profile(
     "unhurried", deadline=None, max_examples=100 if "CI" in os.environ else 40
 )
 settings.load_profile("unhurried")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One more than there are cores, for some tests wait for something else."""
-    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(wrapper=True)
@@ -32,17 +31,40 @@ def pytest_collection():
         gc.enable()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_generate_tests(metafunc):
-    """Of the parameters that `-m 'not slow'` leaves out nothing is made, which takes seconds."""
-    if metafunc.config.option.markexpr == "not slow" and metafunc._calls:
-        is_slow = any(metafunc.definition.iter_markers("slow"))
-        quick = [call for call in metafunc._calls if not (is_slow or _is_slow(call))]
-        metafunc._calls = quick or metafunc._calls[:1]
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark every test with its layer, before `-m` chooses."""
+    for item in items:
+        if not _layers(item):
+            item.add_marker(layer_of(item.path.relative_to(TESTS).as_posix()))
 
 
-def _is_slow(call):
-    return any(mark.name == "slow" for mark in call.marks)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Fail what the layer of a test does not allow."""
+    GUARD.layer, GUARD.broken = _layers(item)[0], []
+    try:
+        return (yield)
+    finally:
+        GUARD.layer = "system"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a test although it got over the refusal of what its layer does not allow."""
+    result = yield
+    broken, GUARD.broken = GUARD.broken, []
+    assert not broken, broken
+    return result
+
+
+def _layers(item):
+    """Marks of layers on a test, the closest first."""
+    return [mark.name for mark in item.iter_markers() if mark.name in LAYERS]
+
+
+def pytest_configure():
+    GUARD.watch()
 
 
 def pytest_unconfigure():

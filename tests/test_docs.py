@@ -1,4 +1,4 @@
-"""The README tells of everything a user can call, of nothing else, and no link leads nowhere."""
+"""The documents name everything that a user can call and nothing else, and their links work."""
 
 from __future__ import annotations
 
@@ -9,47 +9,56 @@ from typer.main import get_command
 
 from cli.app import app
 from cli.commands.query import COMPUTED
+from ingest.manifest.models import Manifest
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
 from warehouse.catalogue.queries import load_catalogue
-from warehouse.engine.comments import TABLES
+from warehouse.engine.tables import TABLES
 from warehouse.engine.views import load_views
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 QUERIES = {*load_catalogue(), *COMPUTED}
 
 
 def named_in_documents(pattern: str) -> dict[str, set[str]]:
-    """What a pattern finds in each document."""
+    """The matches of a pattern in each document."""
     return {name: set(re.findall(pattern, text)) for name, text in TEXTS.items()}
 
 
-def test_readme_mentions_every_command() -> None:
-    mentions = {name: re.search(rf"tracehouse {name}(?![\w-])", README) for name in COMMANDS}
-    assert [name for name, found in mentions.items() if not found] == []
+def test_commands_page_has_a_line_about_every_command() -> None:
+    rows = re.findall(r"^\| `tracehouse (?:--url URL )?([\w-]+)", TEXTS["docs/commands.md"], re.M)
+    assert COMMANDS - set(rows) == set()
 
 
-def test_readme_has_a_line_about_every_query() -> None:
-    rows = set(re.findall(r"^\| `(\w+)` \| ", README, re.MULTILINE))
-    assert QUERIES - rows == set()
+def test_questions_page_has_a_line_about_every_query() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ", TEXTS["docs/questions.md"], re.MULTILINE)
+    assert QUERIES - set(rows) == set()
+    assert len(rows) == len(set(rows))
 
 
-def test_documents_mention_only_commands_and_queries_that_there_are() -> None:
+def test_manifests_page_names_every_field() -> None:
+    schema = Manifest.model_json_schema()
+    models = [schema, *schema["$defs"].values()]
+    fields = {name for model in models for name in model.get("properties", {})}
+    named = re.findall(r"`([\w.]+)`", TEXTS["docs/manifests.md"])
+    assert fields - {part for name in named for part in name.split(".")} == set()
+
+
+def test_documents_mention_only_commands_and_queries_that_exist() -> None:
     commands = named_in_documents(r"(?:`|\$ )tracehouse ([a-z][\w-]*)")
     assert {name: found - COMMANDS for name, found in commands.items() if found - COMMANDS} == {}
     queries = named_in_documents(r"tracehouse query ([a-z]\w*)")
     assert {name: found - QUERIES for name, found in queries.items() if found - QUERIES} == {}
 
 
-def test_files_of_ours_that_documents_name_are_there() -> None:
+def test_files_that_documents_name_exist() -> None:
     named = named_in_documents(r"`((?:ingest|warehouse|queries|cli|sql|tests|docs)/[\w./-]+)`")
     files = [(name, file) for name, found in named.items() for file in found]
     assert [(name, file) for name, file in files if not (ROOT / file).exists()] == []
 
 
-def test_links_of_documents_lead_somewhere() -> None:
+def test_links_of_documents_work() -> None:
     assert {str(path): dead for path in DOCUMENTS if (dead := dead_links(path))} == {}
 
 
@@ -82,7 +91,7 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
 
 
 def dead_links(path: Path) -> list[str]:
-    """Links of a document, relative to it as on GitHub, to what is not there."""
+    """Links of a document, relative to it as on GitHub, whose target does not exist."""
     text = path.read_text(encoding="utf-8")
     return [
         link

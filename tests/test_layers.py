@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,25 +25,29 @@ ROOMS = {
     "ingest": {"lazy"},
     "ingest.errors": set(),
     "ingest.allowance": set(),
+    "ingest.batching": set(),
+    "ingest.durable": set(),
     "ingest.strict_json": set(),
-    "ingest.producers": {"errors"},
+    "ingest.settings_file": {"errors"},
+    "ingest.producers": {"errors", "settings_file"},
     "ingest.signatures": {"producers"},
     "ingest.schemas": set(),
     "ingest.sources": {"errors"},
-    "ingest.manifest": {"errors", "sources", "strict_json"},
-    "ingest.incoming": {"errors", "manifest", "sources"},
-    "ingest.watching": {"errors", "sources"},
-    "ingest.debug_buffer": {"allowance", "schemas"},
+    "ingest.manifest": {"errors", "schemas", "sources", "strict_json"},
+    "ingest.dump": {"errors", "manifest"},
+    "ingest.found_dumps": {"dump", "errors", "manifest", "sources"},
+    "ingest.watching": {"durable", "errors", "sources"},
+    "ingest.debug_buffer": {"allowance", "batching", "schemas"},
     "ingest.etdump": {"signatures"},
     "ingest.tables": {"etdump", "producers", "schemas", "signatures"},
     "ingest.profiler_blob": {"errors", "etdump", "signatures"},
     "ingest.file_magic": {"etdump", "profiler_blob"},
-    "ingest.decode": {"errors", "etdump", "profiler_blob", "schemas", "tables"},
+    "ingest.decode": {"batching", "errors", "etdump", "profiler_blob", "schemas", "tables"},
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "etdump", "schemas", "sources", "strict_json",
     },
     "ingest.remote": {"errors"},
-    "ingest.tracer": {"errors", "etdump", "lazy", "remote"},
+    "ingest.tracer": {"durable", "errors", "etdump", "lazy", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.sample": {"errors"},
     "ingest.simulation": {"errors", "etdump", "signatures", "tracer"},
@@ -54,24 +59,27 @@ ROOMS = {
     "warehouse.engine": {"catalogue", "errors", "statistics"},
     "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
-    "warehouse.loading": {"archive", "catalogue", "engine", "errors", "programs", "statistics"},
-    "warehouse.intake": {
-        "archive", "catalogue", "children", "engine", "errors", "loading", "programs",
-        "statistics",
+    "warehouse.load": {
+        "archive", "catalogue", "children", "engine", "errors", "programs", "statistics",
     },
-    "warehouse.storage": {
-        "archive", "catalogue", "engine", "errors", "intake", "loading", "programs",
+    "warehouse.upkeep": {"archive", "catalogue", "engine", "errors", "load", "programs"},
+    "warehouse.inbox": {"archive", "engine", "errors", "load"},
+    "warehouse.opening": {
+        "archive", "catalogue", "engine", "errors", "load", "programs", "upkeep",
     },
     "warehouse.lake": {"catalogue", "engine", "errors"},
     "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
     "warehouse.spark": {
-        "catalogue", "engine", "errors", "intake", "lake", "loading", "regressions",
+        "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
-    "warehouse.sandbox": {"children", "engine", "errors", "storage"},
+    "warehouse.sandbox": {"children", "engine", "errors", "opening"},
     "warehouse.store": {
-        "", "archive", "catalogue", "engine", "errors", "intake", "lake", "programs", "storage",
+        "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
+        "programs", "upkeep",
     },
-    "warehouse.consumer": {"archive", "engine", "errors", "intake", "storage", "store"},
+    "warehouse.consumer": {
+        "archive", "engine", "errors", "inbox", "load", "opening", "store",
+    },
     "queries": set(),
     "queries.errors": set(),
     "queries.printable": set(),
@@ -145,15 +153,9 @@ OTHERS = {
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
 EXCEPTIONS = {
-    "warehouse/engine/migrations.py imports warehouse.loading.split_statistics": (
-        "one migration works statistics out anew, as loading does; imported when it is applied"
-    ),
-    "warehouse/engine/migrations.py imports warehouse.loading.reclassified": (
-        "one migration tells events apart anew, as loading does; imported when it is applied"
-    ),
     "ingest/__init__.py imports ingest.decode": "what users import, made on first use",
     "warehouse/__init__.py imports warehouse.store": "what users import, made on first use",
-    "warehouse/__init__.py imports warehouse.storage.inbox": "likewise",
+    "warehouse/__init__.py imports warehouse.inbox.inbox": "likewise",
     f"ingest/lazy.py imports {COMPUTED}": "what packages name, each when it is asked for",
     f"cli/app.py imports {COMPUTED}": "its commands, each when it is asked for",
     f"queries/numeric_gap/reference_run.py imports {COMPUTED}": "modules of executorch.devtools",
@@ -186,6 +188,15 @@ def test_every_room_has_its_line_in_the_table() -> None:
     found = {room_of(".".join(path.relative_to(ROOT).with_suffix("").parts)) for path in MODULES}
     assert found == ROOMS.keys()
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == PACKAGES.keys()
+
+
+def test_architecture_has_a_row_for_every_room() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text.partition("\n## The rooms\n")[2].partition("\n## ")[0]
+    described = re.findall(r"^\| \**`([\w.]+)`\** \| \S", table, re.MULTILINE)
+    assert sorted(described) == sorted(ROOMS)
+    named = re.findall(r"(?<![\w/])(ingest|warehouse|queries|cli)/(\w+)", text)
+    assert {f"{package}.{room}" for package, room in named} <= ROOMS.keys()
 
 
 def test_rooms_stand_below_those_that_import_them() -> None:

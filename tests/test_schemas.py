@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from warehouse import Warehouse
-from warehouse.engine.comments import TABLES
-from warehouse.engine.sql_types import SQL_TYPES
+from warehouse.engine.tables import SQL_TYPES, TABLES
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +19,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield opened
 
 
+@pytest.mark.store
 def test_every_stored_table_has_a_schema(warehouse: Warehouse) -> None:
     names = warehouse.sql("SELECT table_name FROM duckdb_tables() WHERE NOT internal")
     assert set(names["table_name"].to_pylist()) == TABLES.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from warehouse.storage.inbox import Inbox
+    from warehouse.inbox.inbox import Inbox
     from warehouse.store import Warehouse
 
 __all__ = ["DEFAULT_PATH", "Inbox", "Warehouse"]
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> object:
 
         return Warehouse
     if name == "Inbox":
-        from warehouse.storage.inbox import Inbox
+        from warehouse.inbox.inbox import Inbox
 
         return Inbox
     raise AttributeError(f"module 'warehouse' has no attribute '{name}'")

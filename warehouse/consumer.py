@@ -1,9 +1,8 @@
-"""The one consumer of a store's inbox, for a process that keeps the store open."""
+"""Drains the inbox of a store that a process keeps open."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -11,44 +10,42 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+from warehouse.engine.connection import open_cursor
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
-from warehouse.storage.intake_log import find_logs
-from warehouse.storage.known_dumps import KnownDumps
-from warehouse.storage.reading import open_snapshot
+from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.log import find_logs
+from warehouse.load.known import StoredDumps
+from warehouse.opening.read import open_snapshot
+from warehouse.opening.snapshots import Publisher
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from warehouse.intake.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.pipeline import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
-BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
+BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed at once, however few they are
 
-_LARGE_BYTES = 1 << 20  # of a dump, on average: these have more events than others
-_RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
-_SNAPSHOT_SHARE = 20  # times what publishing one took lie between it and the next, at least
-_STARTS = "SELECT CAST('0x' || left(sha256, 16) AS UBIGINT) AS start FROM dumps ORDER BY 1"
-_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest($hashes))"
+_LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
+_RETRY_SECONDS = 1.0  # from a failed drain to the next, at least
 
 
 class Consumer:
-    """A thread that brings into a store what its inbox was given.
+    """A thread that indexes the dumps in a store's inbox.
 
-    It does so when enough was given or the first of it has waited long enough. Use as a context
-    manager: at its end, what is left is brought in and a snapshot is published.
+    It drains the inbox when enough dumps wait, or when the oldest has waited long enough. Use it as
+    a context manager: on exit it indexes the dumps that are left and publishes a snapshot.
 
     Attributes:
-        memory: How much DuckDB may take of it: whoever asks the live store raises it meanwhile.
-        known: Dumps that the store has or will have, and what waits: its size, number and lag.
-        accepted: Dumps that were handed over since the start.
-        indexed: Dumps that were brought in since the start.
-        refused: Files that were refused since the start, by reason.
-        drain_seconds: What the last drain that had something to do took.
-        is_caught_up: Whether all was brought in that was in the inbox at the start.
-        problem: Why the last turn failed; the next tries again.
+        memory: The limit of DuckDB's memory, which readers of the live store raise for a while.
+        known: The dumps that the store has or will have; size, number and lag of the backlog.
+        accepted: Dumps accepted since the start.
+        indexed: Dumps indexed since the start.
+        refused: Files refused since the start, by reason.
+        drain_seconds: Seconds that the last drain of a non-empty inbox took.
+        is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
+        problem: Why the last drain failed; it is tried again.
     """
 
     def __init__(
@@ -60,19 +57,17 @@ class Consumer:
         batch_seconds: float,
         snapshot_seconds: float,
     ) -> None:
-        """Take a store that is open for writing; nobody else writes it meanwhile."""
+        """Take a store that is open for writing; no other thread or process may write it."""
         self._warehouse, self._store = warehouse, store
         self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
-        self._snapshot_seconds = snapshot_seconds
+        self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
+        self._has_new = False  # since the last snapshot
         self._given, self._is_ending = 0, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
-        self._brought_in, self._publish_at = 0, time.monotonic() + snapshot_seconds
-        self._asking = warehouse.reader()
-        self._asked = threading.Lock()
-        starts = self._asking.sql(_STARTS)["start"].to_numpy()
-        self.known = KnownDumps(starts, self._look_up)
+        self._cursor = open_cursor(warehouse.writing)
+        self.known = KnownDumps(StoredDumps(self._cursor))
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
@@ -82,7 +77,7 @@ class Consumer:
         self.problem: WarehouseError | None = None
 
     def given(self, count: int = 1) -> None:
-        """Know that so many dumps were handed over to the inbox; they are among the known ones."""
+        """Count dumps that were accepted into the inbox, and are among the known ones."""
         with self._changed:
             self._given += count
             self.accepted += count
@@ -98,7 +93,7 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
-        self._asking.close()
+        self._cursor.close()
         self.memory.close()
 
     def _run(self) -> None:
@@ -107,13 +102,13 @@ class Consumer:
             while not is_ending:
                 is_ending = self._await_work()
                 self._turn(is_ending=is_ending)
-        except BaseException:  # whatever ends the thread, whoever asks is told that it has
-            problem = "what brings dumps in has ended; start the service anew"
+        except BaseException:  # whatever ends the thread, readiness checks must report it
+            problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
             raise
 
     def _await_work(self) -> bool:
-        """Wait until a turn is due; whether it is the last."""
+        """Wait until a drain is due; True if it is the last."""
         with self._changed:
             if not self.is_caught_up and not self.problem:
                 return self._is_ending
@@ -124,10 +119,10 @@ class Consumer:
             return self._is_ending
 
     def _turn(self, *, is_ending: bool) -> None:
-        """Bring in what the inbox holds, which is safe there if that fails."""
+        """Index the dumps in the inbox; if that fails, they are safe there."""
         room = self._make_room()
         try:
-            if not self.is_caught_up and not _can_be_asked(self._store):
+            if not self.is_caught_up and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
@@ -136,7 +131,8 @@ class Consumer:
             self.known.end_draining()
             self.is_caught_up = True
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
-            self._publish(is_ending=is_ending)
+            if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
+                self._has_new = False
             self.problem = None
         except WarehouseError as error:
             self.problem = error
@@ -144,14 +140,14 @@ class Consumer:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
     def _make_room(self) -> AbstractContextManager[None]:
-        """Memory for what waits, which brings large dumps in faster."""
+        """More memory for DuckDB while large dumps wait, which indexes them faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)
-        self.memory.settle()
+        self.memory.lower()
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Take note of what was committed, and of the memory that DuckDB needs for what comes."""
+        """Record what was committed, and allow DuckDB the memory that the next commit needs."""
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)
@@ -161,30 +157,14 @@ class Consumer:
         return self._is_ending or is_enough
 
     def _take_in(self, summary: IngestSummary) -> None:
-        self._brought_in += summary.n_files
+        self._has_new |= bool(summary.n_files)
         self.indexed += summary.n_dumps
         self.refused.update(refusal.reason for refusal in summary.refused)
         self.drain_seconds = summary.seconds
 
-    def _publish(self, *, is_ending: bool) -> None:
-        """Publish a snapshot if something changed, and the last is old enough or this ends."""
-        start = time.monotonic()
-        is_due = is_ending or start >= self._publish_at
-        if self._brought_in and is_due:
-            self._warehouse.snapshot()
-            end = time.monotonic()
-            pause = max(self._snapshot_seconds, _SNAPSHOT_SHARE * (end - start))
-            self._brought_in, self._publish_at = 0, end + pause
 
-    def _look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests of those of some dumps that the store has."""
-        with self._asked:
-            rows = self._asking.sql(_KNOWN, {"hashes": list(hashes)})
-        return dict(zip(*(rows[name].to_pylist() for name in ("sha256", "manifest")), strict=True))
-
-
-def _can_be_asked(store: Path) -> bool:
-    """Whether there is a snapshot of the present schema."""
+def _has_snapshot(store: Path) -> bool:
+    """Whether the store has a snapshot of the present schema."""
     try:
         opened = open_snapshot(store)
     except StoreError:

@@ -5,7 +5,7 @@ WarehouseError
 │   ├── StoreLockedError  another process has it open
 │   │   └── WriterWaitsError  or waits to write it, which comes first
 │   ├── StoreVersionError a newer tracehouse wrote it
-│   ├── OldStoreError     an older one did, and it must be migrated before it is read
+│   ├── OldStoreError     an older one did, and it must be migrated or rebuilt first
 │   └── DamagedStoreError its DuckDB file is damaged or gone, and can be rebuilt
 ├── ArchiveError          a file of the archive is damaged or gone
 ├── LakeError             a lake cannot be read or written, or is not one
@@ -76,15 +76,17 @@ class StoreVersionError(StoreError):
 
 
 class OldStoreError(StoreError):
-    """An older tracehouse wrote the store, and it must be migrated before it is read."""
+    """An older tracehouse wrote the store, and it must be migrated or rebuilt first."""
 
-    def __init__(self, path: str, version: int, known: int) -> None:
-        """Tell both schema versions."""
-        super().__init__(
-            path,
-            f"written by an older tracehouse (schema {version}, now {known}); bring it up to date "
-            "with 'tracehouse migrate', which needs the right to write it",
+    def __init__(self, path: str, version: int, known: int, *, has_migration: bool) -> None:
+        """Name both schema versions, and the command that leads from one to the other."""
+        remedy = (
+            "bring it up to date with 'tracehouse migrate', which needs the right to write it"
+            if has_migration
+            else "make it anew out of its archive with 'tracehouse rebuild'"
         )
+        problem = f"written by an older tracehouse (schema {version}, now {known})"
+        super().__init__(path, f"{problem}; {remedy}")
         self.version = version
 
 

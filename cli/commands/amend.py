@@ -46,12 +46,12 @@ def amend(
     """
     import pyarrow as pa
 
-    from warehouse.storage.amending import (
+    from warehouse.upkeep.amend import (
         amend_manifests,
         parse_corrections,
         plan_amendments,
     )
-    from warehouse.storage.choice import check_choice, choose_dumps
+    from warehouse.upkeep.choice import check_choice, choose_dumps
 
     chosen_by = _parse(where or [])
     with as_usage_errors():

@@ -16,7 +16,7 @@ from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from warehouse.archive.verification import Verified
+    from warehouse.archive.verification import SegmentCheck
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,11 +54,11 @@ def verify(
     """Read the whole archive and list damaged or missing parts; exits 1 if there are any."""
     import pyarrow as pa
 
-    from warehouse.archive.verification import Verified
+    from warehouse.archive.verification import SegmentCheck
 
     found = _verify(store)
-    columns = list(zip(*found, strict=True)) or [()] * len(Verified._fields)
-    table = pa.table(dict(zip(Verified._fields, map(list, columns), strict=True)))
+    columns = list(zip(*found, strict=True)) or [()] * len(SegmentCheck._fields)
+    table = pa.table(dict(zip(SegmentCheck._fields, map(list, columns), strict=True)))
     write_table(table, output, is_csv_safe=is_csv_safe)
     if any(one.problem for one in found):
         fail()
@@ -67,17 +67,16 @@ def verify(
 app.command()(with_output_file(verify))
 
 
-def _verify(store: Path) -> list[Verified]:
+def _verify(store: Path) -> list[SegmentCheck]:
     """The state of each segment.
 
     Raises:
         StoreError: There is no store.
     """
     from warehouse.archive.archive import Archive
-    from warehouse.archive.verification import verify_archive
+    from warehouse.archive.verification import indexed_segments, verify_archive
     from warehouse.engine.store_file import FILE_NAME
-    from warehouse.storage.ledger import indexed_segments
-    from warehouse.storage.reading import NO_STORE
+    from warehouse.opening.read import NO_STORE
 
     found = verify_archive(Archive(store), indexed_segments(store))
     if not found and not (store / FILE_NAME).exists():

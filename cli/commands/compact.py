@@ -17,7 +17,7 @@ def compact(options: StoreOptions) -> None:
     """
     import pyarrow as pa
 
-    from warehouse.storage.compaction import compact_store
+    from warehouse.upkeep.compact import compact_store
 
     with open_to_write(options.store, wait=options.wait):
         pass  # recovers what a killed writer left behind

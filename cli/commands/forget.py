@@ -13,7 +13,7 @@ from cli.stores import open_to_write
 
 if TYPE_CHECKING:
     from warehouse import Warehouse
-    from warehouse.storage.choice import ChosenDump
+    from warehouse.upkeep.choice import ChosenDump
 
 
 @with_store_options
@@ -34,9 +34,9 @@ def forget(
     """
     import pyarrow as pa
 
-    from warehouse.storage.choice import check_choice
-    from warehouse.storage.compaction import is_compaction_wanted
-    from warehouse.storage.forgetting import find_kept_files, finish_forgetting, forget_dumps
+    from warehouse.upkeep.choice import check_choice
+    from warehouse.upkeep.compact import is_compaction_wanted
+    from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
@@ -75,7 +75,7 @@ def _choose(
         NoSuchDumpError: No dump matches, and no forget was interrupted.
     """
     from warehouse.errors import NoSuchDumpError
-    from warehouse.storage.choice import choose_dumps
+    from warehouse.upkeep.choice import choose_dumps
 
     try:
         return choose_dumps(warehouse.writing, prefix=prefix, where=where)

@@ -97,7 +97,7 @@ def ingest(
     start = time.perf_counter()
     from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from ingest.manifest.resolver import check_fields
 
     # Checked before the store is opened: a mistyped path must not create an empty store.

@@ -79,6 +79,7 @@ def inspect(
     JSON has everything about each event, including every sample; the other formats have the
     Inspector's table, one row per event.
     """
+    from ingest.producers import read_user_rules, use_user_rules
     from queries.event_blocks.build import read_event_blocks
     from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
@@ -88,6 +89,7 @@ def inspect(
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
     correlation = _read_correlation(more, bundled_input)
+    use_user_rules(read_user_rules())
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,21 +17,13 @@ from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
 from cli.output_file import standard_output_to
 from cli.stores import open_to_read, service_instead_of_store
-from queries.report.forms import Form, render
+from queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
     from cli.remote.reports import RemoteReport
     from queries.report.content import Report
 
 _DOING = "making the report"
-_BY_SUFFIX: dict[str, Form] = {
-    ".html": "html",
-    ".htm": "html",
-    ".json": "json",
-    ".xml": "junit",
-    ".md": "markdown",
-}
-
 _Base = Annotated[
     str | None, typer.Option("--base", metavar="BUILD", help="Compare --head with this build.")
 ]
@@ -39,7 +31,7 @@ _Nightly = Annotated[
     bool, typer.Option("--nightly", help="Compare with the builds before, night by night.")
 ]
 _Form = Annotated[
-    Literal["html", "markdown", "json", "junit", "slack"] | None,
+    Form | None,
     typer.Option("--format", help="Report format; by default chosen by the suffix of --output."),
 ]
 _File = Annotated[
@@ -109,7 +101,7 @@ def report(
     suffix = output.suffix.lower() if output else ""
     with _report(chosen_store, config, base=base, head=head) as made:
         with elapsed_line(_DOING):  # a service makes the report only now
-            chosen = form or _BY_SUFFIX.get(suffix, "markdown")
+            chosen = form or SUFFIXES.get(suffix, "markdown")
             text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
@@ -117,8 +109,8 @@ def report(
             for note in made.notes:
                 write_note(f"note: {note}")
             write_note(made.summary)
-            is_known = form is not None or suffix in _BY_SUFFIX
-            why = f", in {chosen}, as its suffix is none of {', '.join(_BY_SUFFIX)}"
+            is_known = form is not None or suffix in SUFFIXES
+            why = f", in {chosen}, as its suffix is none of {', '.join(SUFFIXES)}"
             write_note(f"report: {os.fspath(output)}{'' if is_known else why}")
         if slack is not None:
             from queries.report.slack import post_payload

@@ -39,7 +39,7 @@ def retention(
     Lists builds with the dumps and events to drop and the approximate space they take, which
     'tracehouse compact' returns to the disk.
     """
-    from warehouse.storage.retention import drop_old_events, find_old_events, sum_by_build
+    from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
     with open_to_write(options.store, wait=options.wait) as warehouse:
         old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)

@@ -35,13 +35,12 @@ def serve(
         OutputError: A package that the service needs is not installed.
     """
     try:
-        from cli.serve.running import run_service
+        from cli.serve.http.running import run_service
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.serve.settings import read_service_settings
 
     with as_usage_errors():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    if config is not None:
-        use_user_rules(read_user_rules(config))
+    use_user_rules(read_user_rules(config))
     run_service(store, settings, config=config)

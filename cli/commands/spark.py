@@ -56,7 +56,7 @@ def ingest(
     from cli.output.lake_report import lake_ingest_table
     from ingest.manifest.resolver import check_fields
     from warehouse.lake.place import Lake
-    from warehouse.spark.inboxes import Stated, find_files
+    from warehouse.spark.inboxes import ManifestDefaults, find_files
     from warehouse.spark.ingest import LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
@@ -66,7 +66,7 @@ def ingest(
         check_fields("options", more)
     Lake(lake).check_room()
     files = find_files(inbox)
-    stated = Stated(more, layout)
+    stated = ManifestDefaults(more, layout)
     with opened_session(master) as session:
         done = LakeIngester(SparkTasks(session), inbox, lake, stated).take(files)
     write_table(
@@ -105,7 +105,7 @@ def watch(
     from cli.output.ingest_report import write_refusals
     from ingest.manifest.resolver import check_fields
     from warehouse.lake.place import Lake
-    from warehouse.spark.inboxes import Stated, open_place
+    from warehouse.spark.inboxes import ManifestDefaults, open_place
     from warehouse.spark.ingest import LakeIngest, LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
@@ -125,7 +125,7 @@ def watch(
     with opened_session(master) as session:
         from warehouse.spark.watching import StreamOptions, watch_inbox
 
-        ingester = LakeIngester(SparkTasks(session), inbox, lake, Stated(more, layout))
+        ingester = LakeIngester(SparkTasks(session), inbox, lake, ManifestDefaults(more, layout))
         options = StreamOptions(place, pause_seconds, is_once)
         watch_inbox(session, ingester, options, stop=stopped_by_signals(), tell=tell)
     refused = len(counts.refused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +15,7 @@ from cli.options import Config, CsvSafe, Head, Master, Output, add_options, para
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
 from cli.output_file import with_output_file
+from queries.report.forms import Form
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
 ]
 _Form = Annotated[
-    Literal["html", "markdown", "json", "junit", "slack"],
+    Form,
     typer.Option("--format", help="Report format."),
 ]
 _Fail = Annotated[
@@ -68,13 +69,13 @@ def _function(query: Query) -> Callable[..., None]:
         is_csv_safe: CsvSafe = False,
         **params: str | list[str] | bool | None,
     ) -> None:
-        from warehouse.lake.commits import read_filled
+        from warehouse.lake.commits import read_filled_state
         from warehouse.lake.place import Lake
         from warehouse.spark.answers import SparkLake
         from warehouse.spark.session import opened_session
 
         given = parse_parameters(query, context, params)
-        state = read_filled(Lake(lake))
+        state = read_filled_state(Lake(lake))
         with opened_session(master) as session:
             table = SparkLake(session, lake, state).query(query.header.name, **given)
         write_table(table, output, is_csv_safe=is_csv_safe)
@@ -100,14 +101,14 @@ def report(
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
     from queries.report.settings import read_settings
-    from warehouse.lake.commits import read_filled
+    from warehouse.lake.commits import read_filled_state
     from warehouse.lake.place import Lake
     from warehouse.spark.answers import SparkLake
     from warehouse.spark.session import opened_session
     from warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config)
-    state = read_filled(Lake(lake))
+    state = read_filled_state(Lake(lake))
     with opened_session(master) as session:
         store = SparkLake(session, lake, state)
         judge = partial(judge_on_spark, store)

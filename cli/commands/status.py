@@ -27,7 +27,7 @@ def status(
     While another process writes the store, its newest snapshot is counted. A service reports on
     itself, too. Exits 1 if the store cannot be read for another reason.
     """
-    from warehouse.storage.forgetting import UNCOMPACTED
+    from warehouse.upkeep.forget import UNCOMPACTED
 
     service = service_instead_of_store()
     table = _read(store) if service is None else _ask(service)
@@ -42,7 +42,7 @@ def status(
 
 
 def _read(store: Path) -> pa.Table:
-    from warehouse.storage.status import read_status
+    from warehouse.opening.status import read_status
 
     return status_table(read_status(store))
 

@@ -50,8 +50,8 @@ def create(
     Raises:
         BadParameter: A scope does not exist.
     """
-    from cli.serve.audit import audit_command
-    from cli.serve.tokens import TokenScope, create_token
+    from cli.serve.access.audit import audit_command
+    from cli.serve.access.tokens import TokenScope, create_token
 
     if not set(scope) <= set(TokenScope):
         raise typer.BadParameter(f"wanted one of {', '.join(TokenScope)}", param_hint="'--scope'")
@@ -68,7 +68,7 @@ def list_(
     """List the tokens, without their secrets."""
     import pyarrow as pa
 
-    from cli.serve.tokens import read_tokens
+    from cli.serve.access.tokens import read_tokens
 
     texts, time = pa.list_(pa.string()), pa.timestamp("us", "UTC")
     schema = pa.schema(
@@ -90,8 +90,8 @@ app.command("list")(with_output_file(list_))
 @app.command()
 def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
     """Revoke a token: a running service refuses its next request."""
-    from cli.serve.audit import audit_command
-    from cli.serve.tokens import revoke_token
+    from cli.serve.access.audit import audit_command
+    from cli.serve.access.tokens import revoke_token
 
     revoke_token(store, name)
     audit_command(store, "token_revoked", name)

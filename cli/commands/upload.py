@@ -52,7 +52,7 @@ def upload(
     if service is None:
         raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
     from cli.handover.uploading import UploadOptions, upload_found
-    from ingest.incoming import FoundDumps
+    from ingest.found_dumps import FoundDumps
     from ingest.manifest.resolver import check_fields
 
     record = etrecord_source(more.pop("etrecord"))

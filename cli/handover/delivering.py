@@ -12,11 +12,10 @@ from types import TracebackType
 from typing import NamedTuple
 
 from cli.remote.choice import ServiceChoice
+from ingest.dump import Companion, Dump, Refusal
 from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.incoming import Incoming, IncomingFile
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import upload_dump
-from warehouse.loading.records import Refusal
 
 _DUMP_AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
@@ -29,7 +28,7 @@ _POOL = "pool"  # the token is for other pools of devices
 CONFLICT = "conflict"
 FAILED = "failed"
 
-Take = Callable[[Incoming], bool]  # returns whether the dump is new
+Take = Callable[[Dump], bool]  # returns whether the dump is new
 
 
 class DeliveryResult(NamedTuple):
@@ -46,7 +45,7 @@ class DeliveryResult(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
+def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
     """Hand dumps over and yield their outcomes, in order; each dump is read when its turn comes.
 
     A fault of one dump becomes its refusal. Any other error of `take` is raised.
@@ -75,14 +74,14 @@ def hand_over(dumps: Iterable[Incoming], take: Take, *, threads: int) -> Iterato
 
 
 class ServiceUploader:
-    """Sends dumps to a service, over one connection per thread."""
+    """Sends dumps to a service, over one connection per thread; close it when they are sent."""
 
     def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
         self._service, self._retry_seconds = service, retry_seconds
         self._mine = threading.local()
         self._all: list[ServiceConnection] = []
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         """Send a dump; returns whether it is new to the service.
 
         Raises:
@@ -117,39 +116,33 @@ class ServiceUploader:
             connection.close()
 
 
-def _bytes(file: IncomingFile | None) -> bytes | memoryview | None:
+def _bytes(file: Companion | None) -> bytes | memoryview | None:
     return None if file is None else file.read()
 
 
-def _begin(pool: ThreadPoolExecutor, incoming: Incoming, take: Take) -> Future[DeliveryResult]:
+def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[DeliveryResult]:
     try:
         manifest = incoming.manifest()
     except (ManifestError, SourceError) as error:
         future: Future[DeliveryResult] = Future()
-        future.set_result(_at_fault(incoming, error))
+        future.set_result(_refused(incoming, Refusal.of_error(incoming.name, error)))
         return future
     return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
 
 
-def _hand_over(incoming: Incoming, take: Take) -> DeliveryResult:
+def _hand_over(incoming: Dump, take: Take) -> DeliveryResult:
     try:
         return DeliveryResult(incoming.name, incoming.byte_count, take(incoming))
     except SourceError as error:
-        return _at_fault(incoming, error)
+        return _refused(incoming, Refusal.of_error(incoming.name, error))
     except ServiceError as error:
+        reason = error.reason
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # other dumps may succeed
-            return _refused(incoming, FAILED, error.detail)
-        if error.status not in _DUMP_AT_FAULT and error.reason != _POOL:
+            reason = FAILED
+        elif error.status not in _DUMP_AT_FAULT and reason != _POOL:
             raise
-        return _refused(incoming, error.reason, error.detail)
+        return _refused(incoming, Refusal(incoming.name, None, reason, None, error.detail))
 
 
-def _at_fault(incoming: Incoming, error: ManifestError | SourceError) -> DeliveryResult:
-    reason = error.reason if isinstance(error, SourceError) else "manifest"
-    detail = error.problem if error.source == incoming.name else str(error)
-    return _refused(incoming, reason, detail)
-
-
-def _refused(incoming: Incoming, reason: str, detail: str) -> DeliveryResult:
-    refusal = Refusal(incoming.name, None, reason, None, detail)
-    return DeliveryResult(incoming.name, incoming.byte_count, is_new=False, refusal=refusal)
+def _refused(dump: Dump, refusal: Refusal) -> DeliveryResult:
+    return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)

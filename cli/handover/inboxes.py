@@ -10,13 +10,13 @@ from pathlib import Path
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
-from warehouse.intake.pipeline import IngestSummary
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.serving import is_served, served
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import is_served, served
+from warehouse.load.pipeline import IngestSummary
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0
@@ -77,7 +77,7 @@ class InboxWriter:
     def __init__(self, inbox: Inbox, store: Path, consumer: Consumer | None = None) -> None:
         self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         """Add a dump; returns True, as it is not yet known whether the dump is new.
 
         Raises:

@@ -16,8 +16,8 @@ from queries.report.figures import count_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ingest.incoming import FoundDumps
-    from warehouse.intake.pipeline import IngestSummary
+    from ingest.found_dumps import FoundDumps
+    from warehouse.load.pipeline import IngestSummary
 
 _COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")
 _HASHES = "SELECT sha256 FROM dumps"

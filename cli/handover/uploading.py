@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cli.remote.choice import ServiceChoice
-    from ingest.incoming import FoundDumps
-    from warehouse.loading.records import Refusal
+    from ingest.dump import Refusal
+    from ingest.found_dumps import FoundDumps
 
 THREADS = 4
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from cli.handover.delivering import FAILED, DeliveryResult, Take, hand_over
 from cli.output.streams import write_note
+from ingest.dump import Dump
 from ingest.errors import IngestError, ManifestError, SourceError
-from ingest.incoming import FoundDumps, Incoming, unreadable
+from ingest.found_dumps import FoundDumps
 from ingest.manifest.models import Manifest
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source
@@ -141,7 +142,7 @@ class Watch:
         if file is not None:
             self._follower.put_off([left.pop(file)], _RETRY_SECONDS)
 
-    def _incoming(self, paths: Sequence[str]) -> Iterator[Incoming]:
+    def _incoming(self, paths: Sequence[str]) -> Iterator[Dump]:
         """The dumps in these files, named as in the watched place; zips come last."""
         files = [path for path in paths if not is_zip(path)]
         self._names.begin(files)
@@ -150,9 +151,9 @@ class Watch:
             try:
                 yield from self._found([path], FolderNames())
             except SourceError as error:  # the zip is damaged, or has no dumps
-                yield unreadable(error)
+                yield Dump.unreadable(error)
 
-    def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Incoming]:
+    def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Dump]:
         options = self._options
         found = FoundDumps(
             files,

@@ -12,8 +12,8 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.intake.pipeline import IngestSummary
-    from warehouse.loading.records import Refusal
+    from ingest.dump import Refusal
+    from warehouse.load.pipeline import IngestSummary
 
 SHOWN = 20
 

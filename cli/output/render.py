@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from cli.output.streams import output_errors, write_note
 from queries import formats
+from queries.formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-class Format(StrEnum):
-    """Output formats of tables."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    TSV = "tsv"
-    ARROW = "arrow"
-    PARQUET = "parquet"
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether a terminal cannot show it."""
-        return self in (Format.ARROW, Format.PARQUET)
+__all__ = ["Format", "write_document", "write_table", "write_table_note"]
 
 
 def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) -> None:
@@ -47,14 +33,12 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
                 formats.write_csv(
                     table,
                     sys.stdout,
-                    delimiter="," if format_ is Format.CSV else "\t",
+                    delimiter=formats.DELIMITERS[format_],
                     is_safe=is_csv_safe,
                     is_escaped=sys.stdout.isatty(),
                 )
-            case Format.ARROW:
-                formats.write_arrow(table, sys.stdout.buffer)
-            case Format.PARQUET:
-                formats.write_parquet(table, sys.stdout.buffer)
+            case _:
+                formats.write_encoded(table, format_, sys.stdout.buffer)
         sys.stdout.flush()
     write_table_note(table)
 

@@ -9,7 +9,7 @@ from cli.output.text import text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warehouse.storage.status import StoreStatus
+    from warehouse.opening.status import StoreStatus
 
 _TEXTS = ("problem",)
 _TRUTHS = ("is_locked", "is_uncompacted")
@@ -20,7 +20,7 @@ def status_table(status: StoreStatus) -> pa.Table:
     """One row; counts that are not known are null."""
     import pyarrow as pa
 
-    from warehouse.storage.status import StoreCounts
+    from warehouse.opening.status import StoreCounts
 
     row = status._asdict()
     counts = row.pop("counts")

@@ -9,19 +9,20 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from cli.output.streams import write_note
-from cli.serve.access import Access
-from cli.serve.admission import Admission
-from cli.serve.commits import Commits
+from cli.serve.access.authorization import Access
 from cli.serve.settings import ServiceSettings
+from cli.serve.uploads.admission import Admission
+from cli.serve.uploads.commits import Commits
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.inbox.accept import Acceptor
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.served import served
+from warehouse.inbox.spools import clear_spools
 from warehouse.sandbox.workers import Sandbox
-from warehouse.storage.inbox import Inbox
-from warehouse.storage.rebuild import rebuild_store
-from warehouse.storage.serving import served
-from warehouse.storage.spools import clear_spools
 from warehouse.store import Warehouse
+from warehouse.upkeep.rebuild import rebuild_store
 
 _SPOOLING = 4  # threads
 
@@ -37,7 +38,8 @@ class Service:
         consumer: Brings them into the store.
         access: Who may what.
         admission: Which uploads are taken.
-        commits: Brings small uploads into the inbox, many together.
+        acceptor: Accepts dumps into the inbox.
+        commits: Lets the event loop do so.
         spooling: Threads that take large bodies to disk.
         inflating: The thread that unpacks bodies.
         problem: Why the service could not be closed as it should.
@@ -80,8 +82,9 @@ class Service:
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
+            self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.given)
             self.commits = Commits(
-                self.inbox, self.consumer, committing, lambda: self.admission.uploads
+                self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )
             self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,8 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from ingest.errors import pydantic_problem
-from queries.report.settings import FILE_NAME, SettingsError
+from ingest.settings_file import FILE_NAME
+from queries.report.settings import SettingsError, read_settings_file
 from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
 
@@ -82,8 +82,7 @@ def read_service_settings(
     Raises:
         SettingsError: The file cannot be read, or something says what it may not.
     """
-    file = config or Path(FILE_NAME)
-    found = _table(file) if config is not None or file.exists() else {}
+    found = _table(config)
     named = {**_misspelt(), **EnvSettingsSource(ServiceSettings)()}
     given = {name: value for name, value in options.items() if value is not None}
     try:
@@ -94,7 +93,11 @@ def read_service_settings(
         if name in given:
             place = f"--{name.replace('_', '-')}"
         else:
-            place = f"{PREFIX}{name.upper()}" if name in named else f"{file}: serve.{name}"
+            place = (
+                f"{PREFIX}{name.upper()}"
+                if name in named
+                else f"{config or FILE_NAME}: serve.{name}"
+            )
         if first["type"] == "extra_forbidden":
             problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
         raise SettingsError(f"{place}: {problem}") from error
@@ -110,13 +113,8 @@ def _misspelt() -> dict[str, str]:
     }
 
 
-def _table(file: Path) -> dict[str, object]:
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("serve", {})
-    except OSError as error:
-        raise SettingsError(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: not TOML: {error}") from error
+def _table(path: Path | None) -> dict[str, object]:
+    table = read_settings_file(path).get("serve", {})
     if not isinstance(table, dict):
-        raise SettingsError(f"{file}: serve: not a table")
+        raise SettingsError(f"{path or FILE_NAME}: serve: not a table")
     return table

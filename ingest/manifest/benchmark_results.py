@@ -1,7 +1,7 @@
-"""ExecuTorch's own ``benchmark_results.json``: which model ran on which device, and what it took.
+"""ExecuTorch's ``benchmark_results.json``: a model, a device and the metrics of a benchmark.
 
-Two shapes exist: what the benchmark apps write (``benchmarkModel``, ``deviceInfo``) and the
-record of the PyTorch benchmark database made from it (``model``, ``runners``).
+It has two shapes: that of the benchmark apps (``benchmarkModel``, ``deviceInfo``), and that of the
+records which the PyTorch benchmark database makes of it (``model``, ``runners``).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Record(BaseModel):
 
     @property
     def measured(self) -> tuple[str, str, list[float]]:
-        """Name of the metric, the method that it is of, and its values."""
+        """The name of the metric, its method and its values."""
         if isinstance(self.metric, _Metric):
             return self.metric.name, self.metric.extra.method, self.metric.values
         value = self.value if isinstance(self.value, int | float) else math.nan
@@ -75,10 +75,10 @@ _RECORDS = TypeAdapter(list[_Record])
 
 
 def parse_benchmark_results(data: object) -> dict[str, object]:
-    """Manifest fields that all records agree on; none if the data has another shape.
+    """The manifest fields that all records agree on; none if the data has another shape.
 
-    One record per metric is usual, and becomes a counter: the unit is what its name has in
-    brackets. Records of several models leave out what differs, and counters.
+    Usually each metric has a record, which becomes a counter; its unit stands in brackets in the
+    name. Records of several models give no counters.
 
     >>> parse_benchmark_results([{"benchmarkModel": {"name": "mv2", "backend": "xnnpack"},
     ...     "deviceInfo": {"device": "samsung", "arch": "SM-S901U1", "os": "Android 13"}}])
@@ -101,7 +101,7 @@ def parse_benchmark_results(data: object) -> dict[str, object]:
 
 
 def _list_counters(records: Iterable[_Record]) -> list[dict[str, object]]:
-    """A counter for each metric and method; methods are named where a metric has several."""
+    """A counter for each metric and method; its name has the method if the metric has several."""
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name, method, own in (record.measured for record in records):
         if name and own:

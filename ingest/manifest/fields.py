@@ -1,8 +1,8 @@
 """The fields of a manifest as one flat table, so that several manifests merge field by field.
 
-A key is (section, field): ("device", "name"), ("clock.delegates", "xnnpack"), ("tags", "color");
-the section of `method`, `captured_at` and `counters` is "". Null and the empty text state nothing
-and are left out.
+A key is (section, field): ("device", "name"), ("clock.delegates", "xnnpack"), ("tags", "color").
+The section of `method`, `captured_at` and `counters` is "". Null and the empty text count as not
+stated.
 """
 
 from __future__ import annotations
@@ -13,20 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from ingest.schemas.attributes import SECTIONS, short_name
 from ingest.strict_json import quote
 
 Key = tuple[str, str]
 Fields = dict[Key, object]
 
-_SECTIONS = {
-    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
-    "build": ("id", "commit", "branch", "committed_at", "ordinal", "parent", "role"),
-    "model": ("name", "backend", "quantization"),
-    "clock": ("unit", "ticks_per_second"),
-    "run": ("session", "pair", "firmware", "governor", "threads", "temperature_c"),
-}
 COUNTERS: Key = ("", "counters")
 _UNIT, _RATE = ("clock", "unit"), ("clock", "ticks_per_second")
+_SECTIONS = {section: tuple(names) for section, names in SECTIONS.items() if section}
 
 REQUIRED: dict[str, Key] = {
     "device": ("device", "name"),
@@ -36,21 +31,13 @@ REQUIRED: dict[str, Key] = {
 # Names that need no section: in options, in path templates and at the top of a manifest file.
 SHORT_NAMES: dict[str, Key] = {
     **REQUIRED,
-    **{
-        name: (section, name)
-        for section, names in _SECTIONS.items()
-        for name in names
-        if name not in ("name", "id", "unit")
-    },
-    "clock": _UNIT,
-    "method": ("", "method"),
-    "captured_at": ("", "captured_at"),
+    **{short_name(*key): key for key in ((s, name) for s in SECTIONS for name in SECTIONS[s])},
     "counters": COUNTERS,
 }
 _TOP_NAMES = (*_SECTIONS, *SHORT_NAMES, "tags")
-_LIKENESS = 0.75  # "biuld" is like build, and "lab" like nothing
-_MOST_TAG_LETTERS = 200  # of the joined name of a tag inside another
-_MOST_NAME_LETTERS = 40  # of a name that may be a misspelt one
+_LIKENESS = 0.75  # "biuld" resembles build; "lab" resembles no field
+_MOST_TAG_LENGTH = 200  # of the joined name of a nested tag
+_MOST_NAME_LENGTH = 40  # of an unknown name that is compared with the known ones
 _MOST_DIFFERENCES = 10
 LAYOUT_FIELDS = tuple(
     name for name, key in SHORT_NAMES.items() if key[0] != "clock" and name != "counters"
@@ -58,22 +45,21 @@ LAYOUT_FIELDS = tuple(
 
 
 class FullShape(dict[str, object]):
-    """A manifest with all sections as objects and all tags under `tags`."""
+    """A manifest with all sections as objects and all tags in `tags`."""
 
 
 def flatten(data: Mapping[str, object]) -> Fields:
-    """The fields that a manifest states, in any of its shapes; unknown ones become tags.
+    """The fields that a manifest of any shape states; unknown fields become tags.
 
-    A tag that is an object becomes a tag for each of its fields, ``input.height``; where such a
-    name would be longer than 200 letters, the value stays whole. A clock's rate goes with its unit:
-    stating a rate states cycles, and stating another unit withdraws (as None) a rate stated
-    elsewhere.
+    A tag that is an object becomes one tag per field, such as ``input.height``, unless a name would
+    be longer than 200 characters. The rate and the unit of a clock belong together: a rate implies
+    cycles, and any other unit sets the rate to None, which overrides a rate stated elsewhere.
 
     Raises:
         ValueError: if `tags` or `clock.delegates` is not an object, or a field is stated twice.
     """
     fields: Fields = {}
-    for key, value in _unnested(_list_fields(data)):
+    for key, value in _flatten_tags(_list_fields(data)):
         if value is None or value == "":
             continue
         stated = fields.setdefault(key, value)
@@ -87,7 +73,7 @@ def flatten(data: Mapping[str, object]) -> Fields:
 
 
 def near_misses(data: Mapping[str, object]) -> list[str]:
-    """A sentence for each unknown field that is spelt like one that is not stated beside it.
+    """A sentence for each unknown field that resembles a known field that is not stated.
 
     >>> near_misses({"device": "pixel8", "biuld": "b7", "lab": 3, "model": {"nmae": "mv2"}})
     ["unknown field 'biuld', kept as a tag; did you mean build?", \
@@ -106,7 +92,7 @@ def _misspelt(prefix: str, stated: Mapping[str, object], known: tuple[str, ...])
     free = [name for name in known if name not in stated]
     sentences = []
     for name in stated:
-        if name in known or len(name) > _MOST_NAME_LETTERS:
+        if name in known or len(name) > _MOST_NAME_LENGTH:
             continue
         near = difflib.get_close_matches(name.casefold(), free, n=1, cutoff=_LIKENESS)
         if near:
@@ -116,7 +102,7 @@ def _misspelt(prefix: str, stated: Mapping[str, object], known: tuple[str, ...])
 
 
 def describe_differences(here: str, there: str) -> str:
-    """In which fields two manifests differ, both as canonical JSON.
+    """The fields in which two manifests, given as canonical JSON, differ, as a sentence.
 
     >>> describe_differences('{"device":{"name":"a"}}', '{"device":{"name":"b","os":"x"}}')
     "device.name: 'a' here, 'b' there; device.os: nothing here, 'x' there"
@@ -131,7 +117,7 @@ def describe_differences(here: str, there: str) -> str:
 
 
 def list_differences(here: str, there: str) -> list[tuple[str, str, str]]:
-    """The fields in which two manifests differ, each with what the one and the other state.
+    """The fields in which two manifests differ, each with both values.
 
     >>> list_differences('{"device":{"name":"a"}}', '{"device":{"name":"a","os":"x"}}')
     [('device.os', 'nothing', "'x'")]
@@ -145,7 +131,7 @@ def list_differences(here: str, there: str) -> list[tuple[str, str, str]]:
 
 
 def name_values(manifest: str) -> dict[str, object]:
-    """The values of a manifest by name, ``device.os`` or ``tags.lab``; those below stay whole."""
+    """The values of a manifest by name, ``device.os`` or ``tags.lab``; deeper ones stay nested."""
     values: dict[str, object] = {}
     for section, content in json.loads(manifest).items():
         if isinstance(content, dict):
@@ -179,7 +165,7 @@ def find_key(name: str) -> Key:
 
 
 def nest(fields: Fields) -> FullShape:
-    """The manifest that has these fields."""
+    """The manifest with these fields."""
     nested: dict[str, dict[str, object]] = {"": {}, "clock": {}, "clock.delegates": {}}
     for (section, name), value in fields.items():
         if value is not None:
@@ -199,16 +185,16 @@ def _list_fields(data: Mapping[str, object]) -> Iterator[tuple[Key, object]]:
             yield SHORT_NAMES.get(name, ("tags", name)), content
 
 
-def _unnested(fields: Iterable[tuple[Key, object]]) -> Iterator[tuple[Key, object]]:
+def _flatten_tags(fields: Iterable[tuple[Key, object]]) -> Iterator[tuple[Key, object]]:
     waiting = [*fields][::-1]
     while waiting:
         (section, name), value = waiting.pop()
         names = (
             {f"{name}.{own}": one for own, one in value.items()}
-            if section == "tags" and isinstance(value, Mapping) and len(name) < _MOST_TAG_LETTERS
+            if section == "tags" and isinstance(value, Mapping) and len(name) < _MOST_TAG_LENGTH
             else {}
         )
-        if names and max(map(len, names)) <= _MOST_TAG_LETTERS:
+        if names and max(map(len, names)) <= _MOST_TAG_LENGTH:
             waiting += ((("tags", own), one) for own, one in reversed(names.items()))
         else:
             yield (section, name), value

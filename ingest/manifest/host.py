@@ -1,4 +1,4 @@
-"""This machine as a device: what a manifest says of one."""
+"""The attributes of this machine, as a manifest states them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ _PROCESSOR_KEYS = ("model name", "Model", "Hardware")  # of x86, of Arm boards, 
 
 
 def describe_host() -> dict[str, str]:
-    """Operating system, its version, architecture and processor, those that are known.
-
-    The names are a manifest's: os, os_version, arch, soc.
-    """
+    """The known attributes of this machine: os, os_version, arch and soc."""
     facts = {
         "os": platform.system(),
         "os_version": platform.release(),
@@ -26,9 +23,9 @@ def describe_host() -> dict[str, str]:
 
 
 def describe_run_context() -> dict[str, str | int]:
-    """What may make a run here faster or slower, as far as it is known: governor and threads.
+    """The known conditions of a run on this machine: governor and threads.
 
-    Where processors have different governors, each is named once; threads are the processors that
+    Different governors of several processors are each named once. Threads are the processors that
     this process may use.
     """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -37,7 +34,7 @@ def describe_run_context() -> dict[str, str | int]:
 
 
 def _read_governors() -> list[str]:
-    """Governors of the processors under Linux; none where there are none, or elsewhere."""
+    """The governors of the processors under Linux; empty elsewhere."""
     try:
         files = _FREQUENCY_POLICIES.glob("policy*/scaling_governor")
         return [file.read_text(encoding="utf-8").strip() for file in files]
@@ -46,7 +43,7 @@ def _read_governors() -> list[str]:
 
 
 def _read_processor() -> str | None:
-    """What Linux calls the processor; None elsewhere."""
+    """The name of the processor under Linux; None elsewhere."""
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

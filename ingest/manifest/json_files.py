@@ -1,4 +1,4 @@
-"""Reading of the JSON files that describe dumps."""
+"""The JSON files that describe dumps."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def parse_json(
     place: str, data: bytes | memoryview, *, most_bytes: int = MAX_MANIFEST_BYTES
 ) -> object:
-    """The value of a JSON file, whose objects state no key twice.
+    """The value of a JSON file.
 
     Raises:
-        ManifestError: It is too large, or malformed.
+        ManifestError: The file is too large or malformed, or an object has a key twice.
     """
     if len(data) > most_bytes:
         raise ManifestError(place, f"{len(data):,} bytes, wanted at most {most_bytes:,}")

@@ -1,4 +1,4 @@
-"""The models of a manifest: what may stand in it, and how long it may be."""
+"""The models of a manifest: its fields, their types and how long they may be."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pydantic_core import from_json
 
 from ingest.manifest.fields import FullShape, flatten, nest
 
-MAX_NAME_LETTERS = 1_000
-MAX_TAGS_LETTERS = 64 << 10  # as JSON; each dump keeps its copy
+MAX_NAME_LENGTH = 1_000
+MAX_TAGS_LENGTH = 64 << 10  # as JSON; every dump stores its own copy
 MAX_DELEGATE_CLOCKS = 100
-MAX_COUNTERS_LETTERS = 64 << 10  # as JSON; each dump keeps its copy
+MAX_COUNTERS_LENGTH = 64 << 10  # likewise
 
 _NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _CANONICAL = json.JSONEncoder(
@@ -41,8 +41,8 @@ def _parse_time(value: object) -> datetime:
         raise ValueError("wanted an ISO 8601 time, e.g. 2026-11-21T08:12:51Z") from None
 
 
-def _write_out(value: object) -> object:
-    """A whole number as text; others are no names, for 14.10 comes out of JSON as 14.1."""
+def _integer_as_text(value: object) -> object:
+    """A whole number as text. Other numbers are refused: JSON turns 14.10 into 14.1."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -60,15 +60,15 @@ def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
         raise ValueError("wanted values that are not nested so deeply") from None
     except ValueError as error:  # half a surrogate pair, an integer of too many digits
         raise ValueError(f"wanted what JSON can hold ({error})") from None
-    if len(text) > MAX_TAGS_LETTERS:
+    if len(text) > MAX_TAGS_LENGTH:
         raise ValueError(
-            f"wanted at most {MAX_TAGS_LETTERS:,} letters as JSON, these take {len(text):,}"
+            f"wanted at most {MAX_TAGS_LENGTH:,} characters as JSON, found {len(text):,}"
         )
     return tags
 
 
 def _parse_counters(value: object) -> object:
-    """A list that was written as text, as in ``--set``; what is none is told by its type."""
+    """The list in a JSON text, as in ``--set``; other values are left to the type check."""
     try:
         return from_json(value) if isinstance(value, str) else value
     except ValueError:
@@ -76,31 +76,31 @@ def _parse_counters(value: object) -> object:
 
 
 def _check_counters(counters: list[Counter] | None) -> list[Counter] | None:
-    # In order, and None without any, so that equal manifests are equal texts.
+    # Sorted, and None if empty, so that equal manifests have equal canonical JSON.
     counters = sorted(counters or (), key=lambda counter: counter.name)
     if len({counter.name for counter in counters}) < len(counters):
         raise ValueError("wanted each name once")
-    taken = len(_CANONICAL.encode([counter.model_dump() for counter in counters]))
-    if taken > MAX_COUNTERS_LETTERS:
+    length = len(_CANONICAL.encode([counter.model_dump() for counter in counters]))
+    if length > MAX_COUNTERS_LENGTH:
         raise ValueError(
-            f"wanted at most {MAX_COUNTERS_LETTERS:,} letters as JSON, these take {taken:,}"
+            f"wanted at most {MAX_COUNTERS_LENGTH:,} characters as JSON, found {length:,}"
         )
     return counters or None
 
 
 def _check_backends(rates: dict[str, Rate]) -> dict[str, Rate]:
     for name in rates:
-        if len(name) > MAX_NAME_LETTERS:
-            raise ValueError(f"wanted names of at most {MAX_NAME_LETTERS:,} letters")
+        if len(name) > MAX_NAME_LENGTH:
+            raise ValueError(f"wanted names of at most {MAX_NAME_LENGTH:,} characters")
         name.encode()
     return rates
 
 
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_NAME_LETTERS),
+    Field(min_length=1, max_length=MAX_NAME_LENGTH),
     AfterValidator(_check_name),
-    BeforeValidator(_write_out),
+    BeforeValidator(_integer_as_text),
 ]
 Time = Annotated[datetime, PlainValidator(_parse_time)]
 
@@ -112,7 +112,7 @@ class _Frozen(BaseModel):
 
 
 class Device(_Frozen):
-    """A device as it was when the dump was recorded."""
+    """A device, in the state in which it recorded the dump."""
 
     name: Name
     pool: Name | None = None
@@ -125,8 +125,9 @@ class Device(_Frozen):
 class Build(_Frozen):
     """A build of the runtime and the program.
 
-    `parent` is the id of the build before it, or of the one that its branch forked from; one of
-    role ``reference`` is pinned, and recorded beside others to tell what the device does.
+    `parent` is the id of the previous build, or of the build that its branch forked from. A build
+    of role ``reference`` is pinned: it is recorded beside others, so that changes of the device
+    can be told from changes of the code.
     """
 
     id: Name
@@ -139,7 +140,7 @@ class Build(_Frozen):
 
 
 class Model(_Frozen):
-    """A model, lowered to a backend and quantized in some way."""
+    """A model, with the backend that it is lowered to and its quantization."""
 
     name: Name
     backend: Name | None = None
@@ -147,11 +148,11 @@ class Model(_Frozen):
 
 
 class RunContext(_Frozen):
-    """What may make the same code faster or slower on the same device, as it was at recording.
+    """Conditions of a recording that make the same code faster or slower on the same device.
 
-    `session` is shared by dumps that were recorded interleaved, and `pair` by two of them, one of
-    either build, that were recorded one after the other. `governor` is what sets the processor's
-    frequency, and `threads` how many there are to run on.
+    Dumps whose recordings alternated share a `session`. Two dumps of a session, one of each build,
+    share a `pair` if they were recorded right after each other. The `governor` sets the frequency
+    of the processor; `threads` is the number of threads available.
     """
 
     session: Name | None = None
@@ -163,10 +164,10 @@ class RunContext(_Frozen):
 
 
 class Counter(_Frozen):
-    """What was counted or used up in a recording, as energy or a processor's events.
+    """A quantity that was counted or consumed during a recording, such as energy or cycles.
 
-    Either `value` is that of the whole dump, or `values` are those of its runs in their order, None
-    where one is not known. `source` says who stated it, if not the manifest itself.
+    It has either one `value` for the whole dump, or `values` of its runs in order, None where a
+    value is unknown. `source` names the tool that reported it, if that is not the manifest.
     """
 
     name: Name
@@ -183,7 +184,7 @@ class Counter(_Frozen):
 
 
 class Rate(_Frozen):
-    """How long a tick is: a unit of time, or cycles, whose rate may be known."""
+    """The length of a tick: a unit of time, or cycles with an optional rate."""
 
     unit: Literal["ns", "us", "ms", "s", "cycles"] = "ns"
     ticks_per_second: Annotated[float, Field(ge=1e-3, le=1e15)] | None = None
@@ -203,14 +204,14 @@ class Rate(_Frozen):
 
 
 class Clock(Rate):
-    """The dump's clock, and the clocks of delegates that use another one."""
+    """The clock of a dump, and the clocks of those delegates that use another one."""
 
     delegates: Annotated[
         dict[str, Rate], Field(max_length=MAX_DELEGATE_CLOCKS), AfterValidator(_check_backends)
     ] = {}
 
     def delegate_ns_per_tick(self, backend: str | None) -> float | None:
-        """Nanoseconds per tick of a backend's events, whatever its case; None if unknown."""
+        """Nanoseconds per tick of a backend's events, ignoring case; None if unknown."""
         wanted = (backend or "").casefold()
         named = (rate for name, rate in self.delegates.items() if name.casefold() == wanted)
         return next(named, self).ns_per_tick
@@ -219,11 +220,11 @@ class Clock(Rate):
 class Manifest(_Frozen):
     """Everything known about a dump besides its bytes.
 
-    `method` is the method of the program that all its runs are of, stated where the ETRecord alone
-    cannot tell.
+    `method` names the method of the program that all runs executed, in case the ETRecord leaves
+    that open.
 
-    Validates from any shape that a manifest file may have: `device`, `build`, `model` and
-    `clock` may be plain text, and unknown fields become tags (``device.color`` for a device's).
+    Any shape of a manifest file validates: `device`, `build`, `model` and `clock` may be plain
+    text, and unknown fields become tags (an unknown field of a device the tag ``device.color``).
 
     >>> Manifest.model_validate({"device": "pixel8", "build": "b7", "model": "mv2", "lab": 3}).tags
     {'lab': 3}

@@ -1,4 +1,4 @@
-"""Path templates: manifest fields taken from where a dump lies."""
+"""Path templates, which take fields of the manifest from the path of a dump."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _REPEATED = ("**/", "**", "*")
 
 
 class PathTemplate:
-    """A template whose fields are found in a path, in time in proportion to the path's length."""
+    """A template that finds fields in a path, in time linear in the length of the path."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        """Take literal texts, wildcards and fields in braces."""
+        """Accept the pieces: literal texts, wildcards and fields in braces."""
         self._pieces = pieces
 
     def find(self, path: str) -> dict[str, str] | None:
-        """The fields' values; None if the end of the path does not match."""
+        """The values of the fields; None if the end of the path does not match."""
         ends = [-1] * len(path) + [len(path)]
         found: list[tuple[str, list[int]]] = []
         for piece in reversed(self._pieces):
@@ -39,15 +39,15 @@ class PathTemplate:
 
 
 def _find_ends(piece: str, path: str, later: Sequence[int]) -> list[int]:
-    """The last place where a piece may end, by where it starts; -1 where it cannot match.
+    """For each start in the path, the last position where a piece may end; -1 for no match.
 
     Args:
         piece: A piece of a template.
-        path: What it is matched with.
-        later: The same of the next piece.
+        path: The path.
+        later: The result for the next piece.
     """
     size = len(path)
-    if piece.startswith("{"):  # one character, and as many others as will do
+    if piece.startswith("{"):  # one character, then as many others as possible
         others = _find_ends("*", path, later)
         return [others[i + 1] if path[i] != "/" else -1 for i in range(size)] + [-1]
     if piece not in _REPEATED:
@@ -74,10 +74,10 @@ def _find_ends(piece: str, path: str, later: Sequence[int]) -> list[int]:
 
 
 def parse_layout(template: str, fields: Collection[str]) -> PathTemplate:
-    """What finds the fields of a template in a path.
+    """The template that a text describes.
 
-    The template matches the end of the path. ``{field}`` takes as much of one path segment as it
-    can, ``*`` and ``?`` stay within a segment, ``**`` stands for as few of them as will do.
+    A template matches the end of a path. ``{field}`` takes as much of one path segment as possible,
+    ``*`` and ``?`` stay within a segment, and ``**`` stands for as few segments as possible.
 
     >>> parse_layout("{model}-{backend}/*.etdp", ["model", "backend"]).find(
     ...     "/farm/mobilenet-v2-xnnpack/000.etdp")

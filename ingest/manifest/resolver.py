@@ -1,7 +1,6 @@
-"""What a dump does not say itself: device, build, model, time of capture and clock.
+"""The manifest of a dump: device, build, model, time of capture and clock.
 
-A manifest is merged, field by field, from several places: the nearest one that states a field
-wins.
+It is merged from several places, field by field. Of the places that state a field the nearest wins.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
 
-_MOST_PLACE_LETTERS = 4_096  # of a path that a layout is matched with, and of a name in it
-_MOST_SEGMENT_LETTERS = 255
+_MOST_PATH_LENGTH = 4_096  # of a path that a layout is matched with
+_MOST_SEGMENT_LENGTH = 255  # of a name in it
 _MOST_NOTES = 1_000
 
 
 class _Layer(NamedTuple):
-    """What one place states, and the name of the place for messages."""
+    """The fields that one place states, and the name of the place for messages."""
 
     place: str
     fields: Fields
@@ -51,7 +50,7 @@ class ManifestResolver:
     """Finds the manifests of the dumps of one run, reading each shared file once.
 
     Attributes:
-        notes: Fields that look misspelt, as sentences in order; of very many the first.
+        notes: Sentences about fields that look misspelt, in order, up to a limit.
     """
 
     def __init__(
@@ -62,14 +61,14 @@ class ManifestResolver:
         names: FolderNames | None = None,
         is_alone: bool = False,
     ) -> None:
-        """Take what holds for every dump; anything malformed in it raises ManifestError.
+        """Accept the settings for all dumps; a malformed one raises ManifestError.
 
         Args:
-            overrides: fields that win over all others, in any shape a manifest file may have, the
+            overrides: fields that override all others, in any shape that a manifest file may have,
                 short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
             layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
-            names: what is known of the folders; they are listed as needed.
-            is_alone: look at nothing that lies outside of the dumps' zips.
+            names: names of files in folders; other folders are listed when needed.
+            is_alone: ignore all files outside of the dumps' zips.
         """
         self.notes: dict[str, None] = {}
         self._overrides = self._flatten("options", overrides or {})
@@ -83,11 +82,11 @@ class ManifestResolver:
     def resolve(self, source: Source) -> Manifest:
         """The manifest of a dump; the first place that states a field wins.
 
-        The places in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
-        each ``manifest.json`` from its folder up to the root (a zip lies in the zip's folder), the
-        layout, ExecuTorch's ``benchmark_results.json`` in the dump's folder. One of these that is
-        there but cannot be read raises SourceError. What a runner printed into ``NAME.log`` or
-        ``NAME.qhas.json`` adds the counters that none of them names.
+        The places, in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
+        each ``manifest.json`` from its folder up to the root (members of a zip continue with the
+        folder of the zip), the layout, and ExecuTorch's ``benchmark_results.json`` in the folder of
+        the dump. A file that exists but cannot be read raises SourceError. A runner's output in
+        ``NAME.log`` or ``NAME.qhas.json`` adds counters whose names no other place states.
 
         Raises:
             ManifestError: if device, build or model is unknown, or a field is malformed.
@@ -161,10 +160,10 @@ class ManifestResolver:
         return (self._flatten(file.name, parse_fields(file.name, data)),)
 
     def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
-        """What one place states; fields that look misspelt are noted, and become tags.
+        """The fields that one place states; fields that look misspelt are noted and become tags.
 
         Raises:
-            ManifestError: It is malformed.
+            ManifestError: The content is malformed.
         """
         try:
             layer = _Layer(place, flatten(content))
@@ -197,10 +196,10 @@ class ManifestResolver:
 
 
 def check_fields(place: str, content: Mapping[str, object]) -> None:
-    """Pass if what one place states could stand in a manifest, whatever the others state.
+    """Check that what one place states is valid, whatever other places state.
 
     Raises:
-        ManifestError: It is malformed.
+        ManifestError: The content is malformed.
 
     >>> check_fields("options", {"clock": "years"})
     Traceback (most recent call last):
@@ -212,19 +211,19 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
 
 
 def parse_stated(place: str, data: bytes | memoryview) -> Manifest:
-    """The manifest that one place states by itself, as JSON in any shape of a file's.
+    """The manifest in a JSON document of any shape that a manifest file may have.
 
     Raises:
-        ManifestError: It is malformed, or device, build or model is missing.
+        ManifestError: The document is malformed, or device, build or model is missing.
     """
     return _merge_into({}, place, parse_fields(place, data))
 
 
 def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
-    """What a JSON object states.
+    """The fields of a JSON object.
 
     Raises:
-        ManifestError: It is none.
+        ManifestError: The data is not a JSON object.
     """
     content = parse_json(place, data)
     if not isinstance(content, dict):
@@ -233,10 +232,10 @@ def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
 
 
 def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:
-    """A manifest, as canonical JSON, with fields that another place states; None withdraws one.
+    """A manifest, given as canonical JSON, with corrected fields; None removes a field.
 
     Raises:
-        ManifestError: What is stated is malformed, or a field that must be there would be gone.
+        ManifestError: A correction is malformed, or removes a required field.
     """
     fields = flatten(FullShape(json.loads(manifest)))
     fields.update(dict.fromkeys([key for key, value in stated.items() if value is None]))
@@ -247,10 +246,10 @@ def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:
 
 
 def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Manifest:
-    """The manifest of fields and those that one place states, which win.
+    """The manifest with these fields and those of one place, which override them.
 
     Raises:
-        ManifestError: What it states is malformed.
+        ManifestError: The content is malformed.
     """
     try:
         layer = _Layer(place, flatten(content))
@@ -266,9 +265,9 @@ def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Ma
 
 
 def _is_usual(place: str) -> bool:
-    """Whether a path is no longer than those of file systems."""
+    """Whether a path is as short as file systems allow."""
     longest = max(map(len, place.split("/")))
-    return len(place) <= _MOST_PLACE_LETTERS and longest <= _MOST_SEGMENT_LETTERS
+    return len(place) <= _MOST_PATH_LENGTH and longest <= _MOST_SEGMENT_LENGTH
 
 
 def _sidecar_names(source: Source) -> tuple[str, str]:
@@ -276,7 +275,7 @@ def _sidecar_names(source: Source) -> tuple[str, str]:
 
 
 def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:
-    """The first fault, with the name of the place that stated the value; else the dump's."""
+    """The place that stated the first faulty value, else the dump, and what is wrong with it."""
     fault = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, fault["loc"]))
     places = (layer.place for layer in layers if _states(layer.fields, path))

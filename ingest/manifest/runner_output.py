@@ -1,4 +1,4 @@
-"""What runners print beside a dump: a log (``NAME.log``), a QHAS summary (``NAME.qhas.json``).
+"""The output of runners beside a dump: a log (``NAME.log``) or a QHAS summary (``NAME.qhas.json``).
 
 Three producers are known:
 
@@ -26,8 +26,8 @@ from ingest.sources.paths import Source, read_if_present
 
 _Figure = tuple[str, str, float]  # name, unit, value
 
-_MOST_BYTES = 64 << 20  # of a QHAS summary; of a log its end counts
-# A log may be hostile: no match looks at a text twice, and no number has more than 18 digits.
+_MOST_BYTES = 64 << 20  # of a QHAS summary, or of the end of a log
+# A log may be hostile: matching is linear, and no number has more than 18 digits.
 _OBSERVER = re.compile(r"PyTorchObserver (\{[^{}\[\]]*\})")
 _COUNTED = ("prompt_tokens", "generated_tokens")
 _SPANS = {
@@ -55,7 +55,7 @@ _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
 def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
-    """The counters in what a runner printed beside a dump.
+    """The counters in the output of a runner beside a dump.
 
     Args:
         source: The dump.
@@ -63,7 +63,7 @@ def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str,
 
     Raises:
         ManifestError: A summary is not JSON.
-        SourceError: A file is there, but cannot be read.
+        SourceError: A file exists but cannot be read.
     """
     stem = os.path.splitext(source.file_name)[0]
     counters: list[dict[str, object]] = []
@@ -77,7 +77,7 @@ def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str,
 
 
 def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> list[dict[str, object]]:
-    """The counters in a file that a runner printed: a QHAS summary or, by its suffix, a log.
+    """The counters in the output of a runner; its suffix tells a QHAS summary from a log.
 
     Raises:
         ManifestError: The summary is not JSON.
@@ -88,19 +88,19 @@ def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> list[dic
 
 
 def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> object:
-    """The counters that a manifest states, and the printed ones that have other names."""
+    """The counters that a manifest states, and printed counters with other names."""
     if stated is None:
         return list(printed)
     if not isinstance(stated, list):
-        return stated  # which is refused as malformed
+        return stated  # validation refuses it
     names = [one.get("name") for one in stated if isinstance(one, Mapping)]
     return [*stated, *(one for one in printed if one["name"] not in names)]
 
 
 def parse_log(text: str) -> list[dict[str, object]]:
-    """The counters in what a runner printed: of several reports the median of each.
+    """The counters in a log; the median where it has several reports.
 
-    Lines that are cut or not known say nothing.
+    Unknown and truncated lines are ignored.
 
     >>> parse_log('PyTorchObserver {"prompt_tokens":7,"inference_start_ms":0,"first_token_ms":90}')
     [{'name': 'prompt_tokens', 'unit': 'count', 'source': 'LLM runner', 'value': 7.0}, \
@@ -166,14 +166,14 @@ def _read_observer(stats: Mapping[str, object]) -> Iterator[_Figure]:
 
 
 def _rate(stats: Mapping[str, object], name: str) -> float | None:
-    """A rate that is stated, as newer runners do, or follows from a count and two times."""
+    """A rate as newer runners state it, else computed from a count and two times."""
     counted, start, end = _RATES[name]
     stated, count, span = _number(stats, name), _number(stats, counted), _span(stats, start, end)
     return 1000 * count / span if stated is None and count and span else stated
 
 
 def _read_arm(text: str) -> Iterator[_Figure]:
-    """Cycles and events; of one inference where the report says how many it covers."""
+    """Cycles and events, per inference where the report says how many it covers."""
     events = [event.strip() for event in _last(_ARM_EVENTS.findall(text)).split(",")]
     for what, total, each in _ARM_LINE.findall(text):
         if what in _ARM:
@@ -191,7 +191,7 @@ def _last(found: list[str]) -> str:
 
 
 def _span(stats: Mapping[str, object], start: str, end: str) -> float | None:
-    """How long something took; None where it is not known, or its end lies before its start."""
+    """The time between two readings; None if one is missing, or the end is before the start."""
     first, last = _number(stats, start), _number(stats, end)
     return last - first if first is not None and last is not None and last >= first else None
 
@@ -199,8 +199,8 @@ def _span(stats: Mapping[str, object], start: str, end: str) -> float | None:
 def _number(stated: Mapping[str, object], name: str) -> float | None:
     value = stated.get(name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_told = is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
-    return float(value) if is_told else None  # type: ignore[arg-type]
+    is_finite = is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+    return float(value) if is_finite else None  # type: ignore[arg-type]
 
 
 def _qhas_unit(name: str) -> str:

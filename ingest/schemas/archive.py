@@ -1,4 +1,4 @@
-"""Arrow schemas of what a store knows of its archive."""
+"""Arrow schemas of a store's index of its archive."""
 
 from __future__ import annotations
 

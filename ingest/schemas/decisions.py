@@ -1,10 +1,10 @@
-"""Arrow schema of what people decided about groups of alerts."""
+"""Arrow schema of decisions about groups of alerts."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.schemas.fields import field, table
+from ingest.schemas.fields import UTC_US, field, table
 
 GROUP_DECISIONS = table(
     "One row per decision about a group of alerts, in order of time; the last of a group counts.",
@@ -12,5 +12,5 @@ GROUP_DECISIONS = table(
     field("state", pa.string(), "acknowledged, accepted or reopened."),
     field("reason", pa.string(), "Why, in words."),
     field("decided_by", pa.string(), "User who decided it."),
-    field("decided_at", pa.timestamp("us", tz="UTC"), "Time of the decision."),
+    field("decided_at", UTC_US, "Time of the decision."),
 )

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from ingest.schemas.decisions import GROUP_DECISIONS
-from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, decoded_fields
+from ingest.schemas.dimensions import dimension
+from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, UTC_US, decoded_fields
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
@@ -22,7 +23,6 @@ from ingest.schemas.tensors import SHA256, TENSORS
 from ingest.schemas.upkeep import DROPPED_EVENTS, FORGOTTEN_DUMPS
 
 UINT64 = pa.decimal128(20, 0)
-UTC_US = pa.timestamp("us", tz="UTC")
 
 DUMPS = _table(
     "One row per accepted dump.",
@@ -62,36 +62,9 @@ DUMPS = _table(
     _field("debug_buffer_sha256", pa.string(), "SHA-256 of its debug buffer, hex; null if none was given.", nullable=True),
 )  # fmt: skip
 
-DEVICES = _table(
-    "One row per distinct state of a device (name and all attributes).",
-    _field("device_id", pa.int32(), "Number of the device."),
-    _field("name", pa.string(), "Name of the device."),
-    _field("pool", pa.string(), "Device pool it belongs to.", nullable=True),
-    _field("os", pa.string(), "Operating system.", nullable=True),
-    _field("os_version", pa.string(), "Version of the operating system.", nullable=True),
-    _field("arch", pa.string(), "Processor architecture.", nullable=True),
-    _field("soc", pa.string(), "System on chip or processor.", nullable=True),
-)
-
-BUILDS = _table(
-    "One row per build.",
-    _field("build_id", pa.int32(), "Number of the build."),
-    _field("name", pa.string(), "The manifest's build id; unique."),
-    _field("commit", pa.string(), "Source revision it was built from.", nullable=True),
-    _field("branch", pa.string(), "Branch it was built from.", nullable=True),
-    _field("committed_at", UTC_US, "Earliest commit time any dump states.", nullable=True),
-    _field("ordinal", pa.int64(), "Position among builds, where the producer numbers them.", nullable=True),
-    _field("parent", pa.string(), "Id of the build it was made from, or of its fork point.", nullable=True),
-    _field("role", pa.string(), "reference for a pinned build recorded beside others; null for those.", nullable=True),
-)  # fmt: skip
-
-MODELS = _table(
-    "One row per model, backend and quantization.",
-    _field("model_id", pa.int32(), "Number of the model."),
-    _field("name", pa.string(), "Name of the model."),
-    _field("backend", pa.string(), "Backend it is lowered to.", nullable=True),
-    _field("quantization", pa.string(), "Quantization scheme.", nullable=True),
-)
+DEVICES = dimension("device", "One row per distinct state of a device (name and all attributes).")
+BUILDS = dimension("build", "One row per build.")
+MODELS = dimension("model", "One row per model, backend and quantization.")
 
 RUNS = _table(
     "One row per run in a dump, in file order.",
@@ -245,7 +218,7 @@ STORED: dict[str, pa.Schema] = {
     "group_decisions": GROUP_DECISIONS,
 }
 
-_LATER = {"sha256", "parsed"}  # columns that a dump alone does not tell
+_LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone
 _DECODED_DUMP_COLUMNS = (
     "byte_count", "schema_version", "is_size_prefixed", "n_runs", "n_events", "n_flagged_events",
     "n_allocations", "n_debug_events", "n_empty_events",

@@ -1,8 +1,10 @@
-"""How a table's schema is written down: columns and tables carry their meaning as `doc`."""
+"""Columns and tables of Arrow schemas; the metadata key `doc` holds their meaning."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+
+UTC_US = pa.timestamp("us", tz="UTC")
 
 
 def field(name: str, type_: pa.DataType, doc: str, *, nullable: bool = False) -> pa.Field:
@@ -21,5 +23,5 @@ RUN_INDEX = field("run_index", pa.int32(), "Position of the run in its dump, fro
 
 
 def decoded_fields(stored: pa.Schema) -> list[pa.Field]:
-    """Columns of a stored table before its dumps have ids: `DUMP_INDEX` for `DUMP_ID`."""
+    """The columns of a stored table before its dumps have ids: with `DUMP_INDEX` for `DUMP_ID`."""
     return [DUMP_INDEX if column.name == DUMP_ID.name else column for column in stored]

@@ -1,7 +1,7 @@
-"""Arrow schemas of what an ETRecord tells of a program and of the events of its dumps.
+"""Arrow schemas of the contents of ETRecords, and of how the events of dumps relate to them.
 
-An ETRecord's id comes from its bytes, and from the method that dumps state, if it has others: the
-same on every machine, and the same for the same file and method.
+The id of an ETRecord is a hash of its bytes, and of the method that dumps state if it has several.
+So the same file and method have the same id on every machine.
 """
 
 from __future__ import annotations

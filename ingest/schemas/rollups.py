@@ -1,4 +1,4 @@
-"""Arrow schemas of what is worked out from events at ingest, so that few questions read them."""
+"""Arrow schemas of the statistics that ingest computes, so that few queries read events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow schema of the contents of logged tensors, each stored once by its hash."""
+"""Arrow schema of the contents of logged tensors; each content is stored once."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source, parse_source
 from ingest.sources.reading import ABSENT, describe_refusal
 from ingest.sources.zip_artifacts import (
+    DUMP_SUFFIXES,
+    ZIP_SUFFIX,
     find_artifact,
     is_dump,
     is_zip,
@@ -27,18 +29,18 @@ from ingest.sources.zip_limits import ZIP_FAULTS
 
 Path = str | os.PathLike[str] | Source
 
-WANTED = "*.etdp, *.etdump, *.prof or *.zip"
-_WANTED_MEMBERS = "*.etdp, *.etdump or *.prof"
-_MOST_NAMED = 3  # bad paths named in one message
+WANTED = f"*{', *'.join(DUMP_SUFFIXES)} or *{ZIP_SUFFIX}"
+_WANTED_MEMBERS = f"*{', *'.join(DUMP_SUFFIXES[:-1])} or *{DUMP_SUFFIXES[-1]}"
+_MOST_NAMED = 3  # of bad paths, in one message
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
     """Dumps at the paths, in the order of the paths and sorted by name below each, each file once.
 
-    A path is a file of any name, a folder (searched recursively for *.etdp, *.etdump, *.prof and
-    *.zip, following symlinks but never in a circle), a *.zip (searched likewise, and the zips in
-    it), ``ZIP!MEMBER``, or a glob (``**`` matches any number of folders). A path that does not
-    exist, cannot be listed or holds no dump raises SourceError. A `Source` is returned unchanged.
+    A path is a file of any name, a folder (searched recursively for files of `DUMP_SUFFIXES` and
+    zips, following symlinks but never in a circle), a zip (searched likewise, and the zips in it),
+    ``ZIP!MEMBER``, or a glob (``**`` matches any number of folders). A path that does not exist,
+    cannot be listed or holds no dump raises SourceError. A `Source` is returned unchanged.
     """
     listed = list_sources(paths, FolderNames())
     for item in listed:
@@ -218,4 +220,4 @@ def _read_archive(path: str) -> list[str]:
 
 
 def _is_archive(path: str) -> bool:
-    return path.lower().endswith(".zip")
+    return path.lower().endswith(ZIP_SUFFIX)

@@ -27,6 +27,7 @@ from ingest.sources.zip_limits import (
 )
 
 DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
+ZIP_SUFFIX = ".zip"
 
 MAX_MEMBERS = 65_535  # as many as a zip has without zip64
 MAX_DIRECTORY_BYTES = 16 << 20
@@ -46,7 +47,7 @@ def is_dump(path: str) -> bool:
 
 def is_zip(path: str) -> bool:
     """Whether a file is a zip by its name."""
-    return path.lower().endswith(".zip") and not path.rpartition("/")[2].startswith("._")
+    return path.lower().endswith(ZIP_SUFFIX) and not path.rpartition("/")[2].startswith("._")
 
 
 class Artifact:

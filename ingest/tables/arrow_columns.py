@@ -1,7 +1,7 @@
-"""numpy columns -> Arrow columns, in the types that every engine shares. Pure.
+"""numpy columns -> Arrow columns, in the types that all engines share. Pure.
 
-Arrays are built from buffers: `pa.array`, `take` and `cast` would import numpy.ma and
-pyarrow.compute, which takes a fifth of the start-up time of `tracehouse inspect`.
+Arrays are passed as buffers, because `pa.array`, `take` and `cast` import numpy.ma and
+pyarrow.compute, which takes a fifth of the start-up of `tracehouse inspect`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingest.schemas.dumps import DECODED, UINT64
 EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
 """Every decoded table without rows."""
 
-_FEW = 1000  # rows; larger columns are decoded by pyarrow.compute
+_FEW = 1000  # rows that are decoded without pyarrow.compute
 _TYPES = {name: schema.types for name, schema in DECODED.items()}
 _ARROW_TYPES = {
     np.dtype(numpy_type): pa.from_numpy_dtype(numpy_type)
@@ -29,7 +29,7 @@ _ARROW_TYPES = {
 
 
 def build_table(name: str, *columns: object) -> pa.Table:
-    """The decoded table of this name from its columns in order, arrays or lists."""
+    """A decoded table from its columns in order, which are arrays or lists."""
     arrays = [_column(*pair) for pair in zip(columns, _TYPES[name], strict=True)]
     return pa.Table.from_arrays(arrays, schema=DECODED[name])
 

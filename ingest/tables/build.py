@@ -1,4 +1,4 @@
-"""Verified columns of an arena's dumps -> Arrow tables in the schemas of schemas.py. Pure."""
+"""Verified columns of the dumps in an arena -> Arrow tables with the schemas `DECODED`. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingest.tables.logged_values import build_debug_values
 
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
-    """All decoded tables except signatures; `sizes` is the byte length of each dump."""
+    """All decoded tables but those of signatures; `sizes` is the byte length of each dump."""
     stored = np.concatenate([stored.run for stored in dumps.stored])
     counts = dumps.counts[stored]
     durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)
@@ -66,7 +66,7 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
 
 
 def _has_starts(dumps: Dumps) -> bool:
-    """Whether the runs begin here, which is false for all parts of a run but the first."""
+    """Whether runs begin in this part: an excerpt has the beginning only if it is the first."""
     return dumps.excerpt is None or dumps.excerpt.is_first
 
 

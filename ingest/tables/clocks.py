@@ -1,4 +1,4 @@
-"""Offsets and durations from clock readings, including wrap-around. Pure."""
+"""Offsets and durations from clock readings, with wrap-around. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ingest.etdump.arena import Ints, Mask
 
 WRAPPED_32 = 1  # end before start on a 32-bit clock: 2^32 was added
-END_BEFORE_START = 2  # end before start, but not a 32-bit wrap: the duration is wrong
-TOO_LONG = 4  # 2^63 ticks or more: the duration is wrong
+END_BEFORE_START = 2  # end before start without a 32-bit wrap: an impossible duration
+TOO_LONG = 4  # 2^63 ticks or more: an impossible duration
 
 _WRONG = END_BEFORE_START | TOO_LONG
 _UINT32_MAX = np.uint64(2**32 - 1)
 
 
 def is_wrong(flags: NDArray[np.int32]) -> Mask:
-    """Whether each duration is wrong; such events are kept, but never summed or ranked."""
+    """Whether each duration is impossible. Such events are kept, but never summed or ranked."""
     wrong: Mask = (flags & _WRONG) != 0
     return wrong
 
@@ -28,8 +28,8 @@ def flag_durations(
 
     Args:
         start: Starts of events.
-        end: Ends of the events.
-        zero_is_no_end: Whether an end of 0 means that there is no end, not that the clock wrapped.
+        end: Their ends.
+        zero_is_no_end: Whether an end of 0 is a missing reading, not one after a wrap.
 
     Returns:
         End minus start modulo 2^64 as int64, plus 2^32 if both fit into 32 bits and end is before
@@ -85,12 +85,12 @@ def unwrap_starts(
 
 
 def offsets_from(origin: np.uint64, start: NDArray[np.uint64], *, wraps: bool) -> Ints:
-    """Starts relative to the earliest start of a run, as `unwrap_starts` returns them.
+    """Starts relative to the earliest start of a run, as `unwrap_starts` gives them.
 
     Args:
         origin: The earliest start.
         start: Starts of some of the run's events.
-        wraps: Whether the run's starts are modulo 2^32.
+        wraps: Whether starts of the run are modulo 2^32.
     """
     offsets = start - origin
     return (offsets & _UINT32_MAX if wraps else offsets).view(np.int64)

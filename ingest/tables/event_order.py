@@ -171,7 +171,7 @@ def order_events(dumps: Dumps, slots: Slots) -> Order:
 def _sort_mixed(
     rows: Ints, dumps: Dumps, slots: Slots, block: Ints, is_mixed: NDArray[np.bool_]
 ) -> None:
-    """Correct the rows of events in blocks whose runs have several layouts."""
+    """Correct the rows of runs in blocks whose runs have several layouts."""
     run = np.concatenate([stored.run for stored in dumps.stored])
     sheet = Sheet(StoredRuns(run, is_uniform=False), dumps, slots)
     mixed = np.flatnonzero(sheet.of_runs(is_mixed))

@@ -9,7 +9,7 @@ from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.values import Longs
 from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
 
-_FULL = 1 << 16  # signatures kept as Python objects
+_FULL = 1 << 16  # signatures kept as objects before they become rows
 
 
 def build_event_signatures(book: SignatureBook) -> pa.Table:
@@ -48,17 +48,17 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
 
 
 class SignatureTables:
-    """Tables of the signatures of several books, which keeps few signatures as Python objects."""
+    """The signatures of several books, one row each; few are kept as objects at a time."""
 
     def __init__(self) -> None:
         self._book = SignatureBook()
         self._events: list[pa.Table] = []
         self._runs: list[pa.Table] = []
-        self._done: set[int] = set()
+        self._written: set[int] = set()
 
     def add(self, book: SignatureBook) -> None:
-        """Add the new signatures of the book."""
-        done, into = self._done, self._book
+        """Add the signatures of a book that are new."""
+        done, into = self._written, self._book
         into.events |= {id_: one for id_, one in book.events.items() if id_ not in done}
         into.runs |= {id_: one for id_, one in book.runs.items() if id_ not in done}
         if len(into.events) + len(into.runs) > _FULL:
@@ -75,5 +75,5 @@ class SignatureTables:
     def _write(self) -> None:
         self._events.append(build_event_signatures(self._book))
         self._runs.append(build_run_signatures(self._book))
-        self._done.update(self._book.events, self._book.runs)
+        self._written.update(self._book.events, self._book.runs)
         self._book = SignatureBook()

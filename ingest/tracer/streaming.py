@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from ingest.durable import replacing, sync_path
 from ingest.errors import SinkError
 from ingest.tracer.event_tracer import DebugLevel, OutputFilter, ProfilingLevel
 from ingest.tracer.writer import Clock, Dump, ETDumpWriter
@@ -107,7 +107,7 @@ class FolderSink:
                 self._write(f"{name}.debug.bin", dump.debug_buffer)
             self._write(f"{name}.json", json.dumps(captured).encode())
             self._write(f"{name}.etdp", dump.etdump)
-            _sync_folder(self._folder)
+            sync_path(self._folder)
         except OSError as error:
             raise SinkError(_describe(self._folder, error)) from error
 
@@ -117,18 +117,11 @@ class FolderSink:
             _check_manifest(path, manifest)
             return
         self._write(path.name, json.dumps(dict(manifest), indent=2).encode())
-        _sync_folder(self._folder)
+        sync_path(self._folder)
 
     def _write(self, name: str, data: bytes) -> None:
-        unfinished = self._folder / f".{name}.{secrets.token_hex(4)}"
-        try:
-            with unfinished.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(self._folder / name)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(self._folder / name, is_folder_synced=False) as unfinished:
+            unfinished.write_bytes(data)
 
 
 def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
@@ -143,15 +136,6 @@ def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
         raise SinkError(f"{path}: not JSON; wanted the sink's manifest or none") from error
     if found != dict(manifest):
         raise SinkError(f"{path}: has another manifest; wanted one folder per manifest")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _describe(folder: Path, error: OSError) -> str:

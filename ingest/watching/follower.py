@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from ingest.errors import SourceError
 from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
-from ingest.sources.zip_artifacts import is_dump, is_zip
+from ingest.sources.zip_artifacts import DUMP_SUFFIXES, is_dump, is_zip
 from ingest.watching.notices import Notices
 from ingest.watching.places import WatchedFile, WatchedPlace
 from ingest.watching.record import WatchRecord
 
 _COMPANIONS = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX)
-_DUMPS = (".etdp", ".etdump", ".prof")
 
 
 class WatchRound(NamedTuple):
@@ -174,7 +173,7 @@ class Follower:
     def _taken_before(self, companion: str) -> Iterator[WatchedFile]:
         """The dump that a late companion belongs to, if the dump was ingested before."""
         stem = next(companion.removesuffix(end) for end in _COMPANIONS if companion.endswith(end))
-        for suffix in _DUMPS:
+        for suffix in DUMP_SUFFIXES:
             seen = self._place.look(stem + suffix)
             if seen and seen in self._taken:
                 yield seen

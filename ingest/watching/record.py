@@ -6,12 +6,12 @@ Losing the record is harmless: dumps are identified by their content, so files a
 from __future__ import annotations
 
 import hashlib
-import os
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from ingest.durable import replacing
 from ingest.errors import SourceError
 from ingest.watching.places import WatchedFile
 
@@ -79,10 +79,9 @@ class WatchRecord:
         self.close()
 
     def _rewrite(self, path: Path) -> None:
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_bytes(_HEAD + array("Q", self._taken).tobytes())
-            beside.replace(path)
+            with replacing(path) as beside:
+                beside.write_bytes(_HEAD + array("Q", self._taken).tobytes())
         except OSError as error:
             raise SourceError(str(path), f"cannot be written: {error.strerror}") from error
         self.close()

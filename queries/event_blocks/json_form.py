@@ -10,7 +10,7 @@ from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.logged_values import LoggedValue
 from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.value_json import value_json
-from warehouse.loading.delegate_metadata import parse_metadata
+from warehouse.load.delegate_metadata import parse_metadata
 
 
 def event_blocks_json(blocks: Sequence[BlockData]) -> dict[str, list[dict[str, Any]]]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from queries.report.content import Report
 
 Form = Literal["html", "markdown", "json", "junit", "slack"]
-FORMS: tuple[Form, ...] = get_args(Form)
+MEDIA_TYPES: Mapping[Form, str] = {
+    "html": "text/html; charset=utf-8",
+    "markdown": "text/markdown; charset=utf-8",
+    "json": "application/json",
+    "junit": "application/xml",
+    "slack": "application/json",
+}
+FORMS = tuple(MEDIA_TYPES)
+SUFFIXES: Mapping[str, Form] = {
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".xml": "junit",
+    ".md": "markdown",
+}
 
 
 def render(report: Report, form: Form) -> str:

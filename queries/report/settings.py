@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from itertools import product
-from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -22,14 +20,14 @@ from pydantic import (
     model_validator,
 )
 
-from ingest.errors import pydantic_problem
+from ingest.errors import SourceError, pydantic_problem
+from ingest.settings_file import FILE_NAME, read_tables
 from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.places import check_place_name, place_of
 from warehouse.catalogue.shares import parse_share
 from warehouse.errors import QueryError, suggest
 
-FILE_NAME = "tracehouse.toml"
 _OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` reads, and that ingest does
 
 
@@ -207,22 +205,29 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
     Raises:
         SettingsError: The file cannot be read, is no TOML, or has a field or value it may not have.
     """
-    file = Path(path) if path is not None else Path(FILE_NAME)
-    if path is None and not file.exists():
-        return Settings()
+    tables = read_settings_file(path)
+    for name in _OF_OTHERS:
+        tables.pop(name, None)
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        for name in _OF_OTHERS:
-            tables.pop(name, None)
         return Settings.model_validate(tables)
-    except OSError as error:
-        raise SettingsError(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place, problem = first["loc"], pydantic_problem(first["msg"])
         if first["type"] == "extra_forbidden":
             table = _TABLES[str(place[0])] if len(place) > 1 else Settings
             problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"
-        raise SettingsError(f"{file}: {'.'.join(map(str, place))}: {problem}") from error
+        raise SettingsError(
+            f"{path or FILE_NAME}: {'.'.join(map(str, place))}: {problem}"
+        ) from error
+
+
+def read_settings_file(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """The tables of a settings file; see `read_tables`.
+
+    Raises:
+        SettingsError: The file cannot be read, or is not TOML.
+    """
+    try:
+        return read_tables(path)
+    except SourceError as error:
+        raise SettingsError(str(error)) from error

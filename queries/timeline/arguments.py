@@ -7,7 +7,7 @@ from typing import Any
 
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import ModuleFrame, TimedEvent
-from warehouse.loading.delegate_metadata import parse_metadata
+from warehouse.load.delegate_metadata import parse_metadata
 from warehouse.programs.correlation import as_list
 
 _MOST_LISTED = 64  # items of a list: a delegate can run thousands of nodes

@@ -1,5 +1,5 @@
--- What delegates logged as events and is no time, as rows of counters, from tables that stand for
--- some_events and some_signatures.
+-- Rows of counters for the values that delegates logged as events and that are no times.
+-- new_events are events of dumps, new_signatures the signatures of counters among them.
 SELECT
     e.dump_id, e.run_index,
     CASE
@@ -9,12 +9,11 @@ SELECT
     END AS name,
     s.unit, CAST(e.duration_ticks AS DOUBLE) AS value, CAST(NULL AS STRING) AS source,
     e.event_signature_id, s.instruction_id
-FROM some_events AS e
+FROM new_events AS e
 JOIN (
-    SELECT
+    SELECT DISTINCT
         event_signature_id, instruction_id, unit,
         coalesce(nullif(delegate_id_str, ''), name) AS counter
-    FROM some_signatures
-    WHERE kind = 'delegate_counter'
+    FROM new_signatures
 ) AS s ON s.event_signature_id = e.event_signature_id
 WHERE e.flags <= 1

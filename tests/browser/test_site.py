@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from cli.serve.app import make_app
+from cli.serve.http.app import make_app
 from cli.serve.page.site import VIEWS
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings

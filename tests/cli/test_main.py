@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.query import COMPUTED
 from cli.listing import GROUPS
 from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
 from tests.support.corpus import FARM
 from tests.support.cross_section import cross_section
 from tests.tools.site.reference import commands_page
 from warehouse import Warehouse
+from warehouse.catalogue.queries import load_catalogue
 
 Run = Callable[..., Outcome]
 
@@ -80,6 +82,7 @@ def test_a_value_that_is_wrong_is_told_in_our_words(run: Run, args: list[str], e
     assert (done.code, done.err.rstrip().endswith(end)) == (2, True)
 
 
+@pytest.mark.system
 def test_help_waits_for_no_heavy_import() -> None:
     probe = (
         "import sys, cli.main;"
@@ -115,6 +118,8 @@ def test_store_is_taken_from_the_environment(
     assert run("sql", "SELECT count(*) AS dump_count FROM dumps").text == "dump_count\n       148\n"
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_store_locked_by_another_process_is_one_line_with_its_pid(tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "busy", create=True):
         outcome = run_process("query", "dumps", "--store", tmp_path / "busy")
@@ -128,6 +133,7 @@ def test_error_with_line_ends_and_control_characters_is_one_harmless_line(run: R
     assert outcome.error.startswith("error: no query 'per cent\\x1b[2J'")
 
 
+@pytest.mark.system
 def test_ctrl_c_ends_a_long_query_quietly(store: Path, tmp_path: Path) -> None:
     program, pipe = tmp_path / "program.py", tmp_path / "rows.csv"
     program.write_text(HEEDS_CTRL_C)
@@ -157,6 +163,7 @@ def open_for_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
     raise AssertionError(process.communicate())
 
 
+@pytest.mark.system
 def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
     code = (
         "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count()))\n"
@@ -166,6 +173,7 @@ def test_no_search_for_garbage_looks_at_what_every_command_imports() -> None:
     assert int(done.stdout.split()[-1]) > 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
 def test_what_starts_in_the_background_starts_as_fast(handler: str) -> None:
     code = (
@@ -178,12 +186,13 @@ def test_what_starts_in_the_background_starts_as_fast(handler: str) -> None:
     assert done.stdout.split()[-2:] == [b"True", b"1"]
 
 
+@pytest.mark.system
 def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("")  # as if it were installed
     program = (
         "import atexit, sys; from cli.main import main;"
         "atexit.register(lambda: print(sorted({'pandas', 'pydantic', 'rich', 'ingest.decode',"
-        "'ingest.etrecord', 'warehouse.archive', 'warehouse.intake', 'cli.commands.inspect'}"
+        "'ingest.etrecord', 'warehouse.archive', 'warehouse.load', 'cli.commands.inspect'}"
         " & sys.modules.keys())));"
         "sys.exit(main())"
     )
@@ -196,6 +205,7 @@ def test_a_question_imports_only_what_it_takes(store: Path, tmp_path: Path) -> N
     assert done.stdout == b"a  b\n1  b\n[]\n"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> None:
     program = (
@@ -215,6 +225,7 @@ def test_process_ends_at_once_unless_something_is_left_to_do(is_busy: bool) -> N
     assert done.stderr.startswith("error: ")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("module", cross_section(["typer", "cli.app", "duckdb", "pyarrow"], 4))
 def test_ctrl_c_ends_imports_quietly(store: Path, module: str) -> None:
     program = (
@@ -242,6 +253,7 @@ def test_each_help_ends_with_examples_of_the_command(run: Run, command: str) -> 
     assert all(line.strip().startswith(f"tracehouse {command}") for line in examples)
 
 
+@pytest.mark.system
 def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
     command = [*COMMAND, "sql", "SELECT * FROM events LIMIT 9999", "--store", str(store)]
     with subprocess.Popen(
@@ -254,6 +266,7 @@ def test_reader_that_leaves_early_hears_nothing(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 4))
 def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) -> None:
     command = [*COMMAND, "sql", "SELECT * FROM runs", "--format", form, "--store", str(store)]
@@ -264,6 +277,7 @@ def test_full_disk_behind_standard_output_is_one_line(store: Path, form: str) ->
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "args", cross_section([["--version"], ["--help"], ["query", "percentiles", "--help"]], 3)
 )
@@ -281,6 +295,7 @@ def test_full_disk_behind_a_help_text_is_one_line(args: list[str], is_unbuffered
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("args", [["--version"], ["--help"]])
 def test_help_text_that_nobody_reads_ends_quietly(args: list[str]) -> None:
     ours, theirs = os.pipe()
@@ -292,6 +307,7 @@ def test_help_text_that_nobody_reads_ends_quietly(args: list[str]) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("closed", cross_section(["<&- >&- 2>&-", "<&-", ">&-", "2>&-"], 4))
 def test_closed_streams_are_no_places_for_a_store(tmp_path: Path, closed: str) -> None:
     line = f'exec "$@" {closed}'
@@ -316,6 +332,7 @@ def test_malformed_command_line_is_told_without_steering_a_terminal(
     assert outcome.err.replace("\n", "").isprintable()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "args",
     cross_section(
@@ -339,9 +356,7 @@ def test_argument_that_is_not_utf8_is_one_line(store: Path, args: list[str]) -> 
 def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
-    assert outcome.error.endswith(
-        "; there are backend_comparison, build_history, change_points, cold_start, comparison, "
-        "counter_totals, coverage, coverage_gaps, data_quality, delegate_transitions, "
-        "delegation_coverage, device_comparison, ..."
-    )
+    names = outcome.error.rpartition("; there are ")[2].split(", ")
+    assert names == [*sorted({*load_catalogue(), *COMPUTED})[: len(names) - 1], "..."]
+    assert len(names) > 1
     assert len(outcome.error) == 2000

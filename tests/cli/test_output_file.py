@@ -63,6 +63,7 @@ def test_a_format_that_is_given_counts_more_than_the_name(
     assert file.read_text() == "a,b\n1,2\n"
 
 
+@pytest.mark.system
 def test_a_terminal_is_no_hindrance_to_bytes_in_a_file(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     args = ("query", "dumps", "--format", "parquet", "--store", store)

@@ -14,7 +14,7 @@ from tests.support.command import Outcome
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
-from warehouse.storage.serving import served
+from warehouse.inbox.served import served
 
 Run = Callable[..., Outcome]
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"

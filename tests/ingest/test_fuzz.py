@@ -151,6 +151,7 @@ CLOCKS = [
 ]
 
 
+@pytest.mark.store
 def test_clock_cases_are_kept_flagged_counted_and_in_no_percentile(tmp_path):
     dumps = {i: read_dump(name) for i, name in enumerate(CLOCKS)}
     batch = decode_dumps(list(dumps.values()))

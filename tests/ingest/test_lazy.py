@@ -8,6 +8,7 @@ import pytest
 from ingest.lazy import lazy_attributes
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("package", ["ingest", "ingest.tracer"])
 def test_what_a_package_names_is_loaded_on_first_use_and_there(package):
     code = (

@@ -94,9 +94,9 @@ def test_ordinal_out_of_range_is_refused(dump, ordinal):
         ({"tags": {"a": "\udcff"}}, r"tags.a.str: found '\udcff', wanted a valid string"),
         ({"tags": {"\udcff": 1}}, "wanted a valid string"),
         ({"tags": {"a": 10**5_000}}, "tags: found a value of type dict, wanted what JSON can hold"),
-        ({"tags": {"a": "x" * 70_000}}, "wanted at most 65,536 letters as JSON, these take 70,008"),
+        ({"tags": {"a": "x" * 70_000}}, "wanted at most 65,536 characters as JSON, found 70,008"),
         ({"clock": {"delegates": {"\udcff": "us"}}}, "wanted a valid string"),
-        ({"clock": {"delegates": {"x" * 1_001: "us"}}}, "wanted names of at most 1,000 letters"),
+        ({"clock": {"delegates": {"x" * 1_001: "us"}}}, "wanted names of at most 1,000 characters"),
         (
             {"clock": {"delegates": {f"d{i}": "us" for i in range(101)}}},
             "clock.delegates: found {'d0': {'unit': 'us'}",

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from queries.formats import (
-    Form,
+    Format,
     write_arrow,
     write_csv,
     write_document,
@@ -48,7 +48,7 @@ def test_bytes_go_to_any_binary_sink() -> None:
         ("tsv", b"name\n\xc3\xbc\n"),
     ],
 )
-def test_texts_are_utf_8_in_a_binary_sink_that_stays_open(form: Form, data: bytes) -> None:
+def test_texts_are_utf_8_in_a_binary_sink_that_stays_open(form: Format, data: bytes) -> None:
     sink = io.BytesIO()
     write_encoded(pa.table({"name": ["\u00fc"]}), form, sink)
     assert sink.getvalue() == data

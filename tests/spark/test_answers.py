@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support import rich_farm, small_farm
 from tests.support.inboxes import fill_inbox
 from tests.support.lakes import fill, real_looking_farm
+from tests.support.questions import needs_rich_farm, question
+from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tests.support.tasks import TasksHere
 from warehouse import Warehouse
@@ -21,14 +22,12 @@ from warehouse.spark.ingest import LakeIngester
 class Both:
     """A lake, asked through Spark and by DuckDB."""
 
-    def __init__(self, session, place, on_duckdb, questions):
+    def __init__(self, session, place, on_duckdb):
         self.on_spark = SparkLake(session, str(place))
         self.on_duckdb = on_duckdb
-        self._questions = questions
 
     def compare(self, name, **asked):
         """Pass if both give the same answer, which has rows."""
-        asked = {**self._questions.get(name, {}), **asked}
         if "dump" in asked:
             text = "SELECT min(dump_id) AS n FROM dumps"
             asked["dump"] = self.on_duckdb.sql(text)["n"][0].as_py()
@@ -45,20 +44,20 @@ def small(session, tmp_path_factory):
     place = tmp_path_factory.mktemp("small")
     fill(place, real_looking_farm())
     with Warehouse.open_lake(place) as lake:
-        yield Both(session, place, lake, small_farm.QUESTIONS)
+        yield Both(session, place, lake)
 
 
 @pytest.fixture(scope="module")
 def rich(session, tmp_path_factory):
     place = tmp_path_factory.mktemp("rich")
-    fill(place, real_looking_farm(rich_farm.rich_farm))
+    fill(place, real_looking_farm(rich_farm))
     with Warehouse.open_lake(place) as lake:
-        yield Both(session, place, lake, rich_farm.QUESTIONS)
+        yield Both(session, place, lake)
 
 
 @pytest.mark.parametrize("name", load_catalogue())
 def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
-    (rich if name in rich_farm.QUESTIONS else small).compare(name)
+    (rich if needs_rich_farm(name) else small).compare(name, **question(name))
 
 
 def _paired_farm():
@@ -102,7 +101,7 @@ def _farm_recorded_apart():
 def test_the_state_of_the_device_is_taken_out_alike(session, tmp_path, name):
     fill(tmp_path, real_looking_farm(_farm_recorded_apart))
     with Warehouse.open_lake(tmp_path) as lake:
-        both = Both(session, tmp_path, lake, {})
+        both = Both(session, tmp_path, lake)
         both.compare(name, base="old", head="new")
         rows = lake.query(name, base="old", head="new").to_pylist()
     assert {row["frame"] for row in rows} == {"residual"}
@@ -114,7 +113,7 @@ def test_the_state_of_the_device_is_taken_out_alike(session, tmp_path, name):
 def test_pairs_of_dumps_are_compared_alike(session, tmp_path, name):
     fill(tmp_path, real_looking_farm(_paired_farm))
     with Warehouse.open_lake(tmp_path) as lake:
-        both = Both(session, tmp_path, lake, {})
+        both = Both(session, tmp_path, lake)
         both.compare(name, base="old", head="new")
         verdicts = lake.query(name, base="old", head="new")["verdict"].to_pylist()
     assert "regression" in verdicts
@@ -133,7 +132,7 @@ def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
     for file in place.glob("events/*/model=net/*"):
         file.write_bytes(b"no Parquet")
     with Warehouse.open_lake(place) as lake:
-        both = Both(session, place, lake, {})
+        both = Both(session, place, lake)
         both.compare("percentiles", model="net/2", approx=False)
     with pytest.raises(SparkError, match=r"model=net/.* is not a Parquet file"):
         both.on_spark.query("percentiles", model="net", approx=False)

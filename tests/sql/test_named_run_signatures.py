@@ -2,8 +2,14 @@
 
 import pytest
 
+from tests.support.questions import required
 from tests.support.store_rows import Event, StoreRows, run_query
+from warehouse.catalogue.queries import load_catalogue
 
+VALUES = {
+    "base": "b1", "head": "b2", "base_backend": "portable", "head_backend": "xnnpack",
+    "event": "Method::execute", "size_tag": "size",
+}  # fmt: skip
 EXECUTE = Event("Method::execute", 0, chain=-1)
 DECODE = [EXECUTE._replace(ticks=50_000), Event("native_call_mm.out", 20_000, 1)]
 PREFILL = [
@@ -141,15 +147,34 @@ def test_every_question_about_runs_tells_them_apart(chat):
     assert {row["change"] for row in kernels} == {None, 0}  # whatever the share of prompts
 
 
-def test_runs_can_be_asked_for(chat):
-    event, run = {"event": "Method::execute"}, {"run": "*#2"}
-    asked = {
-        "dump_values": event, "build_history": event, "device_comparison": {}, "stability": {},
-        "percentiles": {}, "operator_variance": {}, "change_points": {}, "tax_history": {},
-        "op_type_history": {}, "operator_hotspots": {}, "variance_components": {},
-        "regression_deltas": {"base": "b1", "head": "b2"},
-        "comparison": {"base": "b1", "head": "b2"},
-    }  # fmt: skip
-    for query, params in asked.items():
-        rows = run_query(chat, query, **params, **run)
-        assert _tell(rows, "run") == [("Execute #2",)], query
+# Queries of one or two builds that take the names of runs, on what they are asked here.
+ASKED = {
+    name: required(name, VALUES)
+    for name, query in load_catalogue().items()
+    if "run" in {column.name for column in query.header.columns}
+    and "run" in {param.name for param in query.header.params}
+}
+
+
+@pytest.fixture(scope="module")
+def backends():
+    """Two builds on two backends, of two sizes of input, with modules and costs."""
+    store = StoreRows()
+    prefill, decode = (
+        [event._replace(modules=("", "head")) if event.chain == 0 else event for event in events]
+        for events in (PREFILL, DECODE)
+    )
+    for build in ("b1", "b2"):
+        for backend in ("portable", "xnnpack"):
+            for number in range(10):
+                _add(
+                    store, (prefill, 26), (decode, 30), build=build, backend=backend,
+                    tags={"size": 1 + number % 2}, etrecord=f"{backend}.etrecord",
+                )  # fmt: skip
+    return store.connect()
+
+
+@pytest.mark.parametrize("query", ASKED)
+def test_runs_can_be_asked_for(query, backends):
+    rows = run_query(backends, query, **ASKED[query], run="*#2")
+    assert _tell(rows, "run") == [("Execute #2",)]

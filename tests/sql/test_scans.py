@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.cross_section import cross_section
+from tests.support.questions import required
 from tests.support.store_rows import Event, StoreRows
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.parameters import bind_parameters
@@ -17,24 +18,15 @@ READERS = {  # of events
     "percentiles", "event_blocks", "memory_by_instruction", "numeric_divergence", "outlier_runs",
     "run_timeline",
 }  # fmt: skip
-QUESTIONS = {
-    "backend_comparison": {"base_backend": "xnnpack", "head_backend": "portable"},
-    "build_history": {"event": ["Method::execute"]},
-    "environment_changes": {"base": "b1", "head": "b2"},
-    "event_blocks": {"dump": 3},
-    "exact_changes": {"base": "b1", "head": "b2"},
-    "framework_tax": {"scope": "all"},
-    "memory_deltas": {"base": "b1", "head": "b2"},
-    "numeric_divergence": {"base": "b1", "head": "b2"},
-    "regression_deltas": {"base": "b1", "head": "b2"},
-    "comparison": {"base": "b1", "head": "b2"},
-    "run_shifts": {"base": "b1", "head": "b2"},
-    "run_timeline": {"dump": 3},
-    "scaling": {"size_tag": "size"},
-}
+VALUES = {
+    "base": "b1", "head": "b2", "base_backend": "xnnpack", "head_backend": "portable",
+    "dump": 3, "event": "Method::execute", "size_tag": "size",
+}  # fmt: skip
+QUESTIONS = {name: required(name, VALUES) for name in load_catalogue()}
+QUESTIONS["framework_tax"]["scope"] = "all"
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
 ASKED = [
-    (name, {**QUESTIONS.get(name, {}), **filters, **choice})
+    (name, {**QUESTIONS[name], **filters, **choice})
     for name, query in load_catalogue().items()
     for filters in FILTERS
     if filters.keys() <= {param.name for param in query.header.params}
@@ -119,7 +111,7 @@ def test_scans_give_no_more_events_than_those_of_the_dumps_asked_for(farm, name,
 @pytest.mark.parametrize("filters", [{"device": ["d3"]}, {"build": ["b5"]}])
 @pytest.mark.parametrize("name", ["build_history", "device_comparison", "dump_values"])
 def test_statistics_of_other_dumps_are_left_out_by_the_first_join(farm, name, filters):
-    plan = _plan(farm, load_catalogue()[name], {**QUESTIONS.get(name, {}), **filters})
+    plan = _plan(farm, load_catalogue()[name], QUESTIONS[name] | filters)
     assert max(_joined(plan, "event_stats")) <= _events(farm, filters, "event_stats")
 
 
@@ -132,7 +124,7 @@ def test_statistics_of_builds_that_are_not_compared_are_left_out_by_the_first_jo
 
 @pytest.mark.parametrize("name", sorted(load_catalogue().keys() - READERS))
 def test_no_query_reads_events_that_can_do_without(farm, name):
-    assert "events" not in {table for table, _ in _scans(farm, name, QUESTIONS.get(name, {}))}
+    assert "events" not in {table for table, _ in _scans(farm, name, QUESTIONS[name])}
 
 
 def test_a_dump_with_a_histogram_is_not_read_again(farm):

@@ -1,14 +1,13 @@
-"""Parameters of which the quick tests try some, and the slow ones the rest."""
+"""Parameters of which `make test` tries some, and `make test-all` the rest too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 
-def cross_section(values: Iterable[object], every: int) -> list[ParameterSet]:
+def cross_section(values: Iterable[object], every: int) -> list[object]:
     """The values as parameters; all but one in `every`, from the first on, are marked slow.
 
     A tuple is a value for each of several parameters.

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from warehouse.engine.answering import Answering
 from warehouse.engine.seal import seal_of
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
-from warehouse.storage.snapshots import KEPT, find_snapshots
+from warehouse.opening.snapshots import KEPT, find_snapshots
 from warehouse.store import Warehouse
 
 KILLED = 9
@@ -66,12 +66,12 @@ def _publish(store: Path, left: int) -> None:
 def _go_on(store: Path) -> None:
     """Pass if every snapshot is whole, and the next one leaves nothing else behind."""
     for snapshot in find_snapshots(store):
-        answering = Answering(store, snapshot.path)
-        answering.check()
+        connections = StoreConnections(store, snapshot.path)
+        connections.check()
         counts = "SELECT count(*), (SELECT sum(n_events) FROM dumps) FROM events"
-        ((n_events, wanted),) = answering.connection("ours").execute(counts).fetchall()
+        ((n_events, wanted),) = connections.connection("trusted").execute(counts).fetchall()
         assert n_events == wanted > 0
-        answering.close()
+        connections.close()
     with Warehouse.open(store) as warehouse:
         warehouse.snapshot()
     found = find_snapshots(store)

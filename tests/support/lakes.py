@@ -14,7 +14,14 @@ from warehouse.engine.connection import reading
 from warehouse.lake.commits import AddedFile, Commit, read_state
 from warehouse.lake.ids import dump_number
 from warehouse.lake.place import Lake
-from warehouse.lake.writing import commit_written, write_dumps
+from warehouse.lake.writing import (
+    WrittenFiles,
+    commit_written,
+    plan_parts,
+    read_dumps,
+    read_lake_ids,
+    write_parts,
+)
 
 _BUILDS = """
 UPDATE dumps SET sha256 = sha256(sha256), manifest = json_merge_patch(manifest, json_object(
@@ -40,8 +47,16 @@ def rows_only_farm() -> duckdb.DuckDBPyConnection:
 
 
 def dump_ids(connection: duckdb.DuckDBPyConnection) -> list[int]:
-    """Numbers of all dumps of a store."""
+    """Ids of all dumps of a store."""
     return [row[0] for row in connection.execute("SELECT dump_id FROM dumps").fetchall()]
+
+
+def write_dumps(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, wanted: Collection[int]
+) -> WrittenFiles:
+    """Write dumps of a store, and all rows that they share, without committing them."""
+    dumps = [dump for dump in read_dumps(connection) if dump.dump_id in wanted]
+    return write_parts(connection, lake, plan_parts(dumps), read_lake_ids(connection), {})
 
 
 def fill(

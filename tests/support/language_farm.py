@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
-from tests.support.etdump_builder import build_etdump
 from tests.support.store_rows import LONG_AGO
+from tests.support.timed_dumps import build_timed_etdump
 
 NIGHTS = 8
 BAD = 6  # from this night on something is worse
@@ -26,7 +26,7 @@ USUAL = {
 }
 
 
-def record_nights(worse: Mapping[str, float], nights: int = NIGHTS) -> list[Incoming]:
+def record_nights(worse: Mapping[str, float], nights: int = NIGHTS) -> list[Dump]:
     """Dumps of some nights; from BAD on what is named is so many times as much as usual."""
     return [
         _record(number, dump, worse if number >= BAD else {})
@@ -35,7 +35,7 @@ def record_nights(worse: Mapping[str, float], nights: int = NIGHTS) -> list[Inco
     ]
 
 
-def _record(number: int, dump: int, worse: Mapping[str, float]) -> Incoming:
+def _record(number: int, dump: int, worse: Mapping[str, float]) -> Dump:
     random = Random(crc32(repr((number, dump)).encode()))  # noqa: S311 - noise
     values = {
         name: usual * worse.get(name, 1) * random.gauss(1, 0.004) for name, usual in USUAL.items()
@@ -56,8 +56,8 @@ def _record(number: int, dump: int, worse: Mapping[str, float]) -> Incoming:
             {"name": "throughput", "unit": "images/s", "value": values["throughput"]},
         ],
     }
-    data = build_etdump({"version": 0, "run_data": runs})
-    return Incoming.of_bytes(f"{number}-{dump}.etdp", data, Manifest.model_validate(fields))
+    data = build_timed_etdump({"version": 0, "run_data": runs})
+    return Dump.of_bytes(f"{number}-{dump}.etdp", data, Manifest.model_validate(fields))
 
 
 def _load(ns: float) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from tempfile import mkdtemp
 from typing import Any
 from zlib import crc32
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
-from tests.support.etdump_builder import build_etdump
 from tests.support.store_rows import LONG_AGO
 from tests.support.store_template import copy_new_store
+from tests.support.timed_dumps import build_timed_etdump
 from warehouse import Warehouse
 
 NIGHTS = 12
@@ -50,7 +50,7 @@ def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) ->
             run | {"allocators": [{"name": "pool"}], "events": [*run["events"], event]}
             for run in runs
         ]
-    return build_etdump({"version": 0, "run_data": runs})
+    return build_timed_etdump({"version": 0, "run_data": runs})
 
 
 def _events(times_ns: Mapping[str, float], random: Random) -> Iterator[dict[str, Any]]:
@@ -72,7 +72,7 @@ def record_build(
     count: int = _DUMPS,
     allocated: int = 0,
     **names: Any,
-) -> list[Incoming]:
+) -> list[Dump]:
     """Dumps of one device's night: `slower` says how many times as long operators take.
 
     One that is not of the farm takes so many times 10 us. Each run allocates bytes, if so many are
@@ -90,14 +90,12 @@ def record_build(
         seed = crc32(repr((device, number, dump, names)).encode())
         data = _build_dump(times, seed, allocated)
         incoming.append(
-            Incoming.of_bytes(
-                f"{device}-{number}-{dump}.etdp", data, Manifest.model_validate(fields)
-            )
+            Dump.of_bytes(f"{device}-{number}-{dump}.etdp", data, Manifest.model_validate(fields))
         )
     return incoming
 
 
-def record_night(number: int) -> list[Incoming]:
+def record_night(number: int) -> list[Dump]:
     """All dumps of a night of the farm."""
     both = {"native_call_convolution.out": 1.15} if number >= 9 else {}
     phone = both | ({"native_call_relu.out": 0.8} if number >= 10 else {})
@@ -120,7 +118,7 @@ def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:
     return ingest_all(store, [dump for number in numbers for dump in record_night(number)])
 
 
-def ingest_all(store: Path, dumps: Sequence[Incoming]) -> Path:
+def ingest_all(store: Path, dumps: Sequence[Dump]) -> Path:
     """Put dumps into a store, which is made."""
     copy_new_store(store)
     with Warehouse.open(store) as warehouse:

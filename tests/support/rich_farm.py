@@ -3,47 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import cache
 
 import duckdb
 
-from tests.support import small_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 
 TOKENS = 30
 OUTLIER = 20  # the token that takes twice as long
-
-# What each query that needs this farm is asked, beside its defaults.
-QUESTIONS: dict[str, dict[str, object]] = {
-    "backend_comparison": {"base_backend": "portable", "head_backend": "xnnpack"},
-    "cold_start": {},
-    "counter_totals": {},
-    "coverage_gaps": {},
-    "delegate_transitions": {},
-    "delegation_coverage": {},
-    "device_comparison": {"event": "native_call_softmax.out"},
-    "layer_hotspots": {"top_n": 5},
-    "memory_by_instruction": {},
-    "memory_deltas": {"base": "old", "head": "new"},
-    "memory_totals": {},
-    "op_type_history": {},
-    "operator_variance": {"top_n": 3},
-    "outlier_runs": {},
-    "roofline": {"peak_gflops": 1, "peak_gbps": 1},
-    "scaling": {"size_tag": "tokens"},
-    "tax_history": {},
-    "token_latency": {"step": 10},
-    "warmup": {},
-}
-
-_small_farm, _rich_farm = cache(small_farm.small_farm), cache(lambda: rich_farm())
-
-
-def farm_and_question(name: str) -> tuple[duckdb.DuckDBPyConnection, dict[str, object]]:
-    """Where each canned query has an answer, and what to ask there."""
-    if name in QUESTIONS:
-        return _rich_farm(), QUESTIONS[name]
-    return _small_farm(), small_farm.QUESTIONS.get(name, {})
 
 
 def rich_farm() -> duckdb.DuckDBPyConnection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,22 @@ from unittest.mock import patch
 
 from starlette.testclient import TestClient
 
-from cli.serve.app import make_app
+from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
-from warehouse.intake import children
-from warehouse.intake.children import DecodingChildren
+from warehouse.load import children
+from warehouse.load.children import DecodingChild, DecodingChildren
 
 
 class _KeptChildren(DecodingChildren):
     """Children that decode for one service after the other, for each takes long to start."""
+
+    def one(self) -> AbstractContextManager[DecodingChild]:
+        """A child, which a store test must not use even if another test started it."""
+        GUARD.require("system", "decodes in a process")
+        return super().one()
 
     def close(self) -> None:
         """They wait for the next service."""

@@ -9,20 +9,6 @@ from tests.support.store_rows import LONG_AGO, Event, StoreRows
 RUNS = 26
 DUMPS = 10
 
-# What each query of the farm is asked, beside its defaults.
-QUESTIONS = {
-    "build_history": {"event": "native_call_conv.out"},
-    "environment_changes": {"base": "old", "head": "new"},
-    "event_blocks": {"dump": 3},
-    "exact_changes": {"base": "old", "head": "new"},
-    "numeric_divergence": {"base": "old", "head": "new"},
-    "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
-    "regression_deltas": {"base": "old", "head": "new"},
-    "comparison": {"base": "old", "head": "new"},
-    "run_shifts": {"base": "old", "head": "new"},
-    "run_timeline": {"dump": 1},
-}
-
 
 def small_farm(runs: int = RUNS):
     """A connection to the farm's store; with fewer runs, for what only looks at rows.

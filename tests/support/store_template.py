@@ -13,6 +13,7 @@ from weakref import finalize
 
 import duckdb
 
+from tests.support.layers import GUARD
 from warehouse.engine import writer
 from warehouse.engine.functions import FUNCTIONS, register_functions
 from warehouse.engine.seal import seal_file
@@ -24,6 +25,7 @@ _NUMBERS = count()
 
 def copy_new_store(store: Path) -> None:
     """Put a new store into a directory, which is made, unless there is one."""
+    GUARD.require("store", "makes a store")
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (store / FILE_NAME).exists():
         shutil.copy(_template(), store)
@@ -38,6 +40,7 @@ def copy_template(file: Path) -> None:
 
 def connect_new_store() -> duckdb.DuckDBPyConnection:
     """A connection to a new store that nobody else can open."""
+    GUARD.require("store", "opens a database")
     name = f"store_{next(_NUMBERS)}"
     file = Path(shutil.copy(_template(), _template().with_name(f"{name}.duckdb")))
     connection = _duckdb().cursor()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import MANIFEST
@@ -34,9 +34,9 @@ def tiny_dump_events(number: int) -> int:
     return 1 + number % 3
 
 
-def tiny_incoming(number: int, name: str = "", manifest: Manifest = _STATED) -> Incoming:
+def tiny_incoming(number: int, name: str = "", manifest: Manifest = _STATED) -> Dump:
     """The same on its way in."""
-    return Incoming.of_bytes(name or f"{number}.etdp", tiny_dump(number), manifest)
+    return Dump.of_bytes(name or f"{number}.etdp", tiny_dump(number), manifest)
 
 
 def stored_event_counts(store: Path) -> list[tuple[str, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.store_template import copy_new_store
 from tests.support.stores import make_old
@@ -18,9 +18,9 @@ from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
-from warehouse.intake.pipeline import IngestProgress, IngestSummary
-from warehouse.storage.reading import open_snapshot
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.load.pipeline import IngestProgress, IngestSummary
+from warehouse.opening.read import open_snapshot
+from warehouse.opening.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
 
@@ -41,7 +41,7 @@ def consuming(store: Path, **settings: Any) -> Iterator[tuple[Consumer, Inbox]]:
         yield consumer, inbox
 
 
-def give(consumer: Consumer, inbox: Inbox, incoming: Incoming) -> str:
+def give(consumer: Consumer, inbox: Inbox, incoming: Dump) -> str:
     sha256 = inbox.accept(incoming)
     consumer.known.accept(sha256, incoming.manifest().canonical_json(), incoming.byte_count)
     consumer.given()
@@ -61,10 +61,11 @@ def await_it(is_so: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.smoke
 def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
     with consuming(store) as (consumer, inbox):
         sha256 = give(consumer, inbox, tiny_incoming(1))
-        give(consumer, inbox, Incoming.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
+        give(consumer, inbox, Dump.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
         await_it(lambda: consumer.known.backlog_dumps == 0)
 
         assert (consumer.accepted, consumer.indexed) == (2, 1)
@@ -93,7 +94,7 @@ def test_two_threads_may_append_the_events_of_large_dumps(
     monkeypatch.setattr(Warehouse, "drain", look)
     with consuming(store, batch_seconds=3600.0) as (consumer, inbox):
         await_it(lambda: consumer.is_caught_up)
-        bad = Incoming.of_bytes("bad", bytes(byte_count), tiny_incoming(1).manifest())
+        bad = Dump.of_bytes("bad", bytes(byte_count), tiny_incoming(1).manifest())
         give(consumer, inbox, bad)
         await_it(lambda: consumer.refused)
     assert limits == [limit]
@@ -106,7 +107,7 @@ def test_duckdb_has_the_memory_that_long_values_need(store: Path) -> None:
     def bring_in(dumps: list[bytes]) -> None:
         with consuming(store, batch_dumps=4, snapshot_seconds=0.0) as (consumer, inbox):
             for dump in dumps:
-                give(consumer, inbox, Incoming.of_bytes("a", dump, manifest))
+                give(consumer, inbox, Dump.of_bytes("a", dump, manifest))
             await_it(lambda: consumer.known.backlog_dumps == 0 or consumer.problem)
             assert (consumer.problem, consumer.indexed) == (None, len(dumps))
 

@@ -21,7 +21,7 @@ MOST_GROWN = 512 << 20
 INGEST = """
 import json
 import pyarrow.parquet, ingest.decode, ingest.etrecord.record  # imports are no cost of a bomb
-import warehouse.intake.pipeline
+import warehouse.load.pipeline
 from warehouse import Warehouse
 
 def run(folder, manifest):

@@ -29,10 +29,9 @@ from warehouse.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
-from warehouse.intake import batches
-from warehouse.intake import pipeline as ingestion
-from warehouse.loading import stored_events
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.load import batches, stored_events
+from warehouse.load import pipeline as ingestion
+from warehouse.upkeep.rebuild import rebuild_store
 
 
 def dump_of(*durations: int, name: str = "native_call_add.out") -> bytes:
@@ -289,6 +288,7 @@ def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.system
 def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
     code = (
         "import sys; from warehouse import Warehouse\n"
@@ -312,7 +312,7 @@ def test_a_store_in_use_names_the_process(tmp_path: Path) -> None:
 
 INGEST = (
     "import sys; from warehouse import Warehouse\n"
-    "from warehouse.intake import batches, pipeline as ingestion\n"
+    "from warehouse.load import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 4, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1], create=True) as w:\n"
@@ -435,7 +435,7 @@ def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
 def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.storage.writing.MANY_SEGMENTS", 3)
+    monkeypatch.setattr("warehouse.opening.write.MANY_SEGMENTS", 3)
     counts = []
     for number in range(1, 6):
         ingest(tmp_path / "store", write(tmp_path / "in" / f"{number}.etdp", dump_of(number)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ingest.durable import rename, sync_path
 from warehouse.archive.entries import Entry
 from warehouse.archive.segments import Segment, SegmentWriter, read_entries
-from warehouse.engine.store_file import ARCHIVE_FOLDER, sync_path
+from warehouse.engine.store_file import ARCHIVE_FOLDER
 from warehouse.errors import ArchiveError
 
 _DAMAGED = "damaged"  # folder of segments that were
@@ -91,6 +92,6 @@ class Archive:
         """Move a damaged segment where nothing reads it; where that is."""
         folder = self.folder / _DAMAGED
         folder.mkdir(exist_ok=True)
-        moved = segment.path.rename(folder / segment.path.name)
+        moved = rename(segment.path, folder / segment.path.name)
         sync_path(self.folder)
         return moved

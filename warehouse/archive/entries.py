@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ingest.schemas.dumps import UTC_US
-from ingest.schemas.fields import field, table
+from ingest.schemas.fields import UTC_US, field, table
 
 DUMP: Final = "dump"  # taken into the store
 ETRECORD: Final = "etrecord"  # a file that dumps came with

@@ -6,7 +6,10 @@ A segment is never changed: another takes its place, and is there whole before t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
+from ingest.batching import batches
+from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
 from warehouse.archive.segments import (
@@ -18,7 +21,6 @@ from warehouse.archive.segments import (
     read_entries,
 )
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 MANY_SEGMENTS = 33  # small ones that stand together, and are merged when an ingest ends
@@ -109,19 +111,15 @@ def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 def _filled(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Those that hold little too, together as many as make a segment that is small no more."""
-    group: list[Segment] = []
-    filled = 0.0
-    for segment in segments:
-        on_disk = segment.path.stat().st_size / SMALL_BYTES
-        share = max(on_disk, data_bytes(segment) / SMALL_DATA_BYTES)
-        if group and (share >= 1 or filled >= 1):
-            yield group
-            group, filled = [], 0.0
-        if share < 1:
-            group.append(segment)
-            filled += share
-    if group:
-        yield group
+    for is_small, some in groupby(segments, lambda segment: _share(segment) < 1):
+        if is_small:
+            yield from batches(some, _share, 2)
+
+
+def _share(segment: Segment) -> float:
+    """Size of a segment, where 1 is one that is not worth merging."""
+    on_disk = segment.path.stat().st_size / SMALL_BYTES
+    return max(on_disk, data_bytes(segment) / SMALL_DATA_BYTES)
 
 
 def _changed(

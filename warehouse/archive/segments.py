@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ingest.durable import rename
 from ingest.sources.private_bytes import gather
 from warehouse.archive.entries import SEGMENT, Entry, Ids
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -103,9 +103,8 @@ class SegmentWriter:
         path = self.folder / f"{self._first:012}-{self._last:012}.{digest}.parquet"
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
-        self._file.rename(path)
+        rename(self._file, path)
         failpoint("sealed")
-        sync_path(self.folder)
         return Segment(path, self._first, self._last, digest)
 
     def discard(self) -> None:
@@ -185,7 +184,7 @@ def data_bytes(segment: Segment) -> int:
     """
     import pyarrow.parquet as pq
 
-    with _telling_damage(segment), pa.OSFile(str(segment.path)) as source:
+    with _archive_errors(segment), pa.OSFile(str(segment.path)) as source:
         facts = pq.read_metadata(source)
         return sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
 
@@ -270,7 +269,7 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
     names = [name for name in SEGMENT.names if with_data or name != "data"]
     with (
-        _telling_damage(segment),
+        _archive_errors(segment),
         pa.OSFile(str(segment.path)) as source,
         pq.ParquetFile(source, page_checksum_verification=True) as file,
     ):
@@ -280,7 +279,7 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
 
 @contextmanager
-def _telling_damage(segment: Segment) -> Iterator[None]:
+def _archive_errors(segment: Segment) -> Iterator[None]:
     """Let an error of reading a segment say what is wrong.
 
     Raises:

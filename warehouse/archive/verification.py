@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+import duckdb
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.segments import Segment, check_segment, read_entries
+from warehouse.engine.connection import open_reader, use_database
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import ArchiveError
 
 
-class Verified(NamedTuple):
+class SegmentCheck(NamedTuple):
     """What became of one segment; `problem` is empty if it is whole.
 
     Attributes:
@@ -36,7 +41,7 @@ def verify_archive(
     known: Sequence[int] = (),
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Verified]:
+) -> list[SegmentCheck]:
     """Every segment, read whole; and those that are missing.
 
     Args:
@@ -54,11 +59,11 @@ def verify_archive(
         if progress:
             progress(len(found), len(segments))
     missing = sorted(set(known) - archive.numbers())
-    gone = [Verified(number, number, 0, 0, 0, "is gone") for number in missing]
+    gone = [SegmentCheck(number, number, 0, 0, 0, "is gone") for number in missing]
     return found + gone
 
 
-def _verify(segment: Segment) -> Verified:
+def _verify(segment: Segment) -> SegmentCheck:
     entries = files = size = 0
     try:
         check_segment(segment)
@@ -69,8 +74,8 @@ def _verify(segment: Segment) -> Verified:
                 size += len(entry.data)
                 _check_file(segment, entry.sha256, entry.data)
     except ArchiveError as error:
-        return Verified(segment.first, segment.last, entries, files, size, error.problem)
-    return Verified(segment.first, segment.last, entries, files, size, "")
+        return SegmentCheck(segment.first, segment.last, entries, files, size, error.problem)
+    return SegmentCheck(segment.first, segment.last, entries, files, size, "")
 
 
 def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
@@ -78,3 +83,14 @@ def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
     if found != sha256:
         problem = f"holds a file of SHA-256 {found} where it should be {sha256}"
         raise ArchiveError(str(segment.path), problem)
+
+
+def indexed_segments(store: Path) -> list[int]:
+    """Numbers of the segments whose entries are in the file; none if it cannot be read."""
+    try:
+        with open_reader(store / FILE_NAME) as connection:
+            use_database(connection)
+            rows = connection.execute("SELECT segment FROM archive_segments").fetchall()
+    except duckdb.Error:  # damaged, locked, old or gone: the archive can be looked at without it
+        return []
+    return [row[0] for row in rows]

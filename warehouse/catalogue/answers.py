@@ -1,4 +1,4 @@
-"""Canned queries answered by DuckDB."""
+"""Answers of canned queries by DuckDB."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def answer_query(
 ) -> pa.Table:
     """Rows of a canned query, with the columns of its header.
 
-    The functions that it calls must be registered: see `register_functions`.
+    Its SQL functions must be registered: see `register_functions`.
 
     Raises:
-        ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
-            names what the store does not have.
+        ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or the
+            store lacks a name in it.
         QueryError: It needs more memory than there is.
     """
     values = resolve_parameters(connection, query, params)
@@ -44,7 +44,7 @@ def answer_query(
 def resolve_parameters(
     connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Values of all parameters of a query, names looked up.
+    """Values of all parameters of a query, with names looked up.
 
     Raises:
         ParameterError: See `answer_query`.

@@ -1,29 +1,29 @@
-"""The CTEs of a statement of ours, told apart by its text; pure."""
+"""The CTEs of a statement, split by its text; pure."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-_SILENT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
-_LOUD = re.compile(r"'(?:[^']|'')*'|[()]")  # parentheses, and strings that may hold some
+_STRING_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING_OR_PARENTHESIS = re.compile(r"'(?:[^']|'')*'|[()]")
 _FIRST = re.compile(r"\s*WITH\s+(?!RECURSIVE\b)(?=\w+\s+AS\s*\()")
 _NAME = re.compile(r"\s*,?\s*(\w+)\s+AS\s*\(")
 
 
 class Cte(NamedTuple):
-    """One CTE: its name, and the SELECT that it stands for."""
+    """One CTE: its name and its SELECT."""
 
     name: str
     sql: str
 
 
 class Statement(NamedTuple):
-    """A SELECT with its CTEs in front, in the order in which they are written.
+    """A SELECT and its CTEs in the order of the text.
 
     Attributes:
         ctes: The CTEs; each may have CTEs of its own.
-        body: The SELECT that reads them.
+        body: The SELECT after them.
     """
 
     ctes: tuple[Cte, ...]
@@ -31,7 +31,7 @@ class Statement(NamedTuple):
 
 
 def split_ctes(sql: str) -> Statement:
-    """A statement taken apart; one WITH RECURSIVE is left whole.
+    """A statement split into CTEs and body; one WITH RECURSIVE is all body.
 
     >>> split_ctes("WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3")
     Statement(ctes=(Cte(name='a', sql='SELECT 1'), Cte(name='b', sql='SELECT 2')), body='SELECT 3')
@@ -51,21 +51,21 @@ def split_ctes(sql: str) -> Statement:
 
 
 def count_uses(name: str, statement: Statement) -> int:
-    """How often a name stands in the CTEs behind the one of that name, and in the body."""
+    """How often the body and the CTEs after the one of that name read it."""
     names = [cte.name for cte in statement.ctes]
-    behind = statement.ctes[names.index(name) + 1 :]
+    later = statement.ctes[names.index(name) + 1 :]
     word = re.compile(rf"\b(?:FROM|JOIN)\s+{name}\b")
-    return sum(len(word.findall(text)) for text in (*(cte.sql for cte in behind), statement.body))
+    return sum(len(word.findall(text)) for text in (*(cte.sql for cte in later), statement.body))
 
 
 def _without_comments(sql: str) -> str:
-    return _SILENT.sub(lambda match: match[0] if match[0][0] == "'" else " ", sql)
+    return _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == "'" else " ", sql)
 
 
 def closing_place(text: str, start: int = 0) -> int:
-    """Where the parenthesis closes that was opened before `start`; the end if none does."""
+    """Index of the parenthesis that closes the one opened before `start`; else the text's end."""
     depth = 1
-    for match in _LOUD.finditer(text, start):
+    for match in _STRING_OR_PARENTHESIS.finditer(text, start):
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if not depth:
             return match.start()

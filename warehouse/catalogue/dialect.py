@@ -1,12 +1,12 @@
-"""The text of our .sql files for DuckDB; pure.
+"""Translation of the .sql files for DuckDB; pure.
 
-It is written as Spark takes it, in the part of the language that both engines understand alike.
-What they spell differently is listed here, and nothing else may differ.
+The files are written for Spark, in the part of SQL that both engines understand alike. This module
+lists everything that DuckDB spells differently.
 
-Sums of fractions depend on the order in which an engine meets them. `exact_sum(x)` is `sum(x)` of
+Sums of fractions depend on the order in which an engine adds them. `exact_sum(x)` is `sum(x)` of
 DOUBLEs in the order of their values, the same to the last bit on any number of threads and on both
-engines; `whole_sum(x)` is the same, but null where any of them is. A window has neither: it orders
-its rows by `x`, with a frame of all rows.
+engines; `whole_sum(x)` is the same, but null if any value is null. In a window neither works: order
+its rows by `x`, with a frame of all rows, instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOKENS = re.compile(
 
 
 def with_sums(sql: str) -> str:
-    """The text with each `exact_sum(x)` and `whole_sum(x)` written out.
+    """The text with each `exact_sum(x)` and `whole_sum(x)` expanded.
 
     >>> with_sums("SELECT whole_sum(f(a)) / 2")[:45]
     'SELECT CASE WHEN count(f(a)) = count(*) THEN '
@@ -54,7 +54,7 @@ def with_sums(sql: str) -> str:
 
 
 def duckdb_text(sql: str) -> str:
-    """The text as DuckDB takes it; a parameter `:name` is its `$name`.
+    """The text for DuckDB; a parameter `:name` becomes `$name`.
 
     >>> duckdb_text("SELECT ':a', CAST(:a AS ARRAY<STRING>), b::INT -- :a")
     "SELECT ':a', CAST($a AS STRING[]), b::INT -- :a"
@@ -63,7 +63,7 @@ def duckdb_text(sql: str) -> str:
 
 
 def without_parameter(sql: str, name: str) -> str:
-    """The text where a parameter is never given.
+    """The text with NULL in place of a parameter.
 
     >>> without_parameter("SELECT ':a', CAST(:a AS INT), CAST(:ab AS INT)", "a")
     "SELECT ':a', CAST(NULL AS INT), CAST(:ab AS INT)"

@@ -1,6 +1,6 @@
-"""The header of a .sql file, which is its documentation: text -> values, no engine.
+"""The header of a .sql file, which documents it: text -> values, no engine.
 
-A header is the block of `--` lines a file starts with::
+A header is the block of `--` lines at the start of a file::
 
     -- name: Purpose in one sentence.
     --
@@ -11,8 +11,8 @@ A header is the block of `--` lines a file starts with::
     --   scope   STRING(run|all) = 'run'   One of the texts in brackets.
     --   q       SHARE(0..1) = 0.01        From 0 to 1; either end may be left out.
     --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> is other than.
-    --   device  STRING[] OF devices.name = NULL   One or several of the names that a
-    --                               column of the store has; this line continues.
+    --   device  STRING[] OF devices.name = NULL   One or several names in a column of
+    --                               the store; this line continues.
     --
     -- filters: chosen_dumps without build
     --
@@ -21,9 +21,9 @@ A header is the block of `--` lines a file starts with::
     -- columns:
     --   total_ns  BIGINT   Name, type, and meaning with unit.
 
-`filters` names a file of sql/filters whose parameters the file takes too, but for those left out.
-`parts` names files of sql/parts that stand in front of the query's text, in that order, each as a
-table of its name or of the name after AS; their parameters are the file's too.
+`filters` names a file of sql/filters, whose parameters the file also has, except those after
+`without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
+order, each under its own name or the name after AS. The file also has their parameters.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _RELATION = re.compile(r"(?P<is>>|<>)(?P<other>\w+)")
 
 
 class Names(NamedTuple):
-    """A column of the store that holds the names a parameter may have."""
+    """A column of the store with the names that a parameter may have."""
 
     table: str
     column: str
 
 
 class Relation(NamedTuple):
-    """What a parameter must be to another one: greater (`>`), or just not the same (`<>`)."""
+    """A condition on two parameters: greater (`>`) than the other, or different (`<>`)."""
 
     sign: str
     other: str
@@ -70,18 +70,18 @@ class Parameter(NamedTuple):
     """One parameter of a query.
 
     Attributes:
-        type: One of PARAMETER_TYPES. Those with [] take several values, and globs of the names
-            there are; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`,
-            SHARE a DOUBLE that texts may state in percent, PLACE a text `device / model`, or with
+        type: One of PARAMETER_TYPES. Types with [] take several values, and globs that match
+            names; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`, SHARE a
+            DOUBLE that may be written in percent, PLACE a text `device / model`, or with
             ` / backend`.
-        choices: The texts it may be; empty if free.
+        choices: The allowed texts; empty if any is.
         is_required: Whether it has no default.
-        default: Text of the default; None for NULL and where there is none.
-        doc: What it means.
-        least: Lowest number it may be; None if there is none.
-        most: Highest number it may be; None if there is none.
-        relation: What it must be to another parameter.
-        names: Where the names are that it may be.
+        default: Text of the default; None for NULL or no default.
+        doc: Its meaning.
+        least: The lowest allowed number; None without a bound.
+        most: The highest allowed number; None without a bound.
+        relation: Its condition on another parameter.
+        names: The column with the names that it may have.
     """
 
     name: str
@@ -105,21 +105,21 @@ class Column(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """The file of sql/filters that a query reads, and the parameters of it that stay out."""
+    """The file of sql/filters that a query reads, and the parameters of it that are left out."""
 
     name: str
     without: tuple[str, ...]
 
 
 class QueryPart(NamedTuple):
-    """A file of sql/parts that a query reads, and the name it does so by."""
+    """A file of sql/parts that a query reads, and its name in the query."""
 
     file: str
     name: str
 
 
 class Header(NamedTuple):
-    """What a .sql file says about itself.
+    """The content of a header.
 
     Attributes:
         name: Name of the query or view, equal to the file's.
@@ -127,8 +127,8 @@ class Header(NamedTuple):
         description: Further paragraphs, joined by empty lines; '' without any.
         params: Parameters, in the file's order.
         columns: Columns of the result, in order.
-        filters: The filters it takes; None without any.
-        parts: The parts it is made of, each of which reads only those before it.
+        filters: The filters that it takes; None without any.
+        parts: Its parts, each of which reads only those before it.
     """
 
     name: str
@@ -146,10 +146,10 @@ class _Entry(NamedTuple):
 
 
 def parse_header(text: str, path: str) -> Header:
-    """Header at the start of a .sql file's text; `path` only names the file in errors.
+    """Header at the start of a .sql file's text; `path` names the file in errors.
 
     Raises:
-        HeaderError: The header is missing or malformed; says file and line.
+        HeaderError: The header is missing or malformed; names file and line.
     """
     lines = [line[2:].strip("\n")[1:].rstrip() for line in _comment_lines(text)]
     title = _TITLE.fullmatch(lines[0]) if lines else None
@@ -205,7 +205,7 @@ def _entries(lines: Sequence[str], start: int, stop: int, path: str) -> Iterator
         if match["type"] not in PARAMETER_TYPES:
             raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
         if match["name"] in names:
-            raise HeaderError(place, f"{match['name']} is there twice")
+            raise HeaderError(place, f"{match['name']} occurs twice")
         names.add(match["name"])
         yield _Entry(place, match)
 

@@ -1,6 +1,6 @@
-"""Names that filters ask for, looked up among those the store has; pure.
+"""Names in filters, looked up among the names in the store; pure.
 
-A misspelt name must not mean "no rows": what matches nothing is an error that tells what there is.
+A misspelt name must not mean "no rows": a name without match is an error that lists the names.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _LONGEST_SHOWN = 60  # letters of a tag's value
 
 
 class _Place(NamedTuple):
+    """The parameter that a ParameterError names."""
+
     query: str
     param: str
 
@@ -29,16 +31,16 @@ class _Place(NamedTuple):
 def resolve_names(
     query: Query, values: Mapping[str, object], read_names: ReadNames
 ) -> dict[str, object]:
-    """The values of a query's parameters, names looked up and globs replaced by what they match.
+    """The values of a query's parameters, with names looked up and globs replaced by matches.
 
     Args:
         query: The query.
-        values: What `bind_parameters` gave.
-        read_names: Distinct values, without null, of a column of the store.
+        values: Values from `bind_parameters`.
+        read_names: Reads the distinct values, without null, of a column of the store.
 
     Returns:
-        The same, where a parameter of several names holds those of the store that were asked for,
-        and one of tags the sets of tags, as JSON, that have them.
+        The values. A parameter of several names has the matching names of the store, and one of
+        tags the sets of tags, as JSON, that have these tags.
 
     Raises:
         ParameterError: The store has no such name or tag.
@@ -91,7 +93,7 @@ def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterEr
 
 
 def _matching(text: str, names: Collection[str]) -> list[str]:
-    """The name itself, or else those that match it as a glob."""
+    """The name itself, or else the names that match it as a glob."""
     if text in names or not _GLOB_LETTERS.intersection(text):
         return [text] if text in names else []
     return [name for name in names if fnmatchcase(name, text)]
@@ -107,7 +109,11 @@ def _known_key(place: _Place, key: str, sets: Sequence[str], columns: Sequence[s
 
 
 def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[str]:
-    # The sets of tags that have one of the wanted values of every wanted key.
+    """The sets of tags that have one of the wanted values of every wanted key.
+
+    Raises:
+        ParameterError: No set has one of the values.
+    """
     tags = {text: _read_tags(text) for text in sets}
     known = defaultdict(set)
     for own in tags.values():
@@ -130,10 +136,10 @@ def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[s
 
 
 def _read_tags(text: str) -> dict[str, str]:
-    """The values as texts, what is no text as JSON; nothing if it is no object of JSON."""
+    """Tags from a JSON object, with values other than texts as JSON; none from other JSON."""
     try:
         tags = json.loads(text)
-    except (ValueError, RecursionError):  # in a store from anybody
+    except (ValueError, RecursionError):  # a store from anybody may hold any text
         return {}
     if not isinstance(tags, dict):
         return {}

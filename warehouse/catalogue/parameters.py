@@ -1,4 +1,4 @@
-"""Values for the parameters of a canned query: converted, checked, defaults filled in; pure."""
+"""Values for the parameters of a canned query: conversion, checks and defaults; pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from warehouse.errors import ParameterError, suggest
 def bind_parameters(query: Query, params: Mapping[str, object]) -> dict[str, object]:
     """A value of the declared type for every parameter of a query, in the header's order.
 
-    Texts (from a command line or a URL) are converted, defaults filled in; None is the same as
-    not given. Times without a zone are UTC. Names are not looked up yet: see `resolve_names`.
+    Texts from a command line or a URL are converted, and defaults filled in, also for None. Times
+    without a zone are UTC. Names are not looked up yet: see `resolve_names`.
 
     Raises:
         ParameterError: A parameter is unknown, missing, not of its type or out of its range.

@@ -1,37 +1,37 @@
-"""A model on a device in one text, as parameters take it: 'DEVICE / MODEL / BACKEND'."""
+"""Places: a model on a device as one text, 'DEVICE / MODEL / BACKEND', for parameters."""
 
 from __future__ import annotations
 
-_BETWEEN = " / "
+_SEPARATOR = " / "
 
 
 def place_of(device: str, model: str, backend: str) -> str:
-    """The text of a place; without a backend it is of any.
+    """The text of a place; without a backend it means any backend.
 
     >>> place_of("pixel8", "mv2", ""), place_of("pixel8", "mv2", "xnnpack")
     ('pixel8 / mv2', 'pixel8 / mv2 / xnnpack')
     """
-    return _BETWEEN.join(filter(None, (device, model, backend)))
+    return _SEPARATOR.join(filter(None, (device, model, backend)))
 
 
 def check_place(place: str) -> str:
-    """The text, if it is of a place.
+    """The text of a place, unchanged.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is no place.
     """
-    parts = place.split(_BETWEEN)
+    parts = place.split(_SEPARATOR)
     if len(parts) not in (2, 3) or not all(parts):
         raise ValueError
     return place
 
 
 def check_place_name(name: str) -> str:
-    """A name of a device, model or backend that can be a part of a place.
+    """A name of a device, model or backend that can be part of a place, unchanged.
 
     Raises:
-        ValueError: It holds what stands between the parts.
+        ValueError: It contains the separator.
     """
-    if _BETWEEN in name:
-        raise ValueError(f"may not hold '{_BETWEEN}'")
+    if _SEPARATOR in name:
+        raise ValueError(f"may not hold '{_SEPARATOR}'")
     return name

@@ -1,14 +1,14 @@
 """The canned queries by name, each with its documentation and its text; no engine.
 
-Filters that queries share are written once, in sql/filters. A query says in its header which of
-them it takes, and reads it like a table::
+Filters that queries share are written once, in sql/filters. A query names one in its header, and
+reads it like a table::
 
     -- filters: chosen_dumps
     ...
     SELECT ... FROM named_dumps WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
 
-Here the file gets what it reads as a CTE in front, and the parameters of that as its own. So it
-does with the parts that it is made of, which are files of sql/parts.
+This module puts the filters before the query's text as a CTE, and adds their parameters to the
+query's. It does the same with the query's parts, which are files of sql/parts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Query(NamedTuple):
     """One canned query.
 
     Attributes:
-        header: Its documentation, parameters (those of its parts and filters too) and columns.
-        sql: One SELECT with parameters as `:name`, complete: what any engine is to run.
+        header: Its documentation, columns, and parameters, with those of its parts and filters.
+        sql: One SELECT, complete with parts and filters, with parameters as `:name`.
     """
 
     header: Header
@@ -37,7 +37,7 @@ class Query(NamedTuple):
 
 @cache
 def find_filters(name: str) -> Query:
-    """The file of sql/filters of this name, complete with what it reads."""
+    """The file of sql/filters of this name, complete with the filters that it reads."""
     filters = _read_texts("filters")
     return expand(filters[name], f"{name}.sql", filters)
 
@@ -47,8 +47,7 @@ def load_catalogue() -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
 
     Raises:
-        HeaderError: A .sql file that ships with the project has a malformed header, or names
-            filters or parts that there are not.
+        HeaderError: A .sql file has a malformed header, or names unknown filters or parts.
     """
     filters, parts = _read_texts("filters"), _read_texts("parts")
     queries = {}
@@ -65,7 +64,7 @@ def read_views() -> Mapping[str, str]:
     """The text of every view by name, complete, in an order in which they can be made.
 
     Raises:
-        HeaderError: A header is malformed, or names parts that there are not.
+        HeaderError: A header is malformed, or names unknown parts.
     """
     parts = _read_texts("parts")
     return {name[4:-4]: expand(text, name, {}, parts).sql for name, text in read_sql_files("views")}
@@ -73,13 +72,13 @@ def read_views() -> Mapping[str, str]:
 
 @cache
 def expand_statement(name: str) -> str:
-    """The text of a statement of ours with the parts that its header names; parameters as `$name`.
+    """The text of a file of sql/statements with the parts of its header; parameters as `$name`.
 
     Args:
-        name: Of its file, without the suffix.
+        name: Name of the file, without the suffix.
 
     Raises:
-        HeaderError: Its header is malformed, or names parts that there are not.
+        HeaderError: Its header is malformed, or names unknown parts.
     """
     query = expand(read_statement(name), f"{name}.sql", {}, _read_texts("parts"))
     return query.sql.replace("CAST(:", "CAST($")
@@ -93,7 +92,7 @@ def find_query(name: str) -> Query:
     """The canned query of this name.
 
     Raises:
-        UnknownQueryError: There is none; names those that are spelt alike.
+        UnknownQueryError: There is none; suggests similar names.
     """
     catalogue = load_catalogue()
     if name not in catalogue:
@@ -110,11 +109,10 @@ def expand(
         text: The file's text.
         path: Its name, for errors.
         filters: Texts of the files of sql/filters by name; they may take filters themselves.
-        parts: Texts of the files of sql/parts by name; they may be made of parts themselves.
+        parts: Texts of the files of sql/parts by name; they may have parts themselves.
 
     Raises:
-        HeaderError: A header is malformed, or names filters, parts or parameters that there are
-            not.
+        HeaderError: A header is malformed, or names unknown filters, parts or parameters.
     """
     header, known = parse_header(text, path), parts or {}
     taken = []
@@ -135,7 +133,7 @@ def _expand_filters(wanted: Filters, path: str, filters: Mapping[str, str]) -> Q
     """The filters of a query, without the parameters that it leaves out.
 
     Raises:
-        HeaderError: There are no such filters or parameters.
+        HeaderError: The filters or parameters are unknown.
     """
     name, without = wanted
     if name not in filters:
@@ -152,14 +150,14 @@ def _expand_filters(wanted: Filters, path: str, filters: Mapping[str, str]) -> Q
 
 
 def _with_cte(text: str, name: str, cte: str) -> str:
-    """The text with one more CTE before its own, if it has any."""
+    """The text with one more CTE before its own ones."""
     header, body = _split(text)
     rest = f"),\n{body.removeprefix('WITH ')}" if body.startswith("WITH ") else f")\n{body}"
     return f"{header}WITH {name} AS (\n{_split(cte)[1].rstrip()}\n{rest}"
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The header of a .sql file, and the statement that follows."""
+    """The header of a .sql file, and the statement after it."""
     lines = text.splitlines(keepends=True)
     start = next((n for n, line in enumerate(lines) if not line.startswith("--")), len(lines))
     return "".join(lines[:start]), "".join(lines[start:])

@@ -1,4 +1,4 @@
-"""Shares as people write them: 0.05 and 5% are the same; pure."""
+"""Shares in user input: 0.05 and 5% are the same; pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 
 class ShareError(ValueError):
-    """A text that is no share, or that could mean two."""
+    """A text that is no share, or is ambiguous."""
 
 
 def parse_share(text: str) -> float:
-    """The share that a text states, as a number or in percent.
+    """The share in a text, which is a number or in percent.
 
     Raises:
         ShareError: It is neither; or it is a plain number of 1 or more, which is 100 % or more but

@@ -12,7 +12,7 @@ from warehouse.catalogue.dialect import with_sums
 def read_sql_files(folder: str) -> list[tuple[str, str]]:
     """Names and texts of the .sql files in a folder of the package sql, in order of name.
 
-    Sums are written out: see `dialect`.
+    Sums are expanded: see `dialect`.
     """
     found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
     return sorted((path.name, with_sums(path.read_text("utf-8"))) for path in found)
@@ -20,11 +20,5 @@ def read_sql_files(folder: str) -> list[tuple[str, str]]:
 
 @cache
 def read_statement(name: str) -> str:
-    """The text of a statement of ours, by the name of its file without the suffix."""
+    """The text of a file of sql/statements, by its name without the suffix."""
     return (files("sql") / "statements" / f"{name}.sql").read_text(encoding="utf-8")
-
-
-def logged_counters(events: str, signatures: str) -> str:
-    """What selects the counters that delegates logged as events, from tables of these names."""
-    text = read_statement("logged_counters")
-    return text.replace("some_events", events).replace("some_signatures", signatures)

@@ -1,1 +1,1 @@
-"""Processes of our own that work for this one, and may die of what they are given."""
+"""Child processes, which do work that might kill them."""

@@ -1,4 +1,4 @@
-"""What a child lets itself be bound by."""
+"""Limits that a child process sets itself."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import signal
 import sys
 
 _PAGE_BYTES = resource.getpagesize()
-_NICENESS = 5  # more than of its owner: where both want to compute, the owner has three quarters
+_NICENESS = 5  # relative to its owner, which gets three quarters of a contested core
 
 
 def tie_to_owner() -> None:
     """Let the kernel end this process when the other end of its standard input is closed.
 
-    Nothing is ever written there. A keyboard's interrupt is for the owner, who then closes it.
+    The owner never writes there. It handles Ctrl-C, and ends by closing that end.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -25,17 +25,17 @@ def tie_to_owner() -> None:
 
 
 def leave_no_core() -> None:
-    """Leave no image of memory behind."""
+    """Write no core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def let_owner_go_first() -> None:
-    """Compute less while its owner does, and more while the owner waits."""
+    """Lower the priority below the owner's."""
     os.nice(_NICENESS)
 
 
 def count_data() -> int | None:
-    """Bytes of memory that count as data now; None where the system does not tell."""
+    """Bytes of memory that count as data now; None on systems without /proc."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[5]) * _PAGE_BYTES
@@ -44,6 +44,6 @@ def count_data() -> int | None:
 
 
 def limit_data(most_bytes: int) -> None:
-    """Let memory run out where this much is data."""
+    """Let allocations fail beyond so many bytes of data."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))

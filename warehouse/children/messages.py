@@ -1,7 +1,7 @@
-"""What a process and its child say to each other: JSON after its length, and tables.
+"""Messages between a process and its child: JSON after its length, and tables.
 
-Tables come in a file of memory, as Arrow streams one after the other, and are not copied by the
-one who gets them.
+Tables are Arrow streams, one after the other, in a file in memory, which the receiver maps without
+a copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # raised where the other side is
+GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # errors if the other side has ended
 
 _LENGTH = struct.Struct("<I")
 
@@ -28,14 +28,14 @@ _NO_TABLES: Tables = {}
 
 
 class Reply(NamedTuple):
-    """A message, and the tables that came with it."""
+    """A message and its tables."""
 
     message: Message
     tables: Tables
 
 
 def send(channel: socket.socket, message: Message, tables: Tables = _NO_TABLES) -> None:
-    """Send a message, with tables if there are any; an OSError is passed on."""
+    """Send a message with tables; an OSError is passed on."""
     file = _write_tables(tables) if tables else None
     data = json.dumps({**message, "tables": list(tables)}).encode()
     try:
@@ -50,7 +50,7 @@ def receive(channel: socket.socket) -> Reply:
     """Receive a message. An OSError is passed on, a TimeoutError too.
 
     Raises:
-        EOFError: The other side is gone.
+        EOFError: The other side has ended.
     """
     head, files, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
     try:
@@ -63,7 +63,7 @@ def receive(channel: socket.socket) -> Reply:
 
 
 def requests(channel: socket.socket) -> Iterator[Message]:
-    """Messages, one after the other, until the other side is gone; an OSError is passed on."""
+    """Messages, one after the other, until the other side ends; an OSError is passed on."""
     while True:
         try:
             message, _ = receive(channel)
@@ -73,10 +73,10 @@ def requests(channel: socket.socket) -> Iterator[Message]:
 
 
 def receive_bytes(channel: socket.socket, count: int) -> bytes:
-    """So many bytes.
+    """Receive so many bytes.
 
     Raises:
-        EOFError: The other side is gone.
+        EOFError: The other side has ended.
     """
     parts = []
     while count:
@@ -102,7 +102,7 @@ def _read_tables(file: int, names: list[str]) -> Tables:
 
 
 def _open_file() -> int:
-    """A file without a name, in memory where the system has such."""
+    """A file without a name, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tracehouse")
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""A child and the socket to it, from its start to its end."""
+"""A child process and the socket to it, from its start to its end."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from warehouse.children.messages import Message, receive
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"
-# One thread will do, and threads of its own take memory.
+# More threads would only take memory.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class ChildProcess:
-    """A process that runs `serve` of a module of ours and sends a message when it is ready.
+    """A process that runs `serve` of one of our modules, and sends a message when it is ready.
 
-    It has none of our open files, but its end of the channel.
+    Of the parent's open files it inherits only its end of the channel.
 
     Attributes:
-        process: It.
-        channel: Our end.
+        process: The process.
+        channel: The parent's end of the channel.
     """
 
     def __init__(
@@ -34,17 +34,18 @@ class ChildProcess:
 
         Args:
             module: The module's name.
-            *arguments: What `serve` gets besides the number of its end of the channel.
-            environment: Variables that it sees.
-            stderr: Where it complains; None for where we do.
+            *arguments: Arguments of `serve` after the number of the child's end of the channel.
+            environment: Its environment variables.
+            stderr: Its standard error; None for the parent's.
 
         Raises:
             OSError: It cannot be started.
         """
-        self.channel, theirs = socket.socketpair()
+        self.channel, child_end = socket.socketpair()
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         command: Sequence[str] = [
-            sys.executable, "-P", "-c", _PROGRAM.format(module), str(theirs.fileno()), *arguments,
+            sys.executable, "-P", "-c", _PROGRAM.format(module), str(child_end.fileno()),
+            *arguments,
         ]  # fmt: skip
         try:
             self.process = subprocess.Popen(  # noqa: S603 - ourselves
@@ -53,17 +54,17 @@ class ChildProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
             )
         except OSError:
             self.channel.close()
             raise
         finally:
-            theirs.close()
+            child_end.close()
         self._first: Message | None = None
 
     def await_start(self) -> Message:
-        """What it says when it is ready; an OSError is passed on.
+        """Its first message, sent when it is ready; an OSError is passed on.
 
         Raises:
             EOFError: It ended instead.
@@ -74,8 +75,8 @@ class ChildProcess:
         return self._first
 
     def end(self) -> str:
-        """End it; tells how it ended if it did so by itself."""
-        self.process.kill()  # which changes nothing where it ends already
+        """Kill it if it still runs; the way it ended, in words."""
+        self.process.kill()  # does nothing if it has ended already
         status = self.process.wait()
         if self.process.stdin:
             self.process.stdin.close()

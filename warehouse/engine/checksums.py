@@ -1,4 +1,4 @@
-"""A checksum per table: two stores with the same rows, in whatever order, have the same."""
+"""Checksums of tables: equal for stores with the same rows in any order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ingest.schemas.dumps import STORED
 
 
 class Checksum(NamedTuple):
-    """Number of rows, and the sum of the hashes of all."""
+    """Number of rows of a table, and the sum of their hashes."""
 
     row_count: int
     total: int
 
 
 def table_checksums(connection: duckdb.DuckDBPyConnection) -> dict[str, Checksum]:
-    """The checksum of every table that is made from what comes in."""
+    """The checksum of every table except those of bookkeeping."""
     return {name: _checksum(connection, name) for name in STORED}
 
 

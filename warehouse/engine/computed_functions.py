@@ -1,7 +1,7 @@
-"""The functions of `functions`, from columns of lists to a column; null for a list that is empty.
+"""The computations of `functions`, from columns of lists to a column; null for an empty list.
 
-Their names and types are those of SQL. A result is null wherever an argument is null, and a figure
-is null where it cannot be told.
+Their names and types are those in SQL. A result is null wherever an argument is null, and a figure
+is null where it cannot be estimated.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def find_change(points: pa.Array) -> pa.Array:
 def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
-    A row is a list: twice the number of the dump, and one more if it is the head's; a number that
-    tells of the operator; half a tick of its clock; logarithm. The last bit of the operator's
-    number is 1 if a delegate runs it, the 23 before it are its type, 0 for what only holds others.
-    The result has a row per dump and unit, with `moved`, how far the shift is from 0; that of a
-    method is the larger of its units'.
+    A row is a list: twice the dump's number, plus 1 if the dump is of the head; a number of the
+    operator; half a tick of its clock; logarithm. The last bit of the operator's number is 1 if a
+    delegate runs it; the 23 bits before it are its type, 0 for one that only contains others. The
+    result has a row per dump and unit, with `moved`, the distance of the shift from 0; the method's
+    is the larger one of its units'.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
@@ -131,7 +131,7 @@ def compare_pairs(pairs: pa.Array) -> pa.Array:
 
 
 def variance_components(points: pa.Array) -> pa.Array:
-    """What makes dumps differ: see `variance_components`. A point is a logarithm, then groups."""
+    """Causes of differences: see `variance_components`. A point is a logarithm, then groups."""
     lists = _whole(points)
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     width = len(split.FACTORS)
@@ -162,13 +162,13 @@ _GAP = _fields("middle width")
 
 
 def _number(family: Ints, key: Ints) -> tuple[Ints, Ints, Ints]:
-    """Families and keys as one number: those there are, the first of each, and each one's place."""
+    """Pairs of family and key as one number: distinct ones, first index of each, and inverse."""
     joined = family * (int(key.max(initial=0)) + 1) + key
     return np.unique(joined, return_index=True, return_inverse=True)
 
 
 def _whole(column: pa.Array) -> pa.Array:
-    """A column in one piece: that of DuckDB comes in chunks."""
+    """A column in one piece; columns of DuckDB come in chunks."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 

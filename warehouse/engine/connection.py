@@ -1,4 +1,4 @@
-"""Connections to a store's DuckDB file, and DuckDB's errors in our words."""
+"""Connections to a store's DuckDB file, and translation of DuckDB's errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from warehouse.engine.log_sum import check_log, forget_sum, record_commit
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
-DATABASE = "warehouse"  # what the store's file is called in SQL
+DATABASE = "warehouse"  # name of the store's file in SQL
 
-# Nothing is loaded, looked up or spilled that we did not ask for.
+# DuckDB loads, looks up and spills nothing by itself.
 _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
@@ -25,15 +25,15 @@ _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "temp_directory": "",
 }
-# New files stay readable by DuckDB 1.5; commits go to the WAL and reach the file when it is closed.
+# New files stay readable by DuckDB 1.5; commits go to the log and reach the file at its closing.
 _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": "v1.5.0",
     "checkpoint_threshold": "1GB",
 }
-# A file that nobody has yet needs no log, and its tables no second thread.
+# A new file needs no log, and its tables no second thread.
 _MAKER = _WRITER | {"checkpoint_threshold": "0B", "threads": 1}
 
-# What DuckDB says of a file that is not what it wrote.
+# DuckDB's messages about a file with other bytes than it wrote.
 _DAMAGE = re.compile(
     "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|Serialization Error|"
     "Could not read (enough|all) bytes|Failed to load metadata|"
@@ -56,7 +56,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
 
     Args:
         file: The database.
-        is_new: Each commit goes to the file at once, which suits few and small ones.
+        is_new: Write each commit to the file at once, which suits a few small commits.
     """
     config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
@@ -65,7 +65,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
 
 
 def take_in_log(file: Path) -> None:
-    """Bring into a store's file what its write-ahead log holds, which is gone then."""
+    """Write the content of a store's write-ahead log into its file, and delete the log."""
     log = log_of(file)
     if log.exists():
         with open_writer(file) as connection:
@@ -82,16 +82,16 @@ def open_reader(
     allow_files: bool = False,
     limits: Mapping[str, str | int] = _NO_LIMITS,
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that answers questions: it reads the database in a file, and no more.
+    """A connection that only reads the database in a file.
 
     The database is attached, but not yet the current one: see `use_database`.
 
     Args:
         file: The database.
-        spill: Folder for what does not fit into memory. With it, a statement could write there
-            and over the database, so it must be our own; without it, no file can be touched.
+        spill: Folder for data that does not fit into memory. With it, a statement could write there
+            and over the database, so it must be trusted; without it, it can touch no file.
         allow_files: Let statements read files.
-        limits: DuckDB's settings of what it may take, by name.
+        limits: DuckDB's settings that limit statements, by name.
     """
     config = {**_CAREFUL, **limits, "temp_directory": str(spill or "")}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
@@ -108,8 +108,8 @@ def open_memory(
     """A connection to a new database in memory, attached, but not yet the current one.
 
     Args:
-        spill: Folder for what does not fit into memory; without it, all must fit.
-        folder: Folder whose files are read though no others may be.
+        spill: Folder for data that does not fit into memory; without it, all must fit.
+        folder: Folder whose files statements may read even without `allow_files`.
         allow_files: Let statements read files.
     """
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
@@ -125,7 +125,7 @@ def open_memory(
 
 
 def open_copier(old: Path, new: Path) -> duckdb.DuckDBPyConnection:
-    """A connection to two databases: `old`, which it reads, and `new`, which it writes."""
+    """A connection that reads a database as `old` and writes another one as `new`."""
     config = {**_CAREFUL, **_WRITER, "temp_directory": f"{new}.tmp"}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
@@ -162,7 +162,7 @@ def _attach(
 
 
 def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A cursor for another thread or purpose, which sees the same database."""
+    """A cursor on the same database, for another thread or purpose."""
     cursor = connection.cursor()
     _begin_session(cursor)
     use_database(cursor)
@@ -171,19 +171,19 @@ def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnect
 
 def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET TimeZone = 'UTC'")
-    # In a notebook without ipywidgets there is no progress bar, and none can be turned off.
+    # In a notebook without ipywidgets there is no progress bar to turn off.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
 
 
 def use_database(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let names mean those of the store, its own functions first."""
+    """Resolve names in the store first, its functions included."""
     connection.execute(f"USE {DATABASE}")
 
 
 @contextmanager
 def reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """The body sees one state of the store, and changes nothing."""
+    """Let the body see one state of the store, and change nothing."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         yield
@@ -194,7 +194,7 @@ def reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All of the body's writes, or none."""
+    """Commit all writes of the body, or none if it raises."""
     connection.execute("BEGIN")
     try:
         yield
@@ -210,7 +210,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def registered(
     connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader
 ) -> Iterator[None]:
-    """The rows under a name that statements of the body can select from."""
+    """Let statements of the body select from the rows by a name."""
     connection.register(name, rows)
     try:
         yield
@@ -222,7 +222,7 @@ def registered(
 def insert_rows(
     connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, where: str = ""
 ) -> None:
-    """Append rows; `where` is our own text that leaves out rows known already."""
+    """Append rows; `where` is a trusted clause that leaves out rows known already."""
     if rows.num_rows:
         with registered(connection, "new_rows", rows):
             connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
@@ -230,7 +230,7 @@ def insert_rows(
 
 @contextmanager
 def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
-    """Turn DuckDB's errors about a store's file, or a snapshot of it, into ours.
+    """Turn DuckDB's errors about a store's file, or a snapshot of it, into errors of ours.
 
     Raises:
         StoreError: The file is unreadable, no database, or the disk is full.
@@ -252,7 +252,7 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
 
 
 def is_damage(error: duckdb.Error) -> bool:
-    """Whether DuckDB met a file that is not what it wrote; no statement can make it say so."""
+    """Whether DuckDB met a damaged file; no statement can provoke such an error."""
     text = str(error)
     is_of_a_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
     return bool(_DAMAGE.search(text)) and not (_FULL.search(text) or is_of_a_statement)

@@ -1,4 +1,4 @@
-"""Questions that are interrupted when they take too long."""
+"""Deadlines of questions: one that takes too long is interrupted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 
 from warehouse.errors import QueryError, SlowAnswerError, WarehouseError
 
-_INTERRUPTED = (QueryError, WarehouseError)  # what an interrupt comes out as
-_PAUSE = 0.05  # seconds from one interrupt to the next: each stops only what runs just then
+_INTERRUPTED = (QueryError, WarehouseError)  # errors that an interrupt causes
+_PAUSE = 0.05  # seconds between interrupts: each stops only the statement that runs just then
 
 
 @contextmanager
 def within(seconds: float, interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` after so many seconds, and again until the body ends.
+    """Call `interrupt` after so many seconds, and repeatedly until the body ends.
 
     Raises:
-        SlowAnswerError: The body failed after that.
+        SlowAnswerError: The body failed after an interrupt.
     """
     has_ended, is_late = threading.Event(), threading.Event()
 

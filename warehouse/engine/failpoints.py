@@ -1,4 +1,4 @@
-"""Places where a process can be made to die, so that tests can see what is left."""
+"""Places where tests can kill a process, to see what is left."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import signal
 from collections import Counter
 
-VARIABLE = "TRACEHOUSE_FAILPOINT"  # NAME:COUNT, killed when it comes there for the COUNT-th time
+VARIABLE = "TRACEHOUSE_FAILPOINT"  # NAME:COUNT kills at the COUNT-th pass of failpoint NAME
 
 _met: Counter[str] = Counter()
 
 
 def failpoint(name: str) -> None:
-    """Do nothing; or kill this process, where the environment says so."""
+    """Kill this process if the environment asks for it here."""
     wanted = os.environ.get(VARIABLE)
     if wanted:
         _met[name] += 1

@@ -1,7 +1,7 @@
-"""The statistics that SQL calls as functions, in canned queries and others, on DuckDB and Spark.
+"""Statistics as SQL functions for canned and ad-hoc queries, on DuckDB and Spark.
 
-An engine gets the functions that a statement names. There is one computation for both engines and
-for the nightly report: that of `warehouse.statistics`.
+An engine gets the functions that a statement names. Both engines and the nightly report compute
+them with `warehouse.statistics`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Function(NamedTuple):
     """A function of SQL.
 
     Attributes:
-        name: What queries call it.
+        name: Its name in SQL.
         takes: DuckDB's types of its arguments.
         gives: DuckDB's type of its result.
     """
@@ -43,7 +43,7 @@ class Function(NamedTuple):
 
     @property
     def compute(self) -> Callable[..., pa.Array]:
-        """What computes it, of arrays to an array."""
+        """The Python function that computes it, from arrays to an array."""
         from warehouse.engine import computed_functions  # with numpy, for queries that need it
 
         computing: Callable[..., pa.Array] = getattr(computed_functions, self.name)
@@ -84,13 +84,13 @@ def named_functions(sql: str) -> Iterator[Function]:
 
 
 def register_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Let every connection to this instance of DuckDB call the functions that a statement names.
+    """Register the functions that a statement names, for all connections to this DuckDB.
 
     A transaction that has begun does not see them.
     """
     for function in named_functions(sql):
         with _REGISTERING, connection.cursor() as cursor, suppress(duckdb.CatalogException):
-            cursor.create_function(  # that it is there already is all right
+            cursor.create_function(  # one that exists already stays
                 function.name,
                 function.compute,
                 list(function.takes),

@@ -1,12 +1,12 @@
 """A checksum of a store's write-ahead log, kept in a file beside it.
 
-DuckDB's own adds words up, so that zeros in a stretch of equal values can pass: the store would
-open, and answer wrong. So after each commit the bytes that it appended are taken into a CRC-32 of
-all that the log holds by then, which is checked before DuckDB reads the log again.
+DuckDB's own checksum adds words up, so that zeros in a stretch of equal values can pass: the store
+would open, and answer wrong. So after each commit this module extends a CRC-32 of the whole log by
+the appended bytes, and checks it before DuckDB reads the log again.
 
-What is on record never runs ahead of the disk, as DuckDB syncs the log before a commit is done. It
-may lag behind: what follows it in the log was committed by somebody who was killed. And it may
-speak of a log that a checkpoint took in since; each has a header of its own, which says so.
+The record never runs ahead of the disk, for DuckDB syncs the log before a commit ends. The record
+may lag behind: a process was killed after a commit, and the log goes on after the recorded bytes.
+The record may also be of an earlier log, which a checkpoint took in; the headers of logs differ.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _HEADER = re.compile(rb"d\0be\0.f\0\x10(?:%b){16}g\0(%b)\xff\xff" % (_VARINT, _V
 _HEADER_BYTES = 64  # at most
 _PART_BYTES = 1 << 17
 
-# Checksum of the header, of the log; how much of it that is; the checkpoint that it follows.
+# CRC-32 of the log's header, CRC-32 of the log, its size, number of the checkpoint before it.
 _SUM = struct.Struct("<IIQQ")
-_CHECK = struct.Struct("<I")  # of these
-_FILE_HEADERS = struct.Struct("<4104xQ4088xQ")  # of a database: number of its last checkpoint
+_CHECK = struct.Struct("<I")  # CRC-32 of the four
+_FILE_HEADERS = struct.Struct("<4104xQ4088xQ")  # of a database: two numbers of checkpoints
 _SUM_BYTES = _SUM.size + _CHECK.size
 
-# Of connections that write, the log and the file that its checksum is in.
+# By writing connection, the log and the file with its checksum.
 _logs: WeakKeyDictionary[duckdb.DuckDBPyConnection, tuple[Path, Path]] = WeakKeyDictionary()
 
 
 class LogDamage(duckdb.OperationalError):
-    """A log is not what was committed; said like what DuckDB finds itself."""
+    """A log is not as committed; worded like DuckDB's own errors."""
 
 
 class _Sum(NamedTuple):
@@ -56,31 +56,31 @@ class _Sum(NamedTuple):
 
 
 def sum_of(file: Path) -> Path:
-    """The file that holds the checksum of a database's log."""
+    """The file with the checksum of a database's log."""
     return file.with_name(log_of(file).name + SUM_SUFFIX)
 
 
 def keep_sum(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Let `record_commit` record what a connection commits to a database."""
+    """Let `record_commit` keep the checksum of the log that this connection writes."""
     _logs[connection] = log_of(file.absolute()), sum_of(file.absolute())
 
 
 def record_commit(connection: duckdb.DuckDBPyConnection) -> None:
-    """Put on record what the log of the connection's database holds now, if it has one."""
+    """Extend the checksum of the log that the connection writes, if it has one."""
     if connection in _logs:
-        # No log, or none that can be read: what is committed stays so, and less is checked.
+        # Without a log that can be read, the commit holds, and less is checked.
         with suppress(OSError):
             _record(*_logs[connection])
 
 
 def check_log(file: Path) -> None:
-    """Pass if a database's log begins with what is on record, if anything is of this log.
+    """Pass if a database's log begins with the recorded bytes, or none of it is recorded.
 
     Raises:
         LogDamage: It was cut, changed or deleted.
     """
     problem, known = "", None
-    with suppress(OSError):  # no record, or no log; or DuckDB will say that it cannot be read
+    with suppress(OSError):  # no record, no log, or one that DuckDB cannot read either
         known = _unpack(sum_of(file).read_bytes())
         with open(log_of(file), "rb") as log:
             problem = _compare(log.fileno(), known) if known else ""
@@ -91,14 +91,14 @@ def check_log(file: Path) -> None:
 
 
 def forget_sum(file: Path) -> None:
-    """Delete the record of a log that is not there any more."""
+    """Delete the record of a log that does not exist any more."""
     if not log_of(file).exists():
-        with suppress(OSError):  # it says nothing of another log
+        with suppress(OSError):  # a later log has another header
             sum_of(file).unlink()
 
 
 def _is_gone(file: Path, known: _Sum) -> bool:
-    """Whether a log is not there, nor under another name, though no checkpoint took it in."""
+    """Whether a log is absent, under any name, though no checkpoint took it in."""
     logs = {path.name for path in file.parent.glob(f"{file.name}*wal*")} - {sum_of(file).name}
     if logs:
         return False
@@ -109,10 +109,10 @@ def _is_gone(file: Path, known: _Sum) -> bool:
 
 
 def _compare(log: int, known: _Sum) -> str:
-    """What is wrong with a log."""
+    """What is wrong with a log; empty if nothing is."""
     found, size = _read_header(log), os.fstat(log).st_size
     if found is not None and found[0] != known.header:
-        return ""  # a younger one; or DuckDB says that it is none of this database
+        return ""  # a later log, or one of another database, as DuckDB will say
     if size < known.size:
         return f"is cut short: {size:,} bytes of {known.size:,} are left"
     if _add(log, 0, 0, known.size) != known.total:
@@ -142,10 +142,7 @@ def _open_or_make(path: str, flags: int, mode: int) -> int:
 
 
 def _read_header(log: int) -> tuple[int, int] | None:
-    """What tells a log from others of its database, and the checkpoint that it follows.
-
-    None if it does not begin like one.
-    """
+    """CRC-32 of a log's header and number of the checkpoint before it; None without a header."""
     found = _HEADER.match(os.pread(log, _HEADER_BYTES, 0))
     if not found:
         return None
@@ -154,7 +151,7 @@ def _read_header(log: int) -> tuple[int, int] | None:
 
 
 def _unpack(data: bytes) -> _Sum | None:
-    """What is on record; None if it is torn."""
+    """The record in these bytes; None if they are torn."""
     if len(data) < _SUM_BYTES:
         return None
     (check,) = _CHECK.unpack_from(data, _SUM.size)
@@ -163,7 +160,7 @@ def _unpack(data: bytes) -> _Sum | None:
 
 
 def _add(log: int, total: int, start: int, end: int) -> int:
-    """The checksum of what comes before `start`, with the bytes from there to `end` added."""
+    """A checksum of the bytes before `start`, extended by those from there to `end`."""
     while start < end and (part := os.pread(log, min(_PART_BYTES, end - start), start)):
         total = zlib.crc32(part, total)
         start += len(part)

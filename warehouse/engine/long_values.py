@@ -1,8 +1,7 @@
-"""Long values in a database: how much memory DuckDB needs for those that are near each other.
+"""The memory that DuckDB needs for long values.
 
-It reads and writes a column by vectors, and has all long values of one in memory meanwhile; with
-less it fails, and if that was a checkpoint, the database cannot be written any more until it is
-opened again.
+DuckDB reads and writes columns by vectors, and holds all long values of a vector in memory. Without
+enough memory it fails; after a failed checkpoint, a database must be opened again to be written.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ import pyarrow.compute as pc
 from ingest.schemas.dumps import STORED
 from warehouse.engine.store_file import log_of
 
-_LONG_BYTES = 4096  # of a value that DuckDB keeps apart from the others of its segment
+_LONG_BYTES = 4096  # from which on DuckDB stores a value in blocks of its own
 _VECTOR_ROWS = 2048
-_COPIES = 2  # of a vector: what is read and what is written
+_COPIES = 2  # of a vector: one that is read and one that is written
 _LONGEST = """
 SELECT max(CAST(stats.max_string_length AS BIGINT)) FROM pragma_storage_info('{}')
 WHERE segment_type IN ('VARCHAR', 'BLOB')
@@ -30,19 +29,19 @@ WHERE segment_type IN ('VARCHAR', 'BLOB')
 
 @dataclass(frozen=True)
 class LongValues:
-    """How many bytes some long values have, and the longest of them."""
+    """Bytes of some long values together, and of the longest."""
 
     total_bytes: int = 0
     longest_bytes: int = 0
 
     def __add__(self, other: LongValues) -> LongValues:
-        """These and others."""
+        """Both together."""
         longest = max(self.longest_bytes, other.longest_bytes)
         return LongValues(self.total_bytes + other.total_bytes, longest)
 
     @property
     def held_bytes(self) -> int:
-        """Memory for those of a vector, at most."""
+        """Memory that DuckDB needs at most for the long values of one vector."""
         return _COPIES * min(self.total_bytes, _VECTOR_ROWS * self.longest_bytes)
 
 
@@ -56,7 +55,7 @@ def find_long_values(tables: Iterable[pa.Table]) -> LongValues:
 
 
 def stored_long_values(connection: duckdb.DuckDBPyConnection, file: Path) -> LongValues:
-    """Those that a store has, by DuckDB's statistics: the longest, and that they fit into its file.
+    """A bound on a store's long values: DuckDB's longest value, and the size of the whole file.
 
     An OSError is passed on.
     """

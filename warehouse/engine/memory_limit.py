@@ -1,4 +1,4 @@
-"""How much memory DuckDB may take: little while dumps come in, more while somebody asks."""
+"""The memory limit of DuckDB: low while dumps come in, raised while questions are answered."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from contextlib import contextmanager, suppress
 
 import duckdb
 
-RESTING = 64 << 20  # it would else hold on to what it wrote, up to most of the machine
-APPENDING = 160 << 20  # with which two threads append events
-ASKING = 512 << 20  # every canned query needs less over 20 M events
+RESTING = 64 << 20  # without a limit, DuckDB keeps written pages, up to most of the memory
+APPENDING = 160 << 20  # enough for two threads to append events
+ASKING = 512 << 20  # enough for every canned query over 20 M events
 
 _SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
 
 
 class MemoryLimit:
-    """The limit of a database, for any thread; close it."""
+    """The memory limit of a database, for use by any thread; close it in the end."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Let little be taken from now on."""
+        """Lower the limit."""
         self._connection = connection.cursor()
         ((self._most,),) = self._connection.execute(_SETTING).fetchall()
         self._lock = threading.Lock()
         self._asking = 0
         self._resting = RESTING
         self._limit = self._most
-        self.settle()
+        self.lower()
 
     @contextmanager
     def raised(self, limit: int = ASKING) -> Iterator[None]:
-        """Let more be taken until the body ends, and the next `settle`."""
+        """Raise the limit during the body, and from then to the next `lower`."""
         with self._lock:
             self._asking += 1
             self._set(max(self._limit, limit))
@@ -41,20 +41,20 @@ class MemoryLimit:
                 self._asking -= 1
 
     def allow(self, byte_count: int) -> None:
-        """Let so many bytes more be taken from now on, unless that is more than it once was."""
+        """Raise the low limit by so many bytes, at most to DuckDB's original limit."""
         with self._lock:
             self._resting = max(self._resting, min(RESTING + byte_count, self._most))
             self._set(max(self._limit, self._resting))
 
-    def settle(self) -> None:
-        """Let little be taken again, unless somebody asks or too much is in use."""
+    def lower(self) -> None:
+        """Lower the limit, unless a `raised` body runs or too much memory is in use."""
         with self._lock:
             if not self._asking:
                 with suppress(duckdb.OutOfMemoryException):  # the limit stays what it was
                     self._set(self._resting)
 
     def close(self) -> None:
-        """Leave the limit as it is."""
+        """Close the cursor; the limit stays."""
         self._connection.close()
 
     def _set(self, limit: int) -> None:

@@ -1,7 +1,7 @@
-"""Brings a store's schema up to date: numbered migrations, each in one transaction.
+"""Creates a store's tables, and brings an older store's up to date by numbered migrations.
 
-Views and comments follow, all anew whenever one of them is another than the store has. A new store
-gets everything in one transaction.
+Each migration runs in one transaction. Views and comments are written anew whenever this version
+has others than the store. A new store gets everything in one transaction.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from typing import NamedTuple
 
 import duckdb
 
 from warehouse.catalogue.sql_files import read_sql_files
-from warehouse.engine.comments import comment_tables, comments_digest
-from warehouse.engine.connection import transaction
+from warehouse.engine.connection import open_memory, transaction, use_database
+from warehouse.engine.tables import comment_tables, comments_digest, create_statements
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
+
+# The first schema of a release. Stores of development versions had the numbers below it, and no
+# migration leads here from them.
+FIRST_SCHEMA = 10
+_FOLDER = "migrations"
 
 
 class Migration(NamedTuple):
@@ -29,12 +35,22 @@ class Migration(NamedTuple):
 
 
 def load_migrations() -> list[Migration]:
-    """The migrations that ship with tracehouse, in order."""
-    return [Migration(int(name[:3]), name[4:-4], text) for name, text in read_sql_files("schema")]
+    """The migrations that ship with tracehouse, in order, from number FIRST_SCHEMA + 1.
+
+    Each is a file sql/migrations/NNN_name.sql. The folder is absent while there is none.
+    """
+    if not (files("sql") / _FOLDER).is_dir():
+        return []
+    return [Migration(int(name[:3]), name[4:-4], text) for name, text in read_sql_files(_FOLDER)]
+
+
+def present_schema() -> int:
+    """Number of the schema that this version reads and writes."""
+    return max((migration.number for migration in load_migrations()), default=FIRST_SCHEMA)
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
-    """Number of the last migration applied to the store; 0 for an empty file."""
+    """Number of the store's schema; 0 for an empty file."""
     try:
         # Only a table has this; duckdb_tables() would look at all of DuckDB's views, too.
         connection.execute("SELECT 1 FROM pragma_storage_info('main.schema_migrations') LIMIT 0")
@@ -48,56 +64,65 @@ def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
 def check_version(
     connection: duckdb.DuckDBPyConnection, store: str, *, read_only: bool = False
 ) -> None:
-    """Pass if this version knows the store's schema; to read it only, it must be the present one.
+    """Pass if this version knows the store's schema; a reader needs the present schema.
 
     Raises:
         StoreVersionError: A newer tracehouse wrote it.
-        OldStoreError: An older one did, and it must be migrated before it is read.
+        OldStoreError: An older one did, and the store must be migrated or rebuilt first.
     """
-    found, known = schema_version(connection), load_migrations()[-1].number
+    found, known = schema_version(connection), present_schema()
     if found > known:
         raise StoreVersionError(store, found, known)
-    if read_only and found < known:
-        raise OldStoreError(store, found, known)
+    has_migration = found == 0 or found >= FIRST_SCHEMA
+    if not has_migration or (read_only and found < known):
+        raise OldStoreError(store, found, known, has_migration=has_migration)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """Apply what is missing; killed at any moment, the next call goes on from there."""
+    """Apply the missing migrations; after a kill, the next call goes on from there."""
     found = schema_version(connection)
     if not found:
-        create_tables(connection, described=True)
+        create_tables(connection, is_described=True)
         return
     for migration in load_migrations():
         if migration.number > found:
             with transaction(connection):
-                _apply(connection, migration)
+                connection.execute(migration.text)
+                _record(connection, migration.number, migration.name)
     if connection.execute("SELECT sha256 FROM schema_views").fetchall() != [(_digest(),)]:
         with transaction(connection):
             _describe(connection)
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection, *, described: bool = False) -> None:
+def create_tables(connection: duckdb.DuckDBPyConnection, *, is_described: bool = False) -> None:
     """Make the tables of a store in an empty database, all in one transaction.
-
-    Hundreds of small statements, in which there is nothing to optimise.
 
     Args:
         connection: Writes the database.
-        described: Make the views and comments too, for those who will open it.
+        is_described: Make the views and comments too, for those who will open it.
     """
+    # Hundreds of small statements, in which there is nothing to optimise.
     connection.execute("PRAGMA disable_optimizer")
     try:
         with transaction(connection):
-            for migration in load_migrations():
-                _apply(connection, migration)
-            if described:
+            connection.execute(";\n".join(create_statements()))
+            _record(connection, present_schema(), "tables")
+            if is_described:
                 _describe(connection)
     finally:
         connection.execute("PRAGMA enable_optimizer")
 
 
+def store_in_memory() -> duckdb.DuckDBPyConnection:
+    """A connection to a store's tables, without views, in memory: they go with the connection."""
+    connection = open_memory()
+    use_database(connection)
+    create_tables(connection)
+    return connection
+
+
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write views and comments into the store, and which they are."""
+    """Write views and comments into the store, with their digest."""
     comment_tables(connection)
     store_views(connection)
     connection.execute("DELETE FROM schema_views")
@@ -109,17 +134,8 @@ def _digest() -> str:
     return hashlib.sha256((views_digest() + comments_digest()).encode()).hexdigest()
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
-    connection.execute(migration.text)
-    if migration.number == 8:
-        from warehouse.loading.split_statistics import split_statistics  # with numpy, for writers
-
-        split_statistics(connection)
-    if migration.number == 10:
-        from warehouse.loading.reclassified import reclassify_events
-
-        reclassify_events(connection)
+def _record(connection: duckdb.DuckDBPyConnection, number: int, name: str) -> None:
     connection.execute(
         "INSERT INTO schema_migrations VALUES (?, ?, now(), ?)",
-        [migration.number, migration.name, version("tracehouse")],
+        [number, name, version("tracehouse")],
     )

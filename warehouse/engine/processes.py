@@ -6,11 +6,11 @@ import os
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process of that number."""
+    """Whether a process with that id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # of another user
         return True
     return True

@@ -1,9 +1,9 @@
-"""What says that a store's file is as tracehouse left it, so that it need not be searched again.
+"""Seals: records that a store's file is as tracehouse left it, so that its checks can be skipped.
 
-Beside the file stands a seal: which file it was when its writer last let go of it, how large, when
-it was last touched, and DuckDB's headers, which count its checkpoints. Whoever changes the file
-breaks it, and a copy has none: the system, not who sends a store, gives a file its number and the
-time of its last change. So a store from elsewhere is searched until somebody has written to it.
+A seal is a small file beside the store's. It holds the inode, size and times of the store's file at
+its last checkpoint, and a checksum of DuckDB's headers, which count checkpoints. Any other change
+of the file breaks the seal. Nobody can send a store with a valid seal, for the receiving system
+gives files their inodes and change times: such a store is checked until somebody writes to it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _WRITABLE_BY_OTHERS = 0o022
 
 
 def seal_of(file: Path) -> Path:
-    """The file that holds the seal of a database."""
+    """The file with the seal of a database."""
     return file.with_name(file.name + SEAL_SUFFIX)
 
 
 def seal_file(file: Path, descriptor: int) -> None:
-    """Seal a database, whose file is open; without room for a seal, it stays without.
+    """Seal a database that holds nothing foreign, and whose file is open.
 
-    It must hold nothing but what we put there. A seal has the permissions of its file: where others
-    may write to both, it says nothing.
+    The seal has the permissions of that file: where others may write both, `is_sealed` is false.
+    Where no seal can be written, the database stays without one.
     """
     with suppress(OSError):
         seal = seal_of(file)
@@ -42,9 +42,9 @@ def seal_file(file: Path, descriptor: int) -> None:
 
 
 def is_sealed(file: Path, descriptor: int) -> bool:
-    """Whether a database is as it was when we, the same user, sealed it, and has no log.
+    """Whether a database is unchanged since this user sealed it, and has no log.
 
-    Ask while DuckDB has it open, so that no other program can change it any more.
+    Call it while DuckDB has the database open, so that no other program can change it any more.
     """
     try:
         seal, wanted = seal_of(file), _describe(descriptor)
@@ -58,7 +58,7 @@ def is_sealed(file: Path, descriptor: int) -> bool:
 
 
 def _describe(descriptor: int) -> bytes:
-    """What no other file has, nor the same one once it is written to."""
+    """A text that differs for every other file, and for this one after every write to it."""
     found = os.fstat(descriptor)
     numbers = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
     headers = zlib.crc32(os.pread(descriptor, HEADERS_BYTES, 0))

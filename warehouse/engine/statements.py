@@ -1,9 +1,9 @@
-"""Ad-hoc SQL: exactly one SELECT, or EXPLAIN of one, that only reads what is there to be read.
+"""Ad-hoc SQL: exactly one SELECT, or EXPLAIN of one, that reads only tables and views.
 
-The statement type alone does not tell: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which
-can overwrite any file, the store's own included; and functions run or bind other statements, write
-logs or read files. So the parsed tree is walked as well, by DuckDB, which copes with any depth: it
-may call only the functions, and read only the system views, that `sql_functions` lists.
+The statement type is not enough: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which can
+overwrite any file, the store's own included; and functions run or bind other statements, write
+logs or read files. So the parsed tree is checked too, by a query of DuckDB, which copes with any
+depth: it may name only the functions and the system views that `sql_functions` lists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXPLAIN = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+explain\b(?P<analyze>\s+analyze\b)?", re.IGNORECASE | re.DOTALL
 )
 
-# Every text of interest in the tree, with the number of the object that holds it.
+# Every relevant text in the tree, with the number of its object.
 _TREE = """
 SELECT id, parent, key, atom ->> '$' FROM json_tree(json_serialize_sql(?::VARCHAR))
 WHERE key IN ('type', 'function', 'function_name', 'table_name', 'schema_name', 'error_message')
@@ -48,10 +48,10 @@ SELECT lower(view_name), internal FROM duckdb_views() WHERE internal OR database
 def check_statement(
     connection: duckdb.DuckDBPyConnection, text: str, *, allow_files: bool = False
 ) -> str:
-    """The text to run, if it is one SELECT without anything that writes, or EXPLAINs one.
+    """The text to run: one SELECT without any writing part, or EXPLAIN of one.
 
     Args:
-        connection: What is to answer it.
+        connection: The connection that will answer it.
         text: The statement.
         allow_files: Let it call functions that read files.
 
@@ -60,7 +60,7 @@ def check_statement(
     """
     explain = _EXPLAIN.match(text)
     if explain and _kind(connection, text) == "EXPLAIN":
-        # What is run is made of what was checked by itself, whatever the whole text may mean.
+        # The SELECT is checked by itself, and EXPLAIN put before it, whatever the text may mean.
         prefix = "EXPLAIN ANALYZE" if explain["analyze"] else "EXPLAIN"
         return f"{prefix} {_check_select(connection, text[explain.end() :], allow_files)}"
     return _check_select(connection, text, allow_files)
@@ -79,7 +79,7 @@ def answer_statement(
         StatementError: It does not pass, or fails.
         Error: DuckDB's own, if the store's file turns out to be damaged.
     """
-    with _answering(connection, text, params, allow_files=allow_files) as relation:
+    with _select(connection, text, params, allow_files=allow_files) as relation:
         return relation.to_arrow_table()
 
 
@@ -91,26 +91,26 @@ def streamed_answer(
     *,
     batch_rows: int,
 ) -> Iterator[pa.RecordBatchReader]:
-    """The same rows, worked out as they are read in the body; raises what `answer_statement` does.
+    """The same rows, computed while the body reads them; raises what `answer_statement` does.
 
-    What the body itself raises as an OSError is taken for DuckDB's.
+    An OSError of the body counts as an error of DuckDB.
     """
     with (
-        _answering(connection, text, params) as relation,
+        _select(connection, text, params) as relation,
         relation.to_arrow_reader(batch_rows) as batches,
     ):
         yield batches
 
 
 @contextmanager
-def _answering(
+def _select(
     connection: duckdb.DuckDBPyConnection,
     text: str,
     params: Mapping[str, object] | Sequence[object] | None,
     *,
     allow_files: bool = False,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    """What a statement that passes selects.
+    """The relation of a statement that `check_statement` lets pass.
 
     Raises:
         StatementError: It does not pass, or fails.
@@ -127,7 +127,7 @@ def _answering(
         if is_damage(error):
             raise
         raise StatementError(str(error)) from error
-    except OSError as error:  # as which an Arrow stream tells DuckDB's errors
+    except OSError as error:  # an Arrow stream turns DuckDB's errors into these
         raise StatementError(str(error)) from error
 
 
@@ -135,7 +135,7 @@ def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
     """Pass if Arrow can hold the columns.
 
     Raises:
-        StatementError: One has integers that would come out as others, without a word.
+        StatementError: A column has integers that Arrow would silently change.
     """
     for name, type_ in zip(relation.columns, relation.types, strict=True):
         if "UHUGEINT" in str(type_):
@@ -173,7 +173,7 @@ def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files:
 
 
 def _kind(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """What the one statement is: SELECT, EXPLAIN, MULTI for several under one name, ...
+    """The type of the one statement: SELECT, EXPLAIN, MULTI for one that expands to several, ...
 
     Raises:
         StatementError: It does not parse, or there are several.
@@ -195,12 +195,12 @@ def _problems(
     views: Mapping[str, bool],
     hidden: Set[str],
 ) -> Iterator[str]:
-    """What in a parsed statement may not be there."""
+    """What is not allowed in a parsed statement."""
     objects: dict[int | None, dict[str, str]] = defaultdict(dict)
     for _, parent, key, value in rows:
         if value is not None:
             objects[parent][key] = value
-    # Objects that are functions in the place of a table.
+    # Objects that are functions in place of a table.
     of_tables = {id_ for id_, _, key, _ in rows if key == "function"}
     for number, found in objects.items():
         functions = table_functions if number in of_tables else VALUE_FUNCTIONS
@@ -233,7 +233,7 @@ def _bad_function(found: Mapping[str, str], allowed: Set[str]) -> str | None:
 
 
 def _bad_view(found: Mapping[str, str], views: Mapping[str, bool], hidden: Set[str]) -> str | None:
-    """What is wrong with a view; `views` of the store say whether ours takes the place of each."""
+    """What is wrong with a view; `views` of the store say whether one of ours replaces each."""
     name = found.get("table_name", "").strip('"').lower()
     if name in views and (found.get("schema_name") or not views[name]):
         return f"'{name}' is a view that came with the store: write out what it selects"

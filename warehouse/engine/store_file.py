@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ingest.durable import rename, sync_path
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import DamagedStoreError, StoreError
 
@@ -21,9 +22,7 @@ _UNFINISHED = ".new"
 
 
 def make_folder(store: Path, *, is_shared: bool) -> None:
-    """Make the store's directory: for its owner alone unless it is shared, as far as umask lets it.
-
-    It is on disk then, with the directories above it that had to be made.
+    """Make the store's directory, and sync it: for its owner alone unless it is shared.
 
     Raises:
         StoreError: It cannot be made.
@@ -39,14 +38,13 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
 
 
 def is_made(store: Path) -> bool:
-    """Whether the store has a file that may hold something.
+    """Whether the store has a file with possible content.
 
-    A beginning of a DuckDB file that is too short to hold anything is what older versions left
-    where the making of a store was broken off; a new file takes its place.
+    The beginning of a DuckDB file that is too short for any content counts as none.
 
     Raises:
-        StoreError: Such a file stands beside a write-ahead log, which may hold something.
-        DamagedStoreError: So it does, and there is an archive.
+        StoreError: Such a file stands beside a write-ahead log, which may have content.
+        DamagedStoreError: Likewise, and there is an archive.
     """
     file = store / FILE_NAME
     if not file.exists():
@@ -80,10 +78,10 @@ def make_file(
     """Make the store's file, which appears only when it is whole and on disk.
 
     Args:
-        store: Its directory, which nobody else writes to meanwhile.
-        build: Makes a database at the path it is given, and closes it.
-        is_shared: Leave its permissions to the umask; else they are its owner's alone.
-        only_below_bytes: Leave what stands there unless the new file is smaller than this.
+        store: The store's directory, which nobody else writes to meanwhile.
+        build: Makes a database at a given path, and closes it.
+        is_shared: Leave the file's permissions to the umask; else they are its owner's alone.
+        only_below_bytes: Keep the present file unless the new file is smaller than this.
 
     Raises:
         StoreError: It cannot be made, for instance for want of room.
@@ -102,15 +100,14 @@ def make_file(
             unfinished.chmod(unfinished.stat().st_mode & 0o700)
         sync_path(unfinished)
         failpoint("swap")
-        unfinished.replace(file)
+        rename(unfinished, file)
         failpoint("swapped")
-        sync_path(store)
     except OSError as error:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
 
 def sync_names(store: Path) -> None:
-    """Bring the names of a store's files to disk: DuckDB syncs its log, but not the log's name.
+    """Sync a store's directory: DuckDB syncs its log, but not the log's name.
 
     Raises:
         StoreError: That failed.
@@ -123,7 +120,7 @@ def sync_names(store: Path) -> None:
 
 
 def clear_unfinished(store: Path) -> None:
-    """Delete what is left of a file whose making was broken off, as by a kill.
+    """Delete the remains of a file whose making was broken off, as by a kill.
 
     An OSError is passed on.
     """
@@ -137,25 +134,16 @@ def log_of(file: Path) -> Path:
     return file.with_name(file.name + WAL_SUFFIX)
 
 
-def sync_path(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk; an OSError is passed on."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class OpenFile:
-    """The file that was opened, whatever stands at its name: what is written to another is lost.
+    """The store's file as it was opened, whether or not another one has its name now.
 
     Attributes:
-        descriptor: It, open for reading. Closing it lets go of the locks of this process on the
-            file, DuckDB's too.
+        descriptor: The file, open for reading. Closing it lets go of all locks of this process on
+            the file, DuckDB's too.
     """
 
     def __init__(self, store: Path) -> None:
-        """Open the file that stands there now.
+        """Open the present file.
 
         Raises:
             StoreError: It cannot be read.
@@ -167,7 +155,7 @@ class OpenFile:
             raise StoreError(str(store), f"{FILE_NAME} cannot be read: {error.strerror}") from error
 
     def check(self) -> None:
-        """Pass if the same file still stands there.
+        """Pass if the same file still has its name.
 
         Raises:
             StoreError: It was deleted or replaced.
@@ -184,5 +172,5 @@ class OpenFile:
             )
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         os.close(self.descriptor)

@@ -1,12 +1,11 @@
-"""One process writes a store, or several read it: a lock of our own beside DuckDB's file.
+"""The lock of a store: one process writes it, or several read it.
 
-DuckDB's lock holds between processes only, and not at all where it is closed and opened anew; this
-one holds from the first look at the file to the last, and between two stores of one process too.
+DuckDB's own lock holds between processes only, and not while a file is closed and opened anew. This
+lock also holds then, and between two openings of a store in one process.
 
-Readers that come one after the other would keep a writer out for ever. So a writer that waits shuts
-a gate, which is a lock on the directory itself: it leaves nothing behind, however its holder ends.
-Readers look at the gate before they come in; who is in already stays. Where a directory cannot be
-locked, there is no gate.
+A stream of readers would keep a writer out for ever. So a waiting writer shuts a gate, which is a
+lock on the directory itself: the system opens the gate however the writer ends. New readers wait
+at the gate; present readers stay. Where a directory cannot be locked, there is no gate.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ LOCK_NAME = "lock"
 
 _BUSY = {errno.EAGAIN, errno.EACCES}
 _PAUSE = 0.05  # seconds between two tries
-# For which a lock may outlive its holder: a process that this one was just starting has it until
-# that runs.
+# A lock may outlive its holder by so much: a child process inherits the lock until its exec.
 _LEFT_SECONDS = 1.0
 
 
@@ -35,17 +33,17 @@ class StoreLock:
     """The lock of a store's directory, held until it is released."""
 
     def __init__(self, store: Path, file: int | None) -> None:
-        """Take a file that is locked; None where there is nothing to lock."""
+        """Take the locked file; None where there is nothing to lock."""
         self._store, self._file = store, file
 
     @classmethod
     def for_writing(cls, store: Path, *, is_shared: bool, wait: float) -> StoreLock:
-        """The lock that shuts out everyone else.
+        """The lock that shuts out readers and writers.
 
         Args:
             store: The store's directory.
             is_shared: Leave the permissions of a new lock file to the umask.
-            wait: Seconds to wait for others to let go of it.
+            wait: Seconds to wait for the others.
 
         Raises:
             StoreError: The lock file cannot be made, or locks do not work here.
@@ -65,12 +63,12 @@ class StoreLock:
 
     @classmethod
     def for_reading(cls, store: Path, *, wait: float, is_urgent: bool = False) -> StoreLock:
-        """The lock that shuts out writers; nothing where no writer ever was.
+        """The lock that shuts out writers; locks nothing if the store never had a writer.
 
         Args:
             store: The store's directory.
-            wait: Seconds to wait for writers, those that wait themselves too.
-            is_urgent: Come before a writer that still waits then.
+            wait: Seconds to wait for writers, waiting writers included.
+            is_urgent: Pass the gate even if a writer still waits then.
 
         Raises:
             StoreError: Locks do not work here.
@@ -82,7 +80,7 @@ class StoreLock:
             raise WriterWaitsError(str(store), None)
         try:
             file = os.open(store / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # written by an older tracehouse, or not for us to open
+        except OSError:  # no lock file, or not readable for this user
             return cls(store, None)
         return cls(store, _lock(store, file, fcntl.LOCK_SH, deadline))
 
@@ -94,20 +92,20 @@ class StoreLock:
 
 
 class _Gate:
-    """What a writer shuts while it waits, and readers look at before they come in."""
+    """The gate that a waiting writer shuts and readers pass, see the module's docstring."""
 
     def __init__(self, store: Path) -> None:
-        """Find it; there is none where the directory cannot be read."""
+        """Open the directory; there is no gate where it cannot be read."""
         self._file: int | None = None
         with suppress(OSError):
             self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)
 
     def shut(self) -> None:
-        """Shut it, unless another writer holds it shut."""
+        """Shut the gate, unless another writer holds it shut."""
         self._try(fcntl.LOCK_EX)
 
     def stays_shut(self, seconds: float) -> bool:
-        """Whether it is shut for so many seconds from now; it is let go of."""
+        """Whether others keep the gate shut for so many seconds from now."""
         deadline = time.monotonic() + seconds
         try:
             while not (is_open := self._try(fcntl.LOCK_SH)) and time.monotonic() < deadline:
@@ -117,13 +115,13 @@ class _Gate:
         return not is_open
 
     def let_go(self) -> None:
-        """Open it, if it was this one who shut it."""
+        """Open the gate if this process shut it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _try(self, kind: int) -> bool:
-        """Lock it, or find that it cannot be locked at all; False if others have."""
+        """Lock the gate; False if others hold it. One that cannot be locked counts as locked."""
         if self._file is not None:
             try:
                 fcntl.flock(self._file, kind | fcntl.LOCK_NB)
@@ -139,7 +137,7 @@ def _lock(
     deadline: float,
     on_busy: Callable[[], None] = lambda: None,
 ) -> int:
-    """The file, locked; closed if that fails. `on_busy` is called before each pause.
+    """Lock the file, or close it if that fails; `on_busy` is called before each pause.
 
     Raises:
         StoreError: Locks do not work here.
@@ -170,7 +168,7 @@ def _lock(
 
 
 def _holder(file: int) -> int | None:
-    """A process that holds a lock on the file, where the system tells it."""
+    """The process that holds a lock on the file, if the system names it."""
     inode = f":{os.fstat(file).st_ino} "
     try:
         with open("/proc/locks", encoding="ascii") as locks:

@@ -13,7 +13,7 @@ import duckdb
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.queries import read_views
-from warehouse.engine.comments import quote
+from warehouse.engine.tables import quote
 
 _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ def load_views() -> dict[str, str]:
 
 
 def views_digest() -> str:
-    """What tells these views from those of another version."""
+    """A hash that differs between versions of the views."""
     text = "\n".join(name + text for name, text in load_views().items())
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -33,7 +33,7 @@ def views_digest() -> str:
 def named_views(text: str) -> list[str]:
     """Names of all views that a statement can read, in an order in which they can be made.
 
-    These are the views whose names stand anywhere in its text, and those that they read in turn.
+    These are the views whose names are anywhere in its text, and the views that these read.
     """
     texts, found = text.lower(), []
     for name, view in reversed(load_views().items()):  # a view reads only those before it
@@ -50,14 +50,14 @@ def reads_events(text: str) -> bool:
 
 
 def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
-    """Make these views for this connection alone, whatever views the store has."""
+    """Make these views as temporary ones, whatever views the store has."""
     # A view is its file's SELECT; DDL takes no parameters, and names and texts are our own.
     for name in names:
         connection.execute(f"CREATE TEMP VIEW {name} AS {load_views()[name]}")
 
 
 def store_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Put the views into the store, with comments, for those who open it with other tools."""
+    """Write the views into the store, with comments, for users who open it with other tools."""
     views = load_views().items()
     connection.execute(
         "\n;\n".join(f"CREATE OR REPLACE VIEW {name} AS {text}" for name, text in views)
@@ -66,7 +66,7 @@ def store_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def comment_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Say what each view and column means."""
+    """Write the meaning of each view and column as comments."""
     headers = (parse_header(text, f"{name}.sql") for name, text in load_views().items())
     connection.execute(";\n".join(chain.from_iterable(map(_comments, headers))))
 

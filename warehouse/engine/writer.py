@@ -1,4 +1,4 @@
-"""The connection that writes a store, from its making to its closing checkpoint."""
+"""The connection that writes a store, from opening to the closing checkpoint."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from warehouse.engine.connection import open_writer, translated_errors, use_data
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import forget_sum, keep_sum
 from warehouse.engine.migrations import check_version, migrate
-from warehouse.engine.own_tables import check_nothing_strange, check_tables
 from warehouse.engine.seal import is_sealed, seal_file
+from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
 from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
@@ -22,19 +22,20 @@ from warehouse.engine.store_file import (
 
 
 class Writer:
-    """The one writer of a store, whose lock its owner holds.
+    """The one writer of a store, whose lock the caller holds.
 
     Attributes:
-        connection: What writes.
-        file: The file it writes to.
+        connection: The connection that writes.
+        file: The file that it writes.
     """
 
     def __init__(self, store: Path, *, is_shared: bool) -> None:
         """Make the store's file if there is none, and bring it up to date.
 
         Raises:
-            StoreError: It cannot be made or written, or is not ours.
+            StoreError: It cannot be made or written, or is no store.
             StoreVersionError: A newer tracehouse wrote it.
+            OldStoreError: An older one did, and it must be rebuilt first.
         """
         self._store = store
         with translated_errors(store), ExitStack() as opened:
@@ -43,7 +44,7 @@ class Writer:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
-            if (store / ARCHIVE_FOLDER).is_dir():  # which a deleted log is made anew from
+            if (store / ARCHIVE_FOLDER).is_dir():  # from which a deleted log can be replaced
                 forget_sum(store / FILE_NAME)
             self.connection = open_writer(store / FILE_NAME)
             opened.callback(forget_sum, store / FILE_NAME)
@@ -56,16 +57,17 @@ class Writer:
             self._opened = opened.pop_all()
 
     def _bring_up_to_date(self) -> None:
-        """Check what somebody may have changed, and migrate it.
+        """Check what others may have changed in the store, and migrate it.
 
         Raises:
-            StoreError: Something in it is not ours.
+            StoreError: It holds foreign objects or other tables.
             StoreVersionError: A newer tracehouse wrote it.
+            OldStoreError: An older one did, and it must be rebuilt first.
         """
         store = str(self._store)
         is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
         if not is_known:
-            check_nothing_strange(self.connection, store)
+            check_no_foreign_objects(self.connection, store)
         use_database(self.connection)
         check_version(self.connection, store)
         migrate(self.connection)
@@ -73,7 +75,7 @@ class Writer:
             check_tables(self.connection, store)
 
     def checkpoint(self) -> None:
-        """Bring what was committed into the file; DuckDB, left to itself, would hide a failure.
+        """Write all commits into the file; a checkpoint of DuckDB's own would hide a failure.
 
         Raises:
             StoreError: The disk is full, or the file was deleted or replaced.
@@ -84,10 +86,10 @@ class Writer:
             self.connection.execute("CHECKPOINT")
         # While DuckDB's lock keeps other programs from the file.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
-        sync_names(self._store)  # or a log could come back with the power that is older by two
+        sync_names(self._store)  # after a power failure, an old log could else reappear
 
     def close(self) -> None:
-        """Let go of the file: first DuckDB, whose lock goes when any descriptor is closed."""
+        """Close the connection, then the file: closing any descriptor ends DuckDB's lock."""
         self._opened.close()
 
 

@@ -1,1 +1,1 @@
-"""A lake: Parquet files of any file system, with what a store has, for every engine to read."""
+"""Lakes: a store's tables as Parquet files in any file system, for every engine to read."""

@@ -1,4 +1,4 @@
-"""Addresses of lakes, as somebody may have mistyped them. Pure."""
+"""Checks of lake addresses for typing mistakes. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MISTYPED = re.compile(
 
 
 def check_address(uri: str) -> None:
-    """Pass if it may be the address of a lake.
+    """Pass if a text may be the address of a lake.
 
     Raises:
         LakeAddressError: It is empty, or a URI whose '://' is mistyped.

@@ -1,8 +1,8 @@
-"""What a lake consists of: the files that its commits added, less those that they removed.
+"""Commits of a lake: it consists of the files that they added, less those that they removed.
 
-Commits are a set, and writers need no lock. Of two that remove the same file the later one, by
-name, is void: what it wanted is done against what there is when its writer comes again. A commit
-that folds others stands in their place.
+Writers need no lock. Of two commits that remove the same file, the later one by name is void: its
+writer repeats the work against the new state in its next run. A commit that folds others takes
+their place.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class AddedFile(NamedTuple):
     """A file that a commit adds.
 
     Attributes:
-        path: Where it is in the lake.
-        rows: Rows in it.
+        path: Its path in the lake.
+        rows: Number of its rows.
         bytes: Its size.
-        dumps: Dumps that it names, if it is of the table dumps, else None.
+        dumps: Number of dumps in it if it is of the table dumps, else None.
     """
 
     path: str
@@ -43,10 +43,10 @@ class Commit(NamedTuple):
 
     Attributes:
         id: Time and a random number; the name of its file.
-        added: Files that are in the lake from then on.
-        removed: Paths of files that are not any more.
-        by: What made it: export, spark or compact.
-        folds: Commits that it stands for.
+        added: Files that join the lake.
+        removed: Paths of files that leave the lake.
+        by: The command that made it: export, spark or compact.
+        folds: Ids of the commits that it replaces.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Commit(NamedTuple):
 
     @property
     def at(self) -> datetime:
-        """When it was made."""
+        """Time of the commit."""
         return moment_of(self.id)
 
 
@@ -65,10 +65,10 @@ class LakeState(NamedTuple):
     """A lake at one moment.
 
     Attributes:
-        files: The files that it consists of, by path.
-        removed: Paths that commits removed, with the commit that did.
-        commits: Its commits by id, without those folded.
-        folded: Ids of commits that others stand for, and that were not deleted yet.
+        files: Its files, by path.
+        removed: The commits that removed files, by path.
+        commits: Its commits by id, without folded ones.
+        folded: Ids of folded commits that are not deleted yet.
     """
 
     files: Mapping[str, AddedFile]
@@ -82,21 +82,21 @@ class LakeState(NamedTuple):
 
 
 def new_id() -> str:
-    """The id of a commit, and of the plan of its files, made now."""
+    """A new id for a commit or a plan."""
     return f"{datetime.now(UTC).strftime(_MOMENT)}-{secrets.token_hex(8)}"
 
 
 def moment_of(id_: str) -> datetime:
-    """When an id was given."""
+    """Time when an id was made."""
     return datetime.strptime(id_.partition("-")[0], _MOMENT).replace(tzinfo=UTC)
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
-    """What the lake consists of now.
+    """The present state of a lake.
 
     Args:
         lake: The lake.
-        before: What it consisted of earlier, if that is known: commits never change.
+        before: An earlier state, whose commits need not be read again: commits never change.
 
     Raises:
         LakeError: It cannot be read, or a commit is malformed.
@@ -104,14 +104,14 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     commits: dict[str, Commit] = retried(
         lambda: _read_commits(lake, before.commits if before else {})
     )
-    return settle(commits)
+    return merge_commits(commits)
 
 
-def read_filled(lake: Lake) -> LakeState:
-    """What a lake that is to be asked consists of.
+def read_filled_state(lake: Lake) -> LakeState:
+    """The present state of a lake that is not empty.
 
     Raises:
-        LakeError: It is no lake, cannot be read, or nothing is in it yet.
+        LakeError: It is no lake, cannot be read, or is empty.
     """
     lake.check()
     state = read_state(lake)
@@ -122,8 +122,8 @@ def read_filled(lake: Lake) -> LakeState:
     return state
 
 
-def settle(commits: Mapping[str, Commit]) -> LakeState:
-    """What these commits make together; pure."""
+def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
+    """The state that these commits make together; pure."""
     folded = {id_ for commit in commits.values() for id_ in commit.folds}
     valid = {id_: commits[id_] for id_ in sorted(commits.keys() - folded)}
     removed: dict[str, Commit] = {}
@@ -138,7 +138,7 @@ def settle(commits: Mapping[str, Commit]) -> LakeState:
 
 
 def write_commit(lake: Lake, commit: Commit) -> None:
-    """Make a change; its files must be there.
+    """Write a commit, whose added files must exist.
 
     Raises:
         LakeError: It cannot be written.
@@ -165,12 +165,12 @@ def write_commit(lake: Lake, commit: Commit) -> None:
 
 
 def commit_path(id_: str) -> str:
-    """The file of a commit."""
+    """Path of a commit's file."""
     return f"{COMMITS}/{id_}.json"
 
 
 def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
-    """Every commit that there is; one that went meanwhile raises FileNotFoundError.
+    """All commits; FileNotFoundError is passed on if one is deleted meanwhile.
 
     Raises:
         LakeError: One is malformed.
@@ -198,7 +198,7 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
             str(value["by"]),
             [str(one) for one in value.get("folds", ())],
         )
-        commit.at  # noqa: B018 - which tells whether the name is one of ours
+        commit.at  # noqa: B018 - fails if the name is no id
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
             lake.name,
@@ -216,5 +216,5 @@ def _file(value: Mapping[str, Any]) -> AddedFile:
 
 
 def sum_bytes(files: Iterable[AddedFile]) -> int:
-    """Bytes of files together."""
+    """Size of all files together."""
     return sum(file.bytes for file in files)

@@ -1,4 +1,4 @@
-"""Small files of a lake merged; what was removed deleted, once nobody can be reading it."""
+"""Compaction of a lake: small files are merged, removed files deleted after a grace period."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from ingest.batching import batches
 from warehouse.lake.commits import (
     Commit,
     LakeState,
     commit_path,
+    merge_commits,
     new_id,
     read_state,
-    settle,
     sum_bytes,
     write_commit,
 )
-from warehouse.lake.damage import damage_told
-from warehouse.lake.held import by_part, files_of_parts, find_dumps
+from warehouse.lake.damage import lake_errors
+from warehouse.lake.dump_locations import files_of_parts, group_by_part, locate_dumps
 from warehouse.lake.layout import SUFFIX, LakePart, Partition
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files
-from warehouse.lake.rewriting import write_again
-from warehouse.lake.settling import merge_names
+from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.shared_tables import merge_shared_tables
 from warehouse.lake.writing import commit_written
 
-PART_BYTES = 100 << 20  # of events, from which on a part stays as it is
-GRACE = timedelta(hours=1)  # in which who reads files that were removed is done
-_STRAY = timedelta(days=1)  # after which no writer can be about to commit a file
-_LEAST_NAMES = 8  # files of a table that dumps share
+PART_BYTES = 100 << 20  # of its largest file, from which on a part is not merged
+GRACE = timedelta(hours=1)  # after which no reader uses removed files any more
+_STRAY = timedelta(days=1)  # after which no writer will commit a file any more
+_LEAST_SHARED_FILES = 8  # of a shared table, from which on they are merged
 _BY = "compact"
 
 
-class CompactedLake(NamedTuple):
-    """What was done.
+class LakeCompaction(NamedTuple):
+    """Counts of what a compaction did.
 
     Attributes:
-        merged_files: Files that others took the place of.
-        new_files: Those others.
-        deleted_files: Files deleted that were removed long enough ago.
-        folded_commits: Commits that one took the place of.
+        merged_files: Files that were replaced.
+        new_files: Files that replaced them.
+        deleted_files: Removed files that were deleted.
+        folded_commits: Commits that one commit replaced.
     """
 
     merged_files: int
@@ -49,55 +50,54 @@ class CompactedLake(NamedTuple):
     folded_commits: int
 
 
-def compact_lake(lake: Lake, *, now: datetime | None = None) -> CompactedLake:
-    """Merge small files of a lake; delete what was removed, and fold commits, after a grace.
+def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
+    """Merge small files of a lake; delete removed files and fold commits after a grace period.
 
-    Readers of commits never miss a file, and writers may go on; killed at any moment, the next
-    call goes on.
+    Readers and writers may go on meanwhile. After a kill at any moment, the next call goes on.
 
     Args:
         lake: The lake.
-        now: The time that it is.
+        now: The present time.
 
     Returns:
-        What was done.
+        Counts of what was done.
 
     Raises:
         LakeError: It is no lake, is damaged, or cannot be read or written.
     """
     lake.check()
-    with damage_told(lake):
+    with lake_errors(lake):
         return _compact(lake, now or datetime.now(UTC))
 
 
-def _compact(lake: Lake, now: datetime) -> CompactedLake:
+def _compact(lake: Lake, now: datetime) -> LakeCompaction:
     clear_plans(lake)
     merged, new = _heal(lake)
     for parts in _small_parts(read_state(lake)):
         before = read_state(lake)
-        written, removed = write_again(lake, before, parts)
+        written, removed = rewrite_parts(lake, before, parts)
         commit_written(lake, [written], by=_BY, removed=removed)
         merged, new = merged + len(removed), new + len(written.added)
-    names, removed = merge_names(lake, read_state(lake), least_files=_LEAST_NAMES)
+    names, removed = merge_shared_tables(lake, read_state(lake), least_files=_LEAST_SHARED_FILES)
     commit_written(lake, [names], by=_BY, removed=removed)
     deleted = _delete_removed(lake, now)
-    return CompactedLake(
+    return LakeCompaction(
         merged + len(removed), new + len(names.added), deleted, _fold(lake, now - GRACE)
     )
 
 
 def _heal(lake: Lake) -> tuple[int, int]:
-    """Take dumps that two writers put in at once out of all parts but one."""
+    """Take dumps that two writers added at once out of all parts but one."""
     state = read_state(lake)
     seen: set[str] = set()
     twice = []
-    for dump in find_dumps(lake, state):
+    for dump in locate_dumps(lake, state):
         if dump.sha256 in seen:
             twice.append(dump)
         seen.add(dump.sha256)
     merged = new = 0
-    for part, dumps in by_part(twice).items():
-        written, removed = write_again(lake, state, [part], {dump.dump_id for dump in dumps})
+    for part, dumps in group_by_part(twice).items():
+        written, removed = rewrite_parts(lake, state, [part], {dump.dump_id for dump in dumps})
         commit_written(lake, [written], by=_BY, removed=removed)
         merged, new = merged + len(removed), new + len(written.added)
     return merged, new
@@ -111,18 +111,9 @@ def _small_parts(state: LakeState) -> Iterator[Sequence[LakePart]]:
         if part is not None:
             partitions[part.partition].append(part)
     for parts in partitions.values():
-        some: list[LakePart] = []
-        size = 0
-        for part in parts:
-            own = _size(state, part)
-            if own < PART_BYTES:
-                some.append(part)
-                size += own
-            if size >= PART_BYTES:
-                yield from [some] if len(some) > 1 else []
-                some, size = [], 0
-        if len(some) > 1:
-            yield some
+        sizes = {part: _size(state, part) for part in parts}
+        small = [part for part in parts if sizes[part] < PART_BYTES]
+        yield from (some for some in batches(small, sizes.__getitem__, 2 * PART_BYTES) if some[1:])
 
 
 def _size(state: LakeState, part: LakePart) -> int:
@@ -131,7 +122,7 @@ def _size(state: LakeState, part: LakePart) -> int:
 
 
 def _delete_removed(lake: Lake, now: datetime) -> int:
-    """Delete files that were removed, or left by writers that failed, long enough ago."""
+    """Delete files that commits removed, or failed writers left, long enough ago."""
     planned = planned_files(lake)
     there = [file for file in lake.list() if file.path.endswith(SUFFIX)]
     state = read_state(lake)
@@ -149,15 +140,15 @@ def _delete_removed(lake: Lake, now: datetime) -> int:
 
 
 def _fold(lake: Lake, before: datetime) -> int:
-    """Let one commit stand for all that are older than that."""
+    """Replace all commits before a time by one."""
     state = read_state(lake)
     lake.delete(commit_path(id_) for id_ in state.folded)
     old = {id_: commit for id_, commit in state.commits.items() if commit.at < before}
     if len(old) < 2:
         return 0
     young = {path for id_, one in state.commits.items() if id_ not in old for path in one.removed}
-    net = settle(old)
-    # In front of all that came later: of two that remove a file the first counts.
+    net = merge_commits(old)
+    # Its name sorts before all later commits: of two that remove a file the first counts.
     moment = max(old).partition("-")[0]
     id_ = f"{moment}-{new_id().partition('-')[2]}"
     removed = sorted(net.removed.keys() & young)

@@ -1,4 +1,4 @@
-"""Files of a lake that are gone or cut, told where a question or a write fails for them."""
+"""Errors of questions and writes that are due to a file of a lake that is gone or cut."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from warehouse.lake.place import Lake, LakeFile
 
 
 @contextmanager
-def damage_told(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
-    """Raise what the body does, unless a file of the lake turns out to be gone or cut.
+def lake_errors(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
+    """Replace an error of the body if a file of the lake turns out to be gone or cut.
 
     Args:
         lake: The lake.
-        state: What it consists of; by default what it does when the body fails.
+        state: Its state; by default the one when the body fails.
 
     Raises:
         LakeError: A file is gone or cut.
-        Error: The body does; likewise those below.
+        Error: The body's own error; likewise those below.
         OSError: Likewise.
         StatementError: Likewise.
         WarehouseError: Likewise.
@@ -30,7 +30,9 @@ def damage_told(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError, StatementError, WarehouseError) as error:
-        found = None if _is_of_the_text(error) else _find_damage(lake, state or read_state(lake))
+        if _is_of_the_text(error):  # files are not looked at for each mistyped name
+            raise
+        found = _find_damage(lake, state or read_state(lake))
         if found is None:
             raise
         remedy = f"see all that is wrong with: tracehouse lake verify {lake.name}"
@@ -47,7 +49,7 @@ def size_problem(file: AddedFile, found: LakeFile | None) -> str:
 
 
 def _is_of_the_text(error: Exception) -> bool:
-    """Whether a statement is at fault: files are not looked at for each mistyped name."""
+    """Whether the statement is wrong, rather than the files that it reads."""
     return isinstance(error, StatementError) and not isinstance(
         error.__cause__, OSError | duckdb.OperationalError | duckdb.InvalidInputException
     )

@@ -1,4 +1,4 @@
-"""A store exported into a lake: what the lake lacks of it, and what changed of what it has."""
+"""Export of a store into a lake: new dumps are written, changed and forgotten ones replaced."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
-from warehouse.lake.damage import damage_told
-from warehouse.lake.held import HeldDump, by_part, find_dumps, names_taken
+from warehouse.lake.connections import LakeConnections
+from warehouse.lake.damage import lake_errors
+from warehouse.lake.dump_locations import (
+    DumpLocation,
+    group_by_part,
+    locate_dumps,
+    removed_part_names,
+)
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
-from warehouse.lake.rewriting import write_again
-from warehouse.lake.schemas import NAMES
-from warehouse.lake.settling import prune_names
-from warehouse.lake.views import raw_name
+from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.schemas import SHARED_TABLES
+from warehouse.lake.shared_tables import drop_unreferenced_rows
+from warehouse.lake.views import unmerged_name
 from warehouse.lake.writing import (
     PART_EVENTS,
     LakeDump,
     commit_written,
     plan_parts,
     read_dumps,
-    store_numbers,
+    read_lake_ids,
     write_parts,
 )
 
@@ -37,13 +42,13 @@ SELECT sha256 FROM forgotten_dumps WHERE sha256 NOT IN (SELECT sha256 FROM dumps
 _BY = "export"
 
 
-class Exported(NamedTuple):
-    """What an export has done.
+class ExportSummary(NamedTuple):
+    """Counts of what an export did.
 
     Attributes:
         new_dumps: Dumps that the lake did not have.
         changed_dumps: Dumps whose rows were replaced.
-        forgotten_dumps: Dumps that were taken out.
+        forgotten_dumps: Dumps that were removed.
         events: Profile events written.
         bytes: Size of the files written.
     """
@@ -56,7 +61,7 @@ class Exported(NamedTuple):
 
 
 class ExportProgress(NamedTuple):
-    """How far an export has come: dumps written, dumps to write in all, and their events."""
+    """Progress of an export: dumps written, dumps to write in all, and events written."""
 
     done_files: int
     total_files: int
@@ -64,11 +69,11 @@ class ExportProgress(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What is to be done: dumps to write, and dumps of the lake to take out."""
+    """The work of an export: dumps to write, and dumps of the lake to remove."""
 
     new: Sequence[LakeDump]
     changed: Sequence[LakeDump]
-    gone: Sequence[HeldDump]
+    gone: Sequence[DumpLocation]
 
 
 def export_store(
@@ -76,25 +81,25 @@ def export_store(
     lake: Lake,
     *,
     progress: Callable[[ExportProgress], None] | None = None,
-) -> Exported:
-    """Bring a lake up to date with a store; what it has already is not written again.
+) -> ExportSummary:
+    """Bring a lake up to date with a store; unchanged dumps are not written again.
 
-    Each commit of it is whole: broken off at any moment, the next export goes on from there.
+    After a kill at any moment, the next export goes on from the last commit.
 
     Args:
-        connection: The store, in one state of it.
-        lake: The lake, which is made if it is not there.
+        connection: The store, within a transaction.
+        lake: The lake, which is made if there is none.
         progress: Called after each commit.
 
     Returns:
-        What was done.
+        Counts of what was done.
 
     Raises:
         LakeError: The lake cannot be read or written.
     """
     lake.begin()
     clear_plans(lake)
-    with damage_told(lake):
+    with lake_errors(lake):
         return _export(connection, lake, progress)
 
 
@@ -102,12 +107,12 @@ def _export(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     progress: Callable[[ExportProgress], None] | None,
-) -> Exported:
+) -> ExportSummary:
     state = read_state(lake)
-    held = find_dumps(lake, state)
+    held = locate_dumps(lake, state)
     work = _compare(connection, lake, state, held)
     report = partial(_report, progress or (lambda _: None), work)
-    done = Exported()
+    done = ExportSummary()
     if work.changed or work.gone:
         done = _replace(connection, lake, state, held, work)
         report(done)
@@ -120,17 +125,20 @@ def _export(
     return done
 
 
-def _report(progress: Callable[[ExportProgress], None], work: _Work, done: Exported) -> None:
+def _report(progress: Callable[[ExportProgress], None], work: _Work, done: ExportSummary) -> None:
     written, total = done.new_dumps + done.changed_dumps, len(work.new) + len(work.changed)
     progress(ExportProgress(written, total, done.events))
 
 
 def _compare(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState, held: Sequence[HeldDump]
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    state: LakeState,
+    held: Sequence[DumpLocation],
 ) -> _Work:
     own = {dump.sha256: dump for dump in read_dumps(connection)}
-    with closing(LakeAnswering(lake, state)) as answering:
-        shared = {dump.sha256: dump for dump in read_dumps(answering.connection("ours"))}
+    with closing(LakeConnections(lake, state)) as connections:
+        shared = {dump.sha256: dump for dump in read_dumps(connections.connection("trusted"))}
     forgotten = {row[0] for row in connection.execute(_FORGOTTEN).fetchall()}
     changed = [
         dump for dump in own.values() if dump.sha256 in shared and dump.changes(shared[dump.sha256])
@@ -146,25 +154,25 @@ def _replace(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     state: LakeState,
-    held: Sequence[HeldDump],
+    held: Sequence[DumpLocation],
     work: _Work,
-) -> Exported:
-    """Take dumps out of the parts that they are in, and write those that changed, all at once."""
+) -> ExportSummary:
+    """Remove changed and forgotten dumps from their parts, and write the changed ones again."""
     hashes = {dump.sha256 for dump in work.changed} | {dump.sha256 for dump in work.gone}
-    out = by_part(dump for dump in held if dump.sha256 in hashes)
-    numbers = store_numbers(connection)
-    planned = plan_parts(work.changed, names_taken(state))
-    written = [write_parts(connection, lake, planned, numbers)]
+    out = group_by_part(dump for dump in held if dump.sha256 in hashes)
+    lake_ids = read_lake_ids(connection)
+    planned = plan_parts(work.changed, removed_part_names(state))
+    written = [write_parts(connection, lake, planned, lake_ids)]
     removed: list[str] = []
     for part, dumps in out.items():
-        rest, files = write_again(lake, state, [part], {dump.dump_id for dump in dumps})
+        rest, files = rewrite_parts(lake, state, [part], {dump.dump_id for dump in dumps})
         written.append(rest)
         removed += files
     commit_written(lake, written, by=_BY, removed=removed)
     if work.gone:
-        names, files = prune_names(lake, read_state(lake))
+        names, files = drop_unreferenced_rows(lake, read_state(lake))
         commit_written(lake, [names], by=_BY, removed=files)
-    return Exported(
+    return ExportSummary(
         changed_dumps=len(work.changed),
         forgotten_dumps=len(work.gone),
         events=sum(dump.n_events for dump in work.changed),
@@ -178,10 +186,10 @@ def _write(
     state: LakeState,
     dumps: Sequence[LakeDump],
     known: Mapping[str, pa.Table] | None,
-    done: Exported,
-) -> Exported:
-    parts = plan_parts(dumps, names_taken(state))
-    written = write_parts(connection, lake, parts, store_numbers(connection), known)
+    done: ExportSummary,
+) -> ExportSummary:
+    parts = plan_parts(dumps, removed_part_names(state))
+    written = write_parts(connection, lake, parts, read_lake_ids(connection), known)
     commit_written(lake, [written], by=_BY)
     return done._replace(
         new_dumps=done.new_dumps + len(dumps),
@@ -201,12 +209,12 @@ def _some(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
 
 
 def _known_keys(lake: Lake, state: LakeState) -> dict[str, pa.Table]:
-    """Keys of the rows that dumps share which the lake has."""
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
+    """Keys of the shared rows that the lake has, by table."""
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
         return {
             table: connection.sql(
-                f"SELECT DISTINCT {', '.join(keys)} FROM {raw_name(table)}"  # noqa: S608
+                f"SELECT DISTINCT {', '.join(keys)} FROM {unmerged_name(table)}"  # noqa: S608
             ).to_arrow_table()
-            for table, keys in NAMES.items()
+            for table, keys in SHARED_TABLES.items()
         }

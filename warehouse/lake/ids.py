@@ -1,4 +1,4 @@
-"""Ids that are the same on every machine, for those that one store alone gives out."""
+"""Ids that are the same on every machine, in place of those that each store gives out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ingest.schemas.attributes import dimension_columns
 from ingest.signatures import dimension_id
 
-# What tells two of them apart; names are in front, in English.
-THINGS: dict[str, tuple[str, ...]] = {
-    "device": ("name", "pool", "os", "os_version", "arch", "soc"),
+# Columns that identify a device, build or model.
+DIMENSION_KEYS: dict[str, tuple[str, ...]] = {
+    "device": dimension_columns("device"),
     "build": ("name",),
-    "model": ("name", "backend", "quantization"),
+    "model": dimension_columns("model"),
 }
 _LARGEST = 2**63 - 1
 
@@ -32,27 +33,27 @@ def dump_number(sha256: str) -> int:
     return int(sha256[:16], 16) & _LARGEST
 
 
-class Numbers:
-    """Ids of a store and of a lake, by column; other columns have the same in both."""
+class LakeIds:
+    """A lake's ids for those of a store, by column; absent columns have the same ids in both."""
 
     def __init__(self) -> None:
-        """All are the same."""
+        """Begin with the same ids in all columns."""
         self._ids: dict[str, tuple[Ints, Ints]] = {}
 
-    def read_things(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Give ids to the devices, builds and models of a store."""
-        for kind, columns in THINGS.items():
+    def read_dimensions(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Add the devices, builds and models of a store."""
+        for kind, columns in DIMENSION_KEYS.items():
             text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
             rows = connection.execute(text).fetchall()
             self.set(f"{kind}_id", {row[0]: dimension_id(kind, row[1:]) for row in rows})
 
     def set(self, column: str, ids: Mapping[int, int]) -> None:
-        """Let these be the ids of a column: those of the lake by those of the store."""
+        """Add a column: the lake's ids by the store's."""
         own = np.array(sorted(ids), np.int64)
         self._ids[column] = own, np.array([ids[one] for one in own.tolist()], np.int64)
 
-    def widened(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        """Rows of a store as a lake has them; nothing else of them changes."""
+    def translate(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """Rows of a store with the lake's ids and types."""
         columns = []
         for field in schema:
             column = rows[field.name]

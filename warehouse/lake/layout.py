@@ -1,4 +1,4 @@
-"""Where the files of a lake are: paths relative to it, with ``/``. Pure."""
+"""Paths of the files of a lake, relative to it, with ``/``. Pure."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _PART = re.compile(r"(?P<table>\w+)/date=(?P<date>[^/]+)/model=(?P<model>[^/]+)/
 
 
 class Partition(NamedTuple):
-    """What dumps are kept together by: the UTC day of capture, and the name of the model."""
+    """A partition of the dumps: the UTC day of capture, and the name of the model."""
 
     date: str
     model: str
 
     @property
     def folder(self) -> str:
-        """The folders of its files in a table, as Hive names them."""
+        """The folders of the partition in a table, as Hive names them."""
         return f"date={escape(self.date)}/model={escape(self.model)}"
 
 
 class LakePart(NamedTuple):
-    """Some dumps of a partition, whose rows of each table are one file of the same name."""
+    """Some dumps of a partition: one file per table, all of the same name."""
 
     partition: Partition
     name: str
@@ -45,7 +45,7 @@ class LakePart(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> LakePart | None:
-        """The part that a file belongs to; None if it is of a table that dumps share."""
+        """The part of a file; None if dumps share its table."""
         found = _PART.fullmatch(path.removesuffix(SUFFIX))
         if not found:
             return None
@@ -54,14 +54,14 @@ class LakePart(NamedTuple):
 
 
 def table_of(path: str) -> str:
-    """The table that a file has rows of."""
+    """The table of a file."""
     return path.partition("/")[0]
 
 
 def name_part(states: Iterable[str], taken: Collection[str] = ()) -> str:
-    """Name of the part with dumps of these states: the same, wherever and whenever it is made.
+    """Name of the part with dumps of these states: the same on every machine at any time.
 
-    A name that is taken, for another state came in between, is passed over.
+    A name that is taken, as by a removed part with the same dumps, is passed over.
     """
     text = "\n".join(sorted(states))
     names = (_digest(f"{attempt}\n{text}") for attempt in count())
@@ -69,7 +69,7 @@ def name_part(states: Iterable[str], taken: Collection[str] = ()) -> str:
 
 
 def escape(value: str) -> str:
-    """A value as it stands in the name of a folder; a very long one is cut and made unique.
+    """A value as part of a folder's name; a very long one is cut and made unique.
 
     >>> escape("mv2 int8/v=1")
     'mv2%20int8%2Fv%3D1'

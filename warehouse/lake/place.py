@@ -1,11 +1,10 @@
-"""The file system that a lake is on: files that appear whole, and are never changed."""
+"""A lake's place in a file system: its files appear whole, and never change."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,14 +15,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from ingest.durable import replacing
 from ingest.watching.buckets import without_keys
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import sync_path
 from warehouse.errors import LakeError
 from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
-from warehouse.lake.schemas import FORMAT, OLDEST, SCHEMA
+from warehouse.lake.schemas import FORMAT, SCHEMA
 
+_PRESENT = {"format": FORMAT, "schema": SCHEMA}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
@@ -32,7 +32,7 @@ _REMEDY = "check the address, and that you may read and write there"
 
 
 class LakeFile(NamedTuple):
-    """A file of a lake: path relative to it, size in bytes, time of its last change if known."""
+    """A file of a lake: its relative path, size in bytes, and time of last change if known."""
 
     path: str
     byte_count: int
@@ -43,13 +43,13 @@ class Lake:
     """A folder of any file system that Arrow knows.
 
     Attributes:
-        name: What it is called in messages: its URI without keys.
+        name: Its name in messages: the URI without keys.
         uri: The URI, or path of a folder.
         is_local: Whether it is a folder of this machine.
     """
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
-        """Take a path, or a URI: s3://, gs://, abfs://, hdfs:// and what else Arrow knows.
+        """Take a path, or a URI that Arrow knows, such as s3://, gs://, abfs:// or hdfs://.
 
         Raises:
             LakeAddressError: It is mistyped.
@@ -67,11 +67,11 @@ class Lake:
         self.is_local = isinstance(self.files, pafs.LocalFileSystem)
 
     def absolute(self, path: str) -> str:
-        """A path as the file system takes it."""
+        """A path of the lake as a path of the file system."""
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        """The bytes of a small file; one that is gone raises FileNotFoundError.
+        """The bytes of a small file; FileNotFoundError is passed on.
 
         Raises:
             LakeError: It cannot be read.
@@ -82,7 +82,7 @@ class Lake:
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file to read in any order.
+        """A file opened for reading in any order.
 
         Raises:
             LakeError: It cannot be read.
@@ -101,7 +101,7 @@ class Lake:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
-        """What to write a file to, which appears whole when the body is done, or not at all.
+        """A stream to write a file, which appears whole when the body ends well, or not at all.
 
         Raises:
             LakeError: It cannot be written.
@@ -113,21 +113,11 @@ class Lake:
 
     @contextmanager
     def _write_local(self, path: str) -> Iterator[Any]:
-        folder, _, name = path.rpartition("/")
-        os.makedirs(folder, exist_ok=True)
-        # Engines pass over names that start with a dot.
-        unfinished = f"{folder}/.{name}.{secrets.token_hex(4)}.tmp"
-        try:
-            with pa.OSFile(unfinished, "wb") as stream:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with replacing(Path(path)) as unfinished:  # engines ignore names that start with a dot
+            with pa.OSFile(str(unfinished), "wb") as stream:
                 yield stream
-            sync_path(Path(unfinished))
             failpoint("lake file")
-            os.replace(unfinished, path)
-            sync_path(Path(folder))
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(unfinished)
-            raise
 
     @contextmanager
     def _write_object(self, path: str) -> Iterator[Any]:
@@ -162,7 +152,7 @@ class Lake:
         ]
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, those that are gone already too.
+        """Delete files, some of which may be gone already.
 
         Raises:
             LakeError: One cannot be deleted.
@@ -172,29 +162,26 @@ class Lake:
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Make it a lake of this tracehouse, if it is none, or of an older one.
+        """Make it a lake if it is none.
 
         Raises:
-            LakeError: It cannot be written, is of a newer tracehouse, or holds something else.
+            LakeError: It cannot be written, is of another schema, or holds something else.
         """
-        schema = self._read_schema()
-        if schema is None:
+        if not self.exists():
             self._check_empty()
-        if schema != SCHEMA:
-            text = json.dumps({"format": FORMAT, "schema": SCHEMA})
-            self.write(FORMAT_FILE, text.encode())
+            self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
     def check_room(self) -> None:
         """Pass if it is a lake that we can read, or one can be made there.
 
         Raises:
-            LakeError: It is one of a newer tracehouse, holds something else, or cannot be read.
+            LakeError: It is of another schema, holds something else, or cannot be read.
         """
         if not self.exists():
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Pass if nothing is there, or a lake that is not yet, or not any more, marked as one.
+        """Pass if nothing is there, or a lake without its format file.
 
         Raises:
             LakeError: Something else is there, or it cannot be listed.
@@ -212,34 +199,26 @@ class Lake:
         """Whether it is a lake that we can read.
 
         Raises:
-            LakeError: It is one of a newer tracehouse, or cannot be read.
-        """
-        return self._read_schema() is not None
-
-    def _read_schema(self) -> int | None:
-        """Number of the schema that the lake has; None if it is no lake.
-
-        Raises:
-            LakeError: It is none of those that we know, or cannot be read.
+            LakeError: It is a lake of another schema, or cannot be read.
         """
         try:
             found = json.loads(self.read(FORMAT_FILE))
         except FileNotFoundError:
-            return None
+            return False
         except ValueError as error:
             raise LakeError(
                 self.name,
                 f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "
                 "the next 'tracehouse export lake' writes it anew",
             ) from error
-        for schema in range(OLDEST, SCHEMA + 1):
-            if found == {"format": FORMAT, "schema": schema}:
-                return schema
-        raise LakeError(
-            self.name,
-            f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse knows format {FORMAT}, "
-            f"schemas {OLDEST} to {SCHEMA}: use the tracehouse that wrote it, or a newer one",
-        )
+        if found != _PRESENT:
+            raise LakeError(
+                self.name,
+                f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse reads "
+                f"{json.dumps(_PRESENT)}: use the tracehouse that wrote it, or export its store "
+                "again into an empty folder",
+            )
+        return True
 
     def check(self) -> None:
         """Pass if it is a lake that we can read.
@@ -253,10 +232,10 @@ class Lake:
             )
 
     @contextmanager
-    def _translated(self, *told: type[OSError]) -> Iterator[None]:
+    def _translated(self, *passed_on: type[OSError]) -> Iterator[None]:
         try:
             yield
-        except told:
+        except passed_on:
             raise
         except _FAILURES as error:
             raise LakeError(self.name, self._explain(error)) from error
@@ -274,7 +253,7 @@ class Lake:
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:
-    """What `read` gives; again where a file was folded away between its listing and reading."""
+    """The result of `read`, called again if a file is deleted between its listing and reading."""
     for _ in range(attempts - 1):
         with suppress(FileNotFoundError):
             return read()

@@ -1,4 +1,4 @@
-"""Files that an unfinished write may leave behind: on record before the first, until its commit."""
+"""Plans: records of the files that an unfinished write may leave, from before it to its commit."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from warehouse.lake.place import Lake
 
 _KEYS = {"files", "host", "pid", "at"}
 _DAMAGED = (
-    "is damaged, the record of a write that was broken off: delete it; what that write left is "
-    "deleted by 'tracehouse lake compact' when a day old"
+    "is damaged, the record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
+    "the files of that write when they are a day old"
 )
 _PATIENCE = timedelta(days=1)  # with a writer on another machine
 
 
 class PlannedWork(NamedTuple):
-    """What an unfinished write is to do.
+    """The work of an unfinished write.
 
     Attributes:
-        work: As `write_plan` took it.
-        at: When it was put on record.
-        is_alive: Whether its writer may still be at it.
+        work: The work as `write_plan` took it.
+        at: Time of the plan.
+        is_alive: Whether its writer may still be running.
     """
 
     work: Any
@@ -46,13 +46,13 @@ class _Plan(NamedTuple):
 
 
 def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
-    """Put on record which files a write may leave.
+    """Record which files a write may leave.
 
     Args:
         lake: The lake.
         id_: Id of the plan.
         files: Paths of the files.
-        work: What is to be done, for who is to do it again after a kill; see `read_works`.
+        work: Description of the work, for its repetition after a kill; see `read_works`.
 
     Raises:
         LakeError: It cannot be written.
@@ -64,7 +64,7 @@ def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) 
 
 
 def read_works(lake: Lake) -> dict[str, PlannedWork]:
-    """What unfinished writes are to do, by the ids of their plans; only of those that tell it.
+    """The work of unfinished writes, by the ids of their plans, where they describe it.
 
     Raises:
         LakeError: The lake cannot be read.
@@ -79,7 +79,7 @@ def read_works(lake: Lake) -> dict[str, PlannedWork]:
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
-    """Forget plans whose files were committed.
+    """Delete plans whose files were committed.
 
     Raises:
         LakeError: One cannot be deleted.
@@ -88,7 +88,7 @@ def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
 
 
 def clear_plans(lake: Lake) -> None:
-    """Delete what writes that were broken off have left, but for what others may be writing.
+    """Delete the files that broken writes have left, except those of running writers.
 
     Raises:
         LakeError: The lake cannot be read or written.
@@ -96,7 +96,7 @@ def clear_plans(lake: Lake) -> None:
     plans = _read_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
-    committed = read_state(lake).files  # after the plans, which go when their files are committed
+    committed = read_state(lake).files  # read after the plans, which end with a commit
     kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
     for plan in plans:
         if not plan.is_alive and _read(lake, plan.path) == plan:  # nobody took it over meanwhile
@@ -105,7 +105,7 @@ def clear_plans(lake: Lake) -> None:
 
 
 def planned_files(lake: Lake) -> set[str]:
-    """Files that somebody may be writing.
+    """Files that unfinished writes may leave.
 
     Raises:
         LakeError: The lake cannot be read.
@@ -118,7 +118,7 @@ def _read_plans(lake: Lake) -> list[_Plan]:
 
 
 def _paths(lake: Lake) -> list[str]:
-    """The files of plans, without those that are still being written."""
+    """Paths of all plans."""
     return [file.path for file in lake.list(PLANS) if file.path.endswith(".json")]
 
 
@@ -135,7 +135,7 @@ def _read(lake: Lake, path: str) -> _Plan:
 
 
 def _value(lake: Lake, path: str) -> dict[str, Any]:
-    """What a plan says; one that is gone raises FileNotFoundError.
+    """The content of a plan; FileNotFoundError is passed on.
 
     Raises:
         LakeError: It is damaged.

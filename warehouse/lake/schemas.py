@@ -1,4 +1,4 @@
-"""The tables of a lake: those of a store, with ids that are the same on every machine. Pure."""
+"""The tables of a lake: a store's, with ids that are the same on every machine. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ import pyarrow as pa
 from ingest.schemas.dumps import STORED
 
 FORMAT = 1
-SCHEMA = 10  # number of the store's schema whose tables these are
-OLDEST = 6  # of lakes that are read, too: later ones add tables, and columns to those of GROWN
-
-LATER_COLUMNS = {"event_stats": "run_signature_id", "event_histograms": "run_signature_id"}
-GROWN = (*LATER_COLUMNS, "counters", "event_signatures")  # older files lack columns
+SCHEMA = 10  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
-RETIRED = "mann_whitney_exact"  # a table of lakes up to schema 8, which nobody reads any more
 _NOT_SHARED = {"archive_segments", "archived_files"}  # of a store's own archive
 
 
@@ -26,10 +21,10 @@ def _widened(schema: pa.Schema) -> pa.Schema:
 TABLES: dict[str, pa.Schema] = {
     name: _widened(schema) for name, schema in STORED.items() if name not in _NOT_SHARED
 }
-# Tables with rows of dumps, in the order in which they are written: dumps names them all.
+# Tables whose rows belong to one dump, in the order of writing: `dumps`, which lists them, is last.
 FACTS = sorted((name for name in TABLES if "dump_id" in TABLES[name].names), key="dumps".__eq__)
-# Tables with rows that dumps share; columns that tell whether a lake has a row already.
-NAMES: dict[str, tuple[str, ...]] = {
+# Tables with rows that dumps share, and the columns by which a lake has a row already.
+SHARED_TABLES: dict[str, tuple[str, ...]] = {
     "devices": ("device_id",),
     "builds": tuple(TABLES["builds"].names),
     "models": ("model_id",),

@@ -1,4 +1,4 @@
-"""Parquet files of a lake's tables, as engines read them best."""
+"""Parquet files of a lake's tables, encoded so that engines read them fast."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _LEVEL = 1  # of zstd: higher ones cost more time than they save space
 
 
 class TableFile:
-    """A file that is being written, see `writing_table`.
+    """A file being written, see `writing_table`.
 
     Attributes:
-        added: What a commit is to say of it, once it is written.
+        added: Its entry for a commit, complete once the file is written.
     """
 
     def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
-        """Take what writes it."""
+        """Take the path in the lake, and the open writer."""
         self.added = AddedFile(path, 0, 0)
         self._writer = writer
 
     def write(self, rows: pa.Table) -> None:
-        """Append rows, which start a row group."""
+        """Append rows as row groups of their own."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self.added = self.added._replace(rows=self.added.rows + rows.num_rows)
 
 
 @contextmanager
 def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
-    """A file of the table whose folder it is in; it is there when the body ends well.
+    """A file of the table whose folder the path names; it appears when the body ends well.
 
     Raises:
         LakeError: It cannot be written.

@@ -1,4 +1,4 @@
-"""Whether a lake is whole: every file that its commits name, and nothing else."""
+"""Verification of a lake: the files of its commits are whole, and there are no others."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.errors import LakeError
-from warehouse.lake.answering import LakeAnswering
 from warehouse.lake.commits import AddedFile, LakeState, read_state
-from warehouse.lake.damage import damage_told, size_problem
-from warehouse.lake.held import files_of_parts, find_dumps
+from warehouse.lake.connections import LakeConnections
+from warehouse.lake.damage import lake_errors, size_problem
+from warehouse.lake.dump_locations import files_of_parts, locate_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
 from warehouse.lake.plans import planned_files
-from warehouse.lake.schemas import RETIRED, TABLES
+from warehouse.lake.schemas import TABLES
 from warehouse.lake.views import show_files
 
 _COUNTS = """
@@ -34,7 +34,7 @@ _TWICE = "'tracehouse lake compact' takes it out of all parts but one"
 
 
 class LakeProblem(NamedTuple):
-    """What is wrong with a lake: where, what, and what to do."""
+    """A fault of a lake: where, what, and what to do."""
 
     place: str
     problem: str
@@ -42,7 +42,7 @@ class LakeProblem(NamedTuple):
 
 
 def verify_lake(lake: Lake) -> list[LakeProblem]:
-    """Everything that is wrong with a lake.
+    """All faults of a lake.
 
     Raises:
         LakeError: It is no lake, or cannot be read.
@@ -51,34 +51,33 @@ def verify_lake(lake: Lake) -> list[LakeProblem]:
     planned = planned_files(lake)
     there = {file.path: file for file in lake.list() if file.path.endswith(SUFFIX)}
     state = read_state(lake)
-    files = [file for file in state.files.values() if table_of(file.path) != RETIRED]
-    bad = [*_check_files(lake, files, there)]
+    bad = [*_check_files(lake, state.files.values(), there)]
     known = state.files.keys() | state.removed.keys() | planned
     stray = [
         LakeProblem(path, "no commit names it", _LEFT) for path in sorted(there.keys() - known)
     ]
-    if bad:  # what is in the others cannot be told
+    if bad:  # no query over the dumps would succeed
         return [*bad, *stray]
     return [*stray, *_check_dumps(lake, state)]
 
 
 def find_whole_dumps(lake: Lake, hashes: Collection[str]) -> set[str]:
-    """Those of the dumps that the lake has with all their events, in files that are whole.
+    """Those of the dumps that the lake has with all their events, in undamaged files.
 
     Raises:
         LakeError: It is no lake, or cannot be read.
     """
     lake.check()
     wanted, state = set(hashes), read_state(lake)
-    with damage_told(lake, state):
-        parts = {dump.part for dump in find_dumps(lake, state) if dump.sha256 in wanted}
+    with lake_errors(lake, state):
+        parts = {dump.part for dump in locate_dumps(lake, state) if dump.sha256 in wanted}
     files = files_of_parts(state, parts)
     there = {file.path: file for file in lake.list() if file.path in state.files}
     own = [state.files[path] for path in (*files["events"], *files["dumps"])]
     for problem in _check_files(lake, own, there):
         raise LakeError(lake.name, f"{problem.place}: {problem.problem}; {problem.remedy}")
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
         for table, paths in files.items():
             show_files(connection, lake, table, paths)
         rows = connection.execute(_COUNTS).fetchall()
@@ -113,12 +112,12 @@ def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
 
 
 def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
-    """What is wrong with what the dumps of a lake say of their rows."""
-    held = find_dumps(lake, state)
+    """Dumps that are in several parts, or whose number of events is wrong."""
+    held = locate_dumps(lake, state)
     twice = [sha256 for sha256, n in Counter(dump.sha256 for dump in held).items() if n > 1]
     problems = [LakeProblem(f"dump {sha256}", "is in several parts", _TWICE) for sha256 in twice]
-    with closing(LakeAnswering(lake, state)) as answering:
-        connection = answering.connection("ours")
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
         for sha256, wanted, found in connection.execute(_COUNTS).fetchall():
             if wanted != found and sha256 not in twice:
                 problem = f"has {found:,} events, wanted {wanted:,}"

@@ -1,24 +1,26 @@
-"""Dumps of a store written into a lake, by whoever has them in a store, be it one in memory."""
+"""Dumps of a store, or of a store in memory, written into a lake."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from ingest.batching import batches
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
-from warehouse.lake.ids import Numbers, dump_number
+from warehouse.lake.ids import LakeIds, dump_number
 from warehouse.lake.layout import SUFFIX, LakePart, Partition, name_part
-from warehouse.lake.names import write_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, write_plan
-from warehouse.lake.schemas import FACTS, NAMES, TABLES
+from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from warehouse.lake.shared_rows import write_shared_rows
 from warehouse.lake.tables import writing_table
 
 PART_EVENTS = 25_000_000  # which take about 125 MB
@@ -29,11 +31,11 @@ SELECT dump_id, count(*) FROM {} WHERE dump_id IN (SELECT dump_id FROM wanted) G
 """
 
 
-class Written(NamedTuple):
-    """Files that are in a lake, but not committed.
+class WrittenFiles(NamedTuple):
+    """Files that are in a lake, but not committed yet.
 
     Attributes:
-        id: That of the plan they are on record in.
+        id: Id of the plan that names them.
         added: The files.
     """
 
@@ -42,7 +44,7 @@ class Written(NamedTuple):
 
 
 class LakeDump(NamedTuple):
-    """What a lake is told of a dump before its rows: a row of lake_dumps.sql."""
+    """A dump on its way into a lake: a row of lake_dumps.sql."""
 
     dump_id: int
     sha256: str
@@ -57,9 +59,9 @@ class LakeDump(NamedTuple):
     debug_buffer_sha256: str | None = None
 
     def changes(self, other: LakeDump) -> bool:
-        """Whether another state of the same dump is not this one.
+        """Whether this is a change of another state of the same dump.
 
-        An ETRecord or debug buffer that only the other came with stays.
+        An ETRecord or debug buffer that only the other state has stays: it is no change.
         """
         return (
             self.manifest_sha256 != other.manifest_sha256
@@ -71,47 +73,23 @@ class LakeDump(NamedTuple):
 Parts = Mapping[LakePart, Sequence[LakeDump]]
 
 
-def write_dumps(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    dump_ids: Collection[int],
-    *,
-    known: Mapping[str, pa.Table] | None = None,
-) -> Written:
-    """Write the rows of dumps, and those that dumps share; a lake's reader sees neither yet.
-
-    Args:
-        connection: What has them.
-        lake: Where to.
-        dump_ids: Which, as the connection numbers them.
-        known: Keys of the rows that dumps share which the lake has already, see `NAMES`; by
-            default all rows there are are written.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
-    wanted = set(dump_ids)
-    dumps = [dump for dump in read_dumps(connection) if dump.dump_id in wanted]
-    return write_parts(connection, lake, plan_parts(dumps), store_numbers(connection), known or {})
-
-
 def write_parts(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     parts: Parts,
-    numbers: Numbers,
+    lake_ids: LakeIds,
     known: Mapping[str, pa.Table] | None = None,
-) -> Written:
-    """Write parts; and rows that dumps share, but for `known` ones, unless that is None.
+) -> WrittenFiles:
+    """Write parts, and the rows that dumps share but for `known` ones; no shared rows if None.
 
     Raises:
         LakeError: The lake cannot be written.
     """
     id_ = new_id()
-    tables = [] if known is None else [*NAMES]
+    tables = [] if known is None else [*SHARED_TABLES]
     lake.begin()
     write_plan(lake, id_, _paths(parts, tables, id_))
-    return Written(id_, _write_files(connection, lake, parts, numbers, name=id_, known=known))
+    return WrittenFiles(id_, _write_files(connection, lake, parts, lake_ids, name=id_, known=known))
 
 
 def write_group(
@@ -121,21 +99,21 @@ def write_group(
 ) -> list[AddedFile]:
     """Write the rows of all dumps, and those that dumps share, into files of one name.
 
-    The files are on record in a plan already, see `group_files`. Written again, as after a kill,
-    they replace those of the first time.
+    A plan names these files already, see `group_files`. A second call, as after a kill, replaces
+    the files of the first one.
 
     Raises:
         LakeError: The lake cannot be written.
     """
     dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
     parts = {LakePart(partition, name): list(members) for partition, members in dumps}
-    numbers = store_numbers(connection)
-    return _write_files(connection, lake, parts, numbers, name=name, known={})
+    lake_ids = read_lake_ids(connection)
+    return _write_files(connection, lake, parts, lake_ids, name=name, known={})
 
 
 def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
     """Paths of all files that `write_group` may write for dumps of these partitions."""
-    return _paths([LakePart(partition, name) for partition in partitions], NAMES, name)
+    return _paths([LakePart(partition, name) for partition in partitions], SHARED_TABLES, name)
 
 
 def _paths(parts: Iterable[LakePart], tables: Iterable[str], name: str) -> list[str]:
@@ -147,22 +125,22 @@ def _write_files(
     connection: duckdb.DuckDBPyConnection,
     lake: Lake,
     parts: Parts,
-    numbers: Numbers,
+    lake_ids: LakeIds,
     *,
     name: str,
     known: Mapping[str, pa.Table] | None,
 ) -> list[AddedFile]:
-    """Write the files of what dumps share, unless `known` is None, and then those of parts."""
-    added = [] if known is None else write_names(connection, lake, name, numbers, known)
+    """Write the files of shared rows, unless `known` is None, and then those of parts."""
+    added = [] if known is None else write_shared_rows(connection, lake, name, lake_ids, known)
     for part, dumps in parts.items():
-        added += _write_part(connection, lake, part, dumps, numbers)
+        added += _write_part(connection, lake, part, dumps, lake_ids)
     return added
 
 
 def commit_written(
-    lake: Lake, written: Sequence[Written], *, by: str, removed: Collection[str] = ()
+    lake: Lake, written: Sequence[WrittenFiles], *, by: str, removed: Collection[str] = ()
 ) -> Commit:
-    """Let readers see what was written, in place of the files removed, all at once.
+    """Commit written files in place of removed ones, all at once.
 
     Raises:
         LakeError: The lake cannot be written.
@@ -180,13 +158,13 @@ def read_dumps(connection: duckdb.DuckDBPyConnection) -> list[LakeDump]:
     return [LakeDump(*row) for row in connection.execute(read_statement("lake_dumps")).fetchall()]
 
 
-def store_numbers(connection: duckdb.DuckDBPyConnection) -> Numbers:
-    """The ids that a lake has for those of a store."""
-    numbers = Numbers()
-    numbers.read_things(connection)
+def read_lake_ids(connection: duckdb.DuckDBPyConnection) -> LakeIds:
+    """The ids of a lake for those of a store."""
+    lake_ids = LakeIds()
+    lake_ids.read_dimensions(connection)
     rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
-    numbers.set("dump_id", {id_: dump_number(sha256) for id_, sha256 in rows})
-    return numbers
+    lake_ids.set("dump_id", {id_: dump_number(sha256) for id_, sha256 in rows})
+    return lake_ids
 
 
 def plan_parts(
@@ -198,22 +176,9 @@ def plan_parts(
     """
     parts: dict[LakePart, list[LakeDump]] = {}
     for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
-        for some in _cut(members):
+        for some in batches(members, attrgetter("n_events"), PART_EVENTS):
             parts[LakePart(partition, name_part((dump.state for dump in some), taken))] = some
     return parts
-
-
-def _cut(dumps: Iterable[LakeDump]) -> Iterator[list[LakeDump]]:
-    some: list[LakeDump] = []
-    room = PART_EVENTS
-    for dump in dumps:
-        if some and dump.n_events > room:
-            yield some
-            some, room = [], PART_EVENTS
-        some.append(dump)
-        room -= dump.n_events
-    if some:
-        yield some
 
 
 def _write_part(
@@ -221,9 +186,9 @@ def _write_part(
     lake: Lake,
     part: LakePart,
     dumps: Sequence[LakeDump],
-    numbers: Numbers,
+    lake_ids: LakeIds,
 ) -> list[AddedFile]:
-    """Write the files of a part, the one that names its dumps last."""
+    """Write the files of a part, `dumps` last."""
     added = []
     ids = [dump.dump_id for dump in dumps]
     wanted = pa.table({"dump_id": pa.array(ids, pa.int64())})
@@ -233,27 +198,12 @@ def _write_part(
         if not counts:
             continue
         with writing_table(lake, part.path(table)) as file:
-            for some in _batches(ids, counts, _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)):
+            most = _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)
+            for some in batches(filter(counts.get, ids), counts.__getitem__, most):
                 for rows in _read_rows(connection, table, some):
-                    file.write(numbers.widened(rows, TABLES[table]))
+                    file.write(lake_ids.translate(rows, TABLES[table]))
         added.append(file.added._replace(dumps=len(dumps) if table == "dumps" else None))
     return added
-
-
-def _batches(ids: Sequence[int], counts: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """Dumps that have rows, some at a time: together no more than so many rows, but for one."""
-    some: list[int] = []
-    room = most
-    for id_ in ids:
-        count = counts.get(id_, 0)
-        if some and count > room:
-            yield some
-            some, room = [], most
-        if count:
-            some.append(id_)
-            room -= count
-    if some:
-        yield some
 
 
 def _read_rows(

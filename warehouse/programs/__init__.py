@@ -1,1 +1,1 @@
-"""ETRecords and the events of dumps: which operator, module and method an event is."""
+"""Correlation of dumps with ETRecords: the operator, module and method of each event."""

@@ -1,21 +1,25 @@
-"""Which nodes of the program an event ran: an ETRecord joined to the events of a dump. Pure.
+"""The program nodes that events ran: an ETRecord joined to the events of a dump. Pure.
 
-Nothing in a dump names its program or method. Of several methods, a block is that which contradicts
-it least: an instruction without debug handle, a kernel named after an operator that its node is
-not, a delegate where there is none, or none where there is; of those, for a run to the end, one
-with no further instruction; of those, the one whose delegates' ids or operators explain most of the
-events inside delegates; and of those, for a run to the end, not one that delegates much more than
-these events are of. Where that leaves several methods that would answer differently, none is taken:
-an ETRecord narrowed to the dump's method (`EtRecord.of_method`) has no others. A few
-contradictions are no surprise: not every instruction is of the exported graph.
+Nothing in a dump names its program or method. The method of a block is found in these steps, each
+of which keeps the best methods of the one before:
 
-A delegate's event is looked up by its id as text. An id that the delegate's map lacks, but that
-contains keys of it as whole words ("relu0 (fused)" contains relu0), has the handles of those keys;
-where two overlap, of the longer.
+1. the methods with the fewest contradictions: an instruction without debug handle, a kernel named
+   after another operator than its node's, a delegate where the method has none, or the reverse;
+2. for a complete run, the methods without further instructions;
+3. the methods whose delegate ids or operators explain the most events inside delegates;
+4. for a complete run, the methods that do not delegate much more than these events show.
 
-What is told of the events of one dump takes at most FREE_BYTES, BYTES_PER_BYTE per byte of the
-ETRecord and BYTES_PER_EVENT: a long list of handles can stand for each of many events. A block that
-would take more is not traced, and says so.
+If several methods are left that give different origins, the block gets none. An ETRecord narrowed
+to the dump's method (`EtRecord.of_method`) has no others. A few contradictions are normal: not
+every instruction is in the exported graph.
+
+A delegate's event is looked up by its id as text. If the delegate's map lacks the id, but has keys
+that are whole words in it ("relu0 (fused)" contains relu0), the event has the handles of those
+keys; of overlapping keys, the longer one counts.
+
+Origins of one dump's events take at most FREE_BYTES, plus BYTES_PER_BYTE per byte of the ETRecord,
+plus BYTES_PER_EVENT per event: a long list of handles can repeat for each of many events. A block
+that would take more is not traced, and its note says so.
 """
 
 from __future__ import annotations
@@ -29,7 +33,12 @@ from typing import TYPE_CHECKING
 from ingest.allowance import Allowance, AllowanceError
 from ingest.etrecord.names import EDGE_PROGRAM
 from warehouse.errors import QueryError, suggest
-from warehouse.programs.method_origins import OWN_INSTRUCTION, MethodOrigins, Told, is_most
+from warehouse.programs.method_origins import (
+    OWN_INSTRUCTION,
+    CorrelationCache,
+    MethodOrigins,
+    is_most,
+)
 from warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ BYTES_PER_BYTE = 32
 BYTES_PER_EVENT = 1_024
 
 _MOST_LISTED = 10
-_MOST_TIMES = 2  # as much as the best method without an event, as another may have delegated
+_MOST_TIMES = 2  # a method may have so many times the unexplained operators of the best method
 
 
 class UnknownGraphError(QueryError, KeyError):
@@ -54,13 +63,13 @@ class UnknownGraphError(QueryError, KeyError):
 
 @dataclass(frozen=True)
 class BlockOrigin:
-    """Where the events of one block come from.
+    """The origins of the events of one block.
 
     Attributes:
-        method: Its method; None if that cannot be told.
-        method_candidates: Methods it can be.
+        method: Its method; None if it is not certain.
+        method_candidates: Possible methods.
         origins: One per event.
-        notes: What the dump and the ETRecord disagree on, as sentences.
+        notes: Sentences on disagreements between the dump and the ETRecord.
     """
 
     method: str | None = None
@@ -70,15 +79,15 @@ class BlockOrigin:
 
 
 class Correlation:
-    """An ETRecord, ready to be asked about the blocks of a dump."""
+    """An indexed ETRecord, which traces the blocks of a dump."""
 
     def __init__(self, record: EtRecord, *, graph: str = EDGE_PROGRAM) -> None:
         """Index the record.
 
         Args:
             record: The record.
-            graph: Name of the graph that tells operators, stack traces and modules; a record
-                without edge dialect program tells none.
+            graph: Name of the graph with operators, stack traces and modules; a record without
+                edge dialect program has none of them.
 
         Raises:
             UnknownGraphError: if there is no graph of another name.
@@ -90,7 +99,7 @@ class Correlation:
             )
         self._graph = graph
         self._methods = [MethodOrigins(record, name, graph) for name in record.debug_handles]
-        self._told = _nothing_told(record)
+        self._cache = _new_cache(record)
         self.record = record
 
     def of_method(self, name: str) -> Correlation:
@@ -98,14 +107,14 @@ class Correlation:
         return Correlation(self.record.of_method(name), graph=self._graph)
 
     def renewed(self) -> Correlation:
-        """This correlation for another dump, with a full allowance of what may be told of it."""
+        """This correlation for another dump, with a new cache and a full allowance."""
         other = copy(self)
-        other._told = _nothing_told(self.record)
+        other._cache = _new_cache(self.record)
         return other
 
     def locate(self, places: Sequence[Place]) -> BlockOrigin:
-        """Where the events of a block come from; only a note, if that is too much to tell."""
-        self._told.allowance.grant(BYTES_PER_EVENT * len(places))
+        """The origins of a block's events; only a note if the allowance does not suffice."""
+        self._cache.allowance.grant(BYTES_PER_EVENT * len(places))
         try:
             return self._locate(places)
         except AllowanceError as error:
@@ -114,12 +123,12 @@ class Correlation:
 
     def _locate(self, places: Sequence[Place]) -> BlockOrigin:
         inside = _instructions(places)
-        wrong = {method: method.contradictions(inside, self._told) for method in self._methods}
+        wrong = {method: method.contradictions(inside, self._cache) for method in self._methods}
         candidates = self._candidates(places, inside, wrong)
         names = [method.name for method in candidates]
         if not candidates:
             return _untraced(places, "no method of the ETRecord is like this block")
-        answers = [[method.origin(place, self._told) for place in places] for method in candidates]
+        answers = [[method.origin(place, self._cache) for place in places] for method in candidates]
         if any(answer != answers[0] for answer in answers):
             listed = " or ".join(names[:_MOST_LISTED])
             more = f" or {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
@@ -155,18 +164,18 @@ class Correlation:
         is_whole: bool,
     ) -> list[MethodOrigins]:
         """The methods whose delegates match the events inside delegates best."""
-        counts = {method: method.unmatched(inner, self._told) for method in methods}
+        counts = {method: method.unmatched(inner, self._cache) for method in methods}
         least = min(count.names for count in counts.values())
         missing = {of: count.operators for of, count in counts.items() if count.names == least}
-        # Names that speak of nothing, or a run that failed, tell nothing of what is missing.
-        is_telling = is_whole and 2 * least < sum(map(len, inner.values()))
-        most = _MOST_TIMES * min(missing.values()) if is_telling else math.inf
+        # Missing operators mean nothing if most names match none, or if the run failed.
+        is_meaningful = is_whole and 2 * least < sum(map(len, inner.values()))
+        most = _MOST_TIMES * min(missing.values()) if is_meaningful else math.inf
         return [method for method, count in missing.items() if count <= most]
 
 
-def _nothing_told(record: EtRecord) -> Told:
+def _new_cache(record: EtRecord) -> CorrelationCache:
     most = FREE_BYTES + BYTES_PER_BYTE * record.byte_count
-    return Told(Allowance(most, "bytes"))
+    return CorrelationCache(Allowance(most, "bytes"))
 
 
 def _untraced(places: Sequence[Place], note: str) -> BlockOrigin:

@@ -1,4 +1,4 @@
-"""The delegate ids that an ETRecord knows, found in those that a dump has. Pure."""
+"""Delegate ids of a dump looked up among those of an ETRecord. Pure."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class DelegateIds:
 
     @property
     def count(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return len(self._handles)
 
     def find(self, id_: int | str, allowance: Allowance) -> Handles | None:
-        """The handles of an id: its own, or else those of all ids that are words in it.
+        """The handles of an id: its own, or else those of all known ids that are words in it.
 
-        Of a JSON text that states a node, as Vulkan's do, the node's are its own. The work is
-        charged; more than there is left raises AllowanceError.
+        An id that is JSON with a node, as Vulkan's are, has the node's handles. The work is
+        charged; more than the allowance raises AllowanceError.
         """
         text = str(id_)
-        stated = _NODE.match(text)
-        if stated:
-            return self._handles.get(stated[1])
+        node = _NODE.match(text)
+        if node:
+            return self._handles.get(node[1])
         if not self._handles or text in self._handles or isinstance(id_, int):
             return self._handles.get(text)
         words = self._words.find(text, allowance)
@@ -53,14 +53,14 @@ class DelegateIds:
 
 
 class WordIndex:
-    """Texts that are looked for in others as whole words.
+    """Keys that are searched in texts as whole words.
 
     >>> WordIndex(["relu1", "relu12", "fused", "use"]).find("relu12 (fused)", Allowance(999, ""))
     ['relu12', 'fused']
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        """Index the texts by the word that they begin with."""
+        """Index the keys by their first word."""
         self._keys = {key for key in keys if key}
         lengths: dict[str, set[int]] = {}
         for key in self._keys:
@@ -68,9 +68,9 @@ class WordIndex:
         self._lengths = {word: sorted(some, reverse=True) for word, some in lengths.items()}
 
     def find(self, text: str, allowance: Allowance) -> list[str]:
-        """The keys that stand in a text as whole words, each once; the longest where several do.
+        """The keys that are whole words in a text, each once; the longest where several begin.
 
-        Letters compared are charged; more than there are left raises AllowanceError.
+        Compared letters are charged; more than the allowance raises AllowanceError.
         """
         found: dict[str, None] = {}
         end = 0
@@ -92,7 +92,7 @@ class WordIndex:
         return key if is_whole else None
 
     def _is_inside(self, text: str, start: int) -> bool:
-        """Whether a letter stands just before: then the match is no whole word."""
+        """Whether a letter precedes, so that the match is no whole word."""
         return start > 0 and _LETTER.match(text, start - 1) is not None
 
 

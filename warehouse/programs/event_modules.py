@@ -1,10 +1,12 @@
-"""Which events count for the time of a module: the rule, without double counting. Pure.
+"""The rule for which events count for the time of a module, without double counting. Pure.
 
 Kernels and delegates that run a node of the module count; an event that runs nodes of several
 modules counts in full for each. Framework events around kernels (OPERATOR_CALL, Method::step)
-never count. Of the call of a delegate and the events inside it never both count: the call, if all
-its nodes are in the module; else the events inside it that run nodes of the module, if the ETRecord
-can tell the nodes of any; else the call, if some of its nodes are.
+never count. Of the call of a delegate and the events inside it, never both count:
+
+1. the call counts if all its nodes are in the module;
+2. else the events inside it count that run nodes of the module, if the ETRecord maps any of them;
+3. else the call counts if some of its nodes are in the module.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ IsInside = Callable[[Hierarchy | None], bool]
 
 
 class Traced(Protocol):
-    """An event whose nodes are known, as far as the rule looks at it."""
+    """An event with its nodes, as far as the rule needs it."""
 
     @property
     def kind(self) -> str:
@@ -32,11 +34,11 @@ class Traced(Protocol):
 
     @property
     def debug_handles(self) -> Handles | None:
-        """Its debug handle or handles; None without."""
+        """Its debug handle or handles; None if it has none."""
 
     @property
     def module_hierarchy(self) -> Mapping[str, Hierarchy | None]:
-        """By node, path and class of each module it is in, from the outermost."""
+        """By node, path and class of each module that contains it, from the outermost."""
 
 
 class EventModule(NamedTuple):
@@ -44,7 +46,7 @@ class EventModule(NamedTuple):
 
     Attributes:
         module_path: Path of the module; "" is the whole program.
-        module_type: Its class; None if it is only the path that others lie in, as a list is.
+        module_type: Its class; None if it only contains other modules, as a list does.
         is_total: Whether the event counts for the module with all inside it.
         is_own: Whether it counts for the module's own nodes alone.
     """
@@ -59,7 +61,7 @@ Event = TypeVar("Event", bound=Traced)
 
 
 def groups_of_instruction(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Events among which the rule chooses: a kernel, or the call of a delegate and those inside."""
+    """Groups in which the rule chooses: one kernel, or a delegate's call and its inner events."""
     delegated: list[Event] = []
     for event in events:
         if event.kind == "kernel":
@@ -72,7 +74,7 @@ def groups_of_instruction(events: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 def counted_of_group(events: Sequence[Event], is_inside: IsInside) -> list[Event]:
-    """Those of a group of `groups_of_instruction` that count."""
+    """The events of a group of `groups_of_instruction` that count."""
     inner = [event for event in events if event.kind == "delegate_op"]
     calls = [event for event in events if event.kind != "delegate_op"]
     is_mapped = any(event.debug_handles is not None for event in inner)
@@ -82,7 +84,7 @@ def counted_of_group(events: Sequence[Event], is_inside: IsInside) -> list[Event
 
 
 def modules_of_events(events: Sequence[Event]) -> Iterator[tuple[Event, EventModule]]:
-    """The modules for whose time events count; modules of events that go together by path."""
+    """The modules for whose time each event counts, group by group, in order of paths."""
     nodes = _Nodes(events)
     for group in groups_of_instruction(events):
         total = _counted_by_path(group, nodes.modules)
@@ -97,7 +99,7 @@ def modules_of_events(events: Sequence[Event]) -> Iterator[tuple[Event, EventMod
 
 
 def modules_above(path: str) -> list[str]:
-    """The modules that a module lies in, the whole program and itself included.
+    """The modules that contain a module, with the whole program and itself.
 
     >>> modules_above("layers.0.attn")
     ['', 'layers', 'layers.0', 'layers.0.attn']
@@ -109,7 +111,7 @@ def modules_above(path: str) -> list[str]:
 def _counted_by_path(
     events: Sequence[Event], paths: Mapping[int, Collection[str]]
 ) -> dict[str, list[Event]]:
-    """What `counted_of_group` gives for each path, from the paths of each node; in one pass."""
+    """The result of `counted_of_group` for each path, in one pass; `paths` are those of nodes."""
     inner = [event for event in events if event.kind == "delegate_op"]
     calls = [event for event in events if event.kind != "delegate_op"]
     is_mapped = any(event.debug_handles is not None for event in inner)
@@ -135,12 +137,12 @@ def _by_path(
 
 
 class _Nodes:
-    """Where the nodes of events lie, worked out once for each.
+    """The modules of the nodes of events, computed once per node.
 
     Attributes:
         types: The modules' classes by path.
-        modules: Paths of the modules that a node lies in, by its identity.
-        innermost: That of the innermost.
+        modules: Paths of the modules that contain a node, by the node's identity.
+        innermost: Path of the innermost one, likewise.
     """
 
     def __init__(self, events: Iterable[Traced]) -> None:

@@ -1,4 +1,4 @@
-"""The events of dumps traced back to their programs: tables event_origins and event_modules."""
+"""Events of dumps traced to their programs: the tables event_origins and event_modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
 
 
 class _Traced(NamedTuple):
-    """An event, a row of untraced_events.sql, with its nodes, as the rule of modules wants it."""
+    """An event, a row of untraced_events.sql, with its nodes: a `Traced` of event_modules."""
 
     row: Mapping[str, Any]
     kind: str
@@ -42,11 +42,11 @@ class _Traced(NamedTuple):
 
 
 def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Program]) -> None:
-    """Trace the events of dumps to their programs, where that was not done before.
+    """Trace the events of dumps to their programs, except those traced before.
 
     Args:
         connection: The store's only writer.
-        programs: The dumps' ETRecords by dump id, as they stand in the table dumps.
+        programs: The dumps' ETRecords by dump id, as in the table dumps.
     """
     if not programs:
         return
@@ -72,7 +72,7 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
 
 
 class _Rows:
-    """Rows on their way into a table: never too many at a time."""
+    """Rows on their way into a table, inserted before they become too many."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
         self._connection, self._table = connection, table
@@ -100,7 +100,7 @@ def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _place(event: Mapping[str, Any]) -> Place:
-    """Where an event belongs: what is not in the program has instruction 0 and no chain."""
+    """The place of an event; events outside the program have instruction 0 and no chain."""
     instruction, delegate = event["instruction_id"], event["delegate_id_int"]
     is_inside = is_in_program(event["kind"], instruction, is_on_chain=event["is_on_chain"])
     return Place(

@@ -1,4 +1,4 @@
-"""ExecuTorch's own objects out of ETRecords, for those who have it installed."""
+"""ExecuTorch's own objects from ETRecords, where executorch is installed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import QueryError, suggest
 
 _BY_ID = "SELECT source, sha256 FROM etrecords WHERE etrecord_id = ?"
-_METHOD = "forward"  # where a graph's name tells none
-# What ExecuTorch's readers and torch raise for files that they cannot handle.
+_METHOD = "forward"  # if a graph's name has no method
+# Errors of ExecuTorch's readers and torch for files that they cannot read.
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError),
     *(TypeError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile),
@@ -57,7 +57,7 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
         source: The ETRecord.
         graph: Its name: edge_dialect_exported_program, exported_program, or one of the graph
             map; with ``/METHOD`` for another method than forward.
-        sha256: What the SHA-256 of the file must be, if that matters.
+        sha256: SHA-256 that the file must have; empty for any.
 
     Raises:
         QueryError: if it is another file, executorch is not installed or cannot read it, or it has
@@ -73,7 +73,7 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
 
 
 def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = EDGE_PROGRAM) -> Any:
-    """The same, of the bytes of an ETRecord that is called `name`.
+    """An ExportedProgram in the bytes of an ETRecord, called `name` in messages.
 
     Raises:
         QueryError: if executorch is not installed or cannot read it, or it has no such graph.
@@ -88,7 +88,7 @@ def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = E
 def find_etrecord(
     connection: duckdb.DuckDBPyConnection, *, etrecord_id: int | None, dump_id: int | None
 ) -> tuple[Source, str]:
-    """Where a store's ETRecord was read from, and its SHA-256.
+    """The source of a store's ETRecord, and its SHA-256.
 
     Raises:
         QueryError: if not exactly one id is given, or the store has none of that id.

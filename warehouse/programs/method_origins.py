@@ -1,7 +1,7 @@
-"""What an ETRecord tells of the events of one of its methods, each charged to the dump's allowance.
+"""The origins of events in one method of an ETRecord, each charged to the dump's allowance.
 
-An event is told with all its handles and nodes, however many events have the same: what is told is
-charged as it is written out, in about as many bytes.
+Each event gets all its handles and nodes, however many events have the same. So each origin is
+charged, with about the bytes that it takes when it is written out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
+from warehouse.programs.operator_names import Unmatched, count_unmatched
 from warehouse.programs.origins import Handles, Origin, Place, as_list
-from warehouse.programs.spoken_operators import Unmatched, count_unmatched
 
 if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a handle of their own
 
 _KERNEL_PREFIX = "native_call_"
-_DELEGATED = ("delegate_call", "delegate_phase")  # and all that has a delegate id
-_NO_OPERATOR = ("getitem", "alloc")  # they pick or make a tensor, and run no kernel
+_DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
+_NO_OPERATOR = ("getitem", "alloc")  # nodes that pick or make a tensor, and run no kernel
 _ROW_BYTES = 64  # of an event, a node or a module, besides its texts
 _MOST_NAME = 100  # letters of a dump's name that a note repeats
 
 
-class Told:
-    """What one dump was told: each answer worked out once, and charged each time."""
+class CorrelationCache:
+    """Results for one dump: each is computed once, and charged each time."""
 
     def __init__(self, allowance: Allowance) -> None:
-        """Nothing was told yet."""
+        """Begin without results."""
         self.allowance = allowance
         self.origins: dict[object, tuple[Origin, int]] = {}
         self.is_operator: dict[object, bool] = {}
 
 
 class MethodOrigins:
-    """What an ETRecord knows of one method; more than may be told raises AllowanceError."""
+    """One method of an ETRecord; results beyond the allowance raise AllowanceError."""
 
     def __init__(self, record: EtRecord, name: str, graph: str) -> None:
-        """Index the method's program; one that cannot be read is noted."""
+        """Index the method's program; an unreadable program becomes a note."""
         self.name = name
         self._handles = record.debug_handles[name]
         self._delegates = record.delegates.get(name, {})
@@ -54,22 +54,22 @@ class MethodOrigins:
         self._faults: list[str] = []
         try:
             self._nodes = _nodes_by_handle(record.find_graph(graph, name))
-        except EtRecordError as error:  # the handles are known all the same
+        except EtRecordError as error:  # the handles are usable without it
             self._faults.append(str(error))
         self._sizes: dict[int, int] = {}  # of nodes, by identity
 
-    def origin(self, place: Place, told: Told) -> Origin:
-        """What is known of an event."""
+    def origin(self, place: Place, cache: CorrelationCache) -> Origin:
+        """The origin of an event."""
         is_delegated = _is_delegated(place)
         key = self.name, place.instruction_id, place.delegate_id, is_delegated
-        if key in told.origins:
-            origin, size = told.origins[key]
-            told.allowance.take(size)
+        if key in cache.origins:
+            origin, size = cache.origins[key]
+            cache.allowance.take(size)
             return origin
-        before = told.allowance.taken
-        told.allowance.take(_ROW_BYTES)
-        origin = self._origin(place, is_delegated, told.allowance)
-        told.origins[key] = origin, told.allowance.taken - before
+        before = cache.allowance.taken
+        cache.allowance.take(_ROW_BYTES)
+        origin = self._origin(place, is_delegated, cache.allowance)
+        cache.origins[key] = origin, cache.allowance.taken - before
         return origin
 
     def _origin(self, place: Place, is_delegated: bool, allowance: Allowance) -> Origin:
@@ -91,21 +91,24 @@ class MethodOrigins:
         )
 
     def has_more_than(self, places: Sequence[Place]) -> bool:
-        """Whether the method has instructions that none of the events is of."""
+        """Whether the method has instructions without any of the events."""
         return not self._handles.keys() <= {place.instruction_id for place in places}
 
-    def contradictions(self, places: Sequence[Place], told: Told) -> list[Place]:
-        """Events that are not what the method has at their instruction."""
-        told.allowance.take(HANDLE_BYTES * len(places))
-        return [place for place in places if self._contradicts(place, told)]
+    def contradictions(self, places: Sequence[Place], cache: CorrelationCache) -> list[Place]:
+        """Events that contradict the method's program at their instruction."""
+        cache.allowance.take(HANDLE_BYTES * len(places))
+        return [place for place in places if self._contradicts(place, cache)]
 
-    def unmatched(self, inner: Mapping[int, Sequence[int | str]], told: Told) -> Unmatched:
-        """How the events inside delegates differ from what the method delegates.
+    def unmatched(
+        self, inner: Mapping[int, Sequence[int | str]], cache: CorrelationCache
+    ) -> Unmatched:
+        """Counts of what does not match between events inside delegates and delegated operators.
 
-        These are the events that neither their ids nor the operators delegated explain, and what
-        is delegated but none of them explains. `inner` has their delegate ids by instruction.
+        Unmatched names are events that neither a delegate id nor a delegated operator explains;
+        unmatched operators are delegated ones that explain no event. `inner` has the events'
+        delegate ids by instruction.
         """
-        counts = [self._unmatched(at, ids, told.allowance) for at, ids in inner.items()]
+        counts = [self._unmatched(at, ids, cache.allowance) for at, ids in inner.items()]
         return Unmatched(*map(sum, zip(*counts, strict=True)))
 
     def _unmatched(
@@ -118,13 +121,13 @@ class MethodOrigins:
         allowance.take(HANDLE_BYTES * (len(handles) + sum(map(len, lists))))
         allowance.take(_ROW_BYTES * len(unknown))
         nodes = {id(node): node for nodes in lists for node in nodes}
-        spoken = count_unmatched(unknown, [_operator(node.target) for node in nodes.values()])
+        unmatched = count_unmatched(unknown, [_operator(node.target) for node in nodes.values()])
         if known is None or not known.count:
-            return spoken
-        return spoken._replace(operators=max(known.count - (len(ids) - len(unknown)), 0))
+            return unmatched
+        return unmatched._replace(operators=max(known.count - (len(ids) - len(unknown)), 0))
 
     def notes(self, places: Sequence[Place], wrong: Sequence[Place]) -> list[str]:
-        """Sentences on what the method lacks for these events, of which some are wrong."""
+        """Sentences on what the method lacks for these events, given those that contradict it."""
         notes = list(self._faults) if places else []
         if places and not self._handles:
             notes.append(f"method '{self.name}' of the ETRecord has no debug handles")
@@ -137,24 +140,24 @@ class MethodOrigins:
             )
         return notes
 
-    def _contradicts(self, place: Place, told: Told) -> bool:
+    def _contradicts(self, place: Place, cache: CorrelationCache) -> bool:
         id_ = place.instruction_id
         if id_ not in self._handles:
             return True
         if self._has_delegate_map and (id_ in self._delegates) != _is_delegated(place):
             return True
-        return place.kind == "kernel" and not self._runs(id_, place.name, told)
+        return place.kind == "kernel" and not self._runs(id_, place.name, cache)
 
-    def _runs(self, instruction: int, kernel: str, told: Told) -> bool:
-        """Whether a kernel is of a node's operator; yes if no node is known."""
+    def _runs(self, instruction: int, kernel: str, cache: CorrelationCache) -> bool:
+        """Whether an instruction's node has the kernel's operator; yes if no node is known."""
         name = _operator(kernel.removeprefix(_KERNEL_PREFIX))
         key = self.name, instruction, name
-        if key not in told.is_operator:
+        if key not in cache.is_operator:
             handles = as_list(self._handles[instruction])
-            told.allowance.take(HANDLE_BYTES * len(handles))
+            cache.allowance.take(HANDLE_BYTES * len(handles))
             known = [self._operators[handle] for handle in handles if handle in self._operators]
-            told.is_operator[key] = not known or any(name in names for names in known)
-        return told.is_operator[key]
+            cache.is_operator[key] = not known or any(name in names for names in known)
+        return cache.is_operator[key]
 
     @cached_property
     def _operators(self) -> dict[int, set[str]]:
@@ -205,7 +208,7 @@ def _node_bytes(node: GraphNode) -> int:
     size = _ROW_BYTES + 2 * len(node.name) + len(node.target) + len(node.stack_trace or "")
     for key, known in node.module_hierarchy.items():
         path, type_ = known or ("", "")
-        # A module counts for those that it lies in, too.
+        # A module also counts for its outer modules.
         size += len(key) + (path.count(".") + 2) * (_ROW_BYTES + len(path) + len(type_))
     return size
 

@@ -1,18 +1,18 @@
-"""What is asked and told of one event: where a dump places it, and what an ETRecord knows there."""
+"""One event in a correlation: its place in the dump, and its origin in an ETRecord."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_OUTSIDE_KINDS = ("method", "load")  # their instruction 0 is never the program's
+_OUTSIDE_KINDS = ("method", "load")  # with instruction 0, though outside the program
 
 Handles = int | list[int]
 Hierarchy = dict[str, list[str]]
 
 
 class Place(NamedTuple):
-    """Where a dump says that an event belongs.
+    """The place of an event according to the dump.
 
     Attributes:
         name: Name of the profile event; "" without one.
@@ -28,13 +28,14 @@ class Place(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What an ETRecord tells of one event, under the Inspector's names.
+    """The origin of one event according to an ETRecord, under the Inspector's names.
 
     Attributes:
         debug_handles: Handle or handles, as in the ETRecord; None if it has none for the event.
         op_types: Operator of each node with one of these handles; each node counts once.
         stack_traces: Stack trace by node; None where the node has none.
-        module_hierarchy: By node, path and class of each module it is in, from the outermost.
+        module_hierarchy: By node, path and class of each module that contains it, from the
+            outermost.
         delegate_backend_name: Backend; None outside delegates.
         num_outputs: Outputs of the instruction.
     """
@@ -48,15 +49,15 @@ class Origin(NamedTuple):
 
 
 def is_in_program(kind: str, instruction_id: int | None, *, is_on_chain: bool) -> bool:
-    """Whether an event is of the program: what the runtime logs outside it has instruction 0.
+    """Whether an event is of the program.
 
-    Of the events with instruction 0, those of the program are on a chain.
+    The runtime logs events outside the program with instruction 0 too, but on no chain.
     """
     return kind not in _OUTSIDE_KINDS and (instruction_id != 0 or is_on_chain)
 
 
 def as_list(handles: Handles | None) -> list[int]:
-    """The handles, be they several, one or none."""
+    """Several handles, one, or none as a list."""
     if handles is None:
         return []
     return [handles] if isinstance(handles, int) else handles

@@ -1,4 +1,4 @@
-"""ETRecords: read once however many dumps share them, and stored once."""
+"""ETRecords that dumps share, read once and stored once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from ingest.dump import Companion
 from ingest.errors import IngestError
 from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.incoming import IncomingFile
 from warehouse.engine.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of their tables
 
-
-_Wanted = tuple[IncomingFile, str | None]  # an ETRecord, and the method that a dump states
+_Key = tuple[Companion, str | None]  # an ETRecord, and the method stated for a dump
 
 
 class Program(NamedTuple):
-    """An ETRecord, the tables that the store keeps of it, and its bytes."""
+    """An ETRecord with its tables in the store and its bytes."""
 
     record: EtRecord
     tables: dict[str, pa.Table]
@@ -40,33 +39,34 @@ class Program(NamedTuple):
 
 
 class ProgramReader:
-    """Reads ETRecords; remembers the last few, and of large ones fewer."""
+    """Reads ETRecords, and keeps the last few; of large ones, fewer."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
-        self._recent: dict[_Wanted, Program] = {}
-        self._refused: set[_Wanted] = set()
+        """Begin without ETRecords."""
+        self._recent: dict[_Key, Program] = {}
+        self._refused: set[_Key] = set()
 
-    def read(self, file: IncomingFile, method: str | None = None) -> Program | None:
-        """The ETRecord in a file, read whole and narrowed to a method, if one is stated.
+    def read(self, file: Companion, method: str | None = None) -> Program | None:
+        """The ETRecord in a file, narrowed to a method if one is stated.
 
-        One that cannot be read or lacks it raises IngestError; asked for again, it is None.
+        An ETRecord that is unreadable or lacks the method raises IngestError in the first call,
+        and is None in later ones.
         """
-        wanted = file, method
-        if wanted in self._refused:
+        key = file, method
+        if key in self._refused:
             return None
-        if wanted not in self._recent:
-            self._recent[wanted] = self._read(wanted)
+        if key not in self._recent:
+            self._recent[key] = self._read(key)
             while len(self._recent) > 1 and self._is_full():
                 del self._recent[next(iter(self._recent))]
-        return self._recent[wanted]
+        return self._recent[key]
 
     def _is_full(self) -> bool:
         kept = {id(program): program.byte_count for program in self._recent.values()}
         return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
 
-    def _read(self, wanted: _Wanted) -> Program:
-        file, method = wanted
+    def _read(self, key: _Key) -> Program:
+        file, method = key
         try:
             data = file.read()
             record = decode_etrecord(data, file.name).of_method(method)
@@ -75,7 +75,7 @@ class ProgramReader:
                     return known
             return Program(record, build_etrecord_tables(record), data)
         except IngestError:
-            self._refused.add(wanted)
+            self._refused.add(key)
             raise
 
 
@@ -83,13 +83,13 @@ class Programs:
     """The ETRecords of a store."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read which are known."""
+        """Read the ids of the stored ones."""
         self._connection = connection
         rows = connection.execute("SELECT etrecord_id FROM etrecords").fetchall()
         self._known = {row[0] for row in rows}
 
     def add(self, programs: Iterable[Program]) -> None:
-        """Store those that are new."""
+        """Store new ETRecords."""
         new = {program.id: program for program in programs if program.id not in self._known}
         if new:
             for name in next(iter(new.values())).tables:

@@ -1,1 +1,1 @@
-"""SQL from anybody: answered out of a snapshot, in a process that can do nothing else."""
+"""SQL from anybody, answered from a snapshot in a process that can do nothing else."""

@@ -1,4 +1,4 @@
-"""What a statement from anybody may take, and what came of one."""
+"""Limits of a statement from anybody, and its answer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MOST_TEXT_BYTES = 16 << 10
 
 
 class Bounds(NamedTuple):
-    """What one statement may take.
+    """Limits of one statement.
 
     Attributes:
         seconds: Time.
-        memory_bytes: Memory of the process that answers it, besides what that takes by itself.
+        memory_bytes: Memory of the answering process beyond what it takes at rest.
         answer_rows: Rows of the answer.
         answer_bytes: Size of the answer.
     """
@@ -30,8 +30,8 @@ class SnapshotAnswer(NamedTuple):
     """The answer to a statement.
 
     Attributes:
-        table: Its rows; `note` in the metadata of the schema if they may miss events.
-        taken_at: When the snapshot was taken that was asked.
+        table: Its rows; with `note` in the schema's metadata if they may miss events.
+        taken_at: Time of the snapshot that it was answered from.
     """
 
     table: pa.Table

@@ -1,7 +1,7 @@
-"""The worker: a process that answers SQL from anybody out of a snapshot, and may die of it.
+"""The worker: a process that answers SQL from anybody from a snapshot, and may die of it.
 
-What DuckDB is told not to do, the kernel keeps it from as well: once the snapshot is open, no
-further file can be opened, none be written, and memory ends where it was said to.
+The kernel enforces the same restrictions as DuckDB's settings: once the snapshot is open, the
+process can open no further file, write none, and get no more memory than its limit.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ import pyarrow as pa
 
 from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
 from warehouse.children.messages import GONE, Message, requests, send
-from warehouse.engine.answering import Answering
 from warehouse.engine.connection import translated_errors
-from warehouse.engine.dropped import find_note
 from warehouse.engine.statements import streamed_answer
+from warehouse.engine.store_connections import StoreConnections
 from warehouse.errors import StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 
-_PATIENCE = 10  # added to the nice value: uploads come first
-_OWN_SHARE = 0.75  # of the memory is DuckDB's to plan with; texts and lists are not counted in it
+_NICENESS = 10  # uploads come first
+_OWN_SHARE = 0.75  # of the memory, as DuckDB's limit, which does not count texts and lists
 _BATCH_ROWS = 4096
 _FIRST = "SELECT count(*) AS n, now() AS t, uuid() AS u FROM named_dumps"
 
@@ -36,30 +35,30 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
     """Answer statements that come through a socket until its other end is closed."""
     tie_to_owner()
     leave_no_core()
-    os.nice(_PATIENCE)
-    with socket.socket(fileno=channel) as asked:
+    os.nice(_NICENESS)
+    with socket.socket(fileno=channel) as owner:
         reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
         state = reader.prepare()
         with suppress(*GONE):
-            send(asked, state)
-        for message in requests(asked):
+            send(owner, state)
+        for message in requests(owner):
             answer = reader.answer(message["text"], message["params"])
             data = answer.pop("data", b"")
             with suppress(*GONE):
-                send(asked, {**answer, "byte_count": len(data)})
-                asked.sendall(data)
+                send(owner, {**answer, "byte_count": len(data)})
+                owner.sendall(data)
 
 
 class _TooLongError(Exception):
-    """An answer has more rows or bytes than it may."""
+    """An answer has more rows or bytes than its limit."""
 
 
 class _SnapshotReader:
-    """Answers one statement after the other."""
+    """Answers statements, one after the other."""
 
     def __init__(self, store: Path, snapshot: Path, bounds: Bounds) -> None:
         self._store, self._bounds = store, bounds
-        self._answering = Answering(
+        self._connections = StoreConnections(
             store,
             snapshot,
             limits={
@@ -70,17 +69,17 @@ class _SnapshotReader:
         )
 
     def prepare(self) -> Message:
-        """Open the snapshot and shut all else; tells what is wrong with it."""
+        """Open the snapshot and lock the process down; the message says what is wrong, if any."""
         try:
-            self._answering.check()
+            self._connections.check()
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
-        self._ask(_FIRST, None)  # what Python loads for an answer is loaded now
-        _seal(self._bounds.memory_bytes)
+        self._ask(_FIRST, None)  # so that Python loads its modules while it still can
+        _lock_down(self._bounds.memory_bytes)
         return {}
 
     def answer(self, text: str, params: Any) -> dict[str, Any]:
-        """What came of a statement: what is wrong, or an Arrow stream as `data`."""
+        """The answer to a statement: an Arrow stream as `data`, or the reason of its failure."""
         try:
             return self._ask(text, params)
         except _TooLongError:
@@ -91,21 +90,21 @@ class _SnapshotReader:
             return {"reason": "store", "detail": error.problem}
         except StatementError as error:
             return _problem(str(error))
-        except (OverflowError, TypeError, ValueError) as error:  # of values for its parameters
+        except (OverflowError, TypeError, ValueError) as error:  # due to its parameters
             return _problem(str(error))
 
     def _ask(self, text: str, params: Any) -> dict[str, Any]:
-        connection = self._answering.connection("theirs", text)
-        with translated_errors(self._store, self._answering.file):
+        connection = self._connections.connection("untrusted", text)
+        with translated_errors(self._store, self._connections.file):
             with streamed_answer(connection, text, params, batch_rows=_BATCH_ROWS) as batches:
                 data = self._collect(batches)
-            return {"data": data, "note": find_note(connection, text)}
+            return {"data": data, "note": self._connections.note(connection, text)}
 
     def _collect(self, batches: pa.RecordBatchReader) -> pa.Buffer:
         """The Arrow stream of all batches.
 
         Raises:
-            _TooLongError: They are too many.
+            _TooLongError: They have too many rows or bytes.
         """
         count, sink = 0, pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batches.schema) as stream:
@@ -130,8 +129,8 @@ def _problem(text: str) -> dict[str, Any]:
     return {"reason": "statement", "detail": text}
 
 
-def _seal(memory_bytes: int) -> None:
-    """Let no file be opened or written from now on, and memory run out after so much more."""
+def _lock_down(memory_bytes: int) -> None:
+    """Forbid this process to open or write files, and to allocate more than so much memory."""
     own_bytes = count_data()
     if own_bytes is not None:
         limit_data(own_bytes + memory_bytes)

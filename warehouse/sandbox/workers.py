@@ -1,8 +1,8 @@
 """Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
 
-A statement is interrupted at its deadline, and where that does not stop it its worker is killed.
-Its end is not waited for: who asked is answered meanwhile. Another worker takes its place then; a
-worker takes about a second to start, which does not count.
+A statement is interrupted at its deadline; if it still runs then, its worker is killed, without
+waiting for the worker's end. Another worker takes its place. The second that a worker takes to
+start does not count for the deadline.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import pyarrow as pa
 from warehouse.children.messages import Message, receive, receive_bytes, send
 from warehouse.children.process import ChildProcess
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
+from warehouse.opening.snapshots import HeldSnapshot, hold_newest
 from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
-from warehouse.storage.snapshots import HeldSnapshot, hold_newest
 
-# Arrow's own allocator would lay hold of a GiB of addresses, which counts as memory.
+# Arrow's own allocator would reserve a GiB of addresses, which counts as memory.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 
 GRACE = 0.2  # seconds from its deadline until a statement that does not stop is killed
@@ -32,14 +32,14 @@ Params = Mapping[str, object] | Sequence[object] | None
 
 
 class Sandbox:
-    """Answers SQL from anybody; each thread that asks has a worker of its own.
+    """Answers SQL from anybody; each calling thread has a worker of its own.
 
     Attributes:
-        killed: Statements that did not stop at their deadline, and were killed.
+        killed: Number of statements that did not stop at their deadline, and were killed.
     """
 
     def __init__(self, store: Path, bounds: Bounds) -> None:
-        """None is started yet."""
+        """Begin without workers."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
         self._replacing = ThreadPoolExecutor(1, "replacing")
@@ -51,11 +51,11 @@ class Sandbox:
 
         Args:
             text: The statement.
-            params: Values for its parameters, of kinds that JSON knows.
+            params: Values for its parameters, of types of JSON.
 
         Raises:
             StatementError: It is not a single SELECT (or EXPLAIN of one), or fails.
-            CostlyStatementError: It takes more than it may.
+            CostlyStatementError: It exceeds its limits.
             StoreError: There is no snapshot, or it cannot be read.
         """
         _check_length(text)
@@ -64,7 +64,7 @@ class Sandbox:
         return SnapshotAnswer(table, worker.held.snapshot.taken_at)
 
     def close(self) -> None:
-        """End all workers that nobody asks; those that somebody does end after that."""
+        """End all idle workers; busy ones end after their statement."""
         self._is_closed = True
         self._replacing.shutdown()
         while (worker := self._pop()) is not None:
@@ -72,7 +72,7 @@ class Sandbox:
 
     @contextmanager
     def _one(self) -> Iterator[_Worker]:
-        """A worker of the newest snapshot for oneself.
+        """A worker of the newest snapshot, for the caller alone.
 
         Raises:
             StoreError: There is no snapshot, or it cannot be read.
@@ -95,12 +95,12 @@ class Sandbox:
                 self._replacing.submit(self._replace, worker)
 
     def _replace(self, worker: _Worker) -> None:
-        """Start a worker for whoever asks next, if none waits, once this one has ended."""
+        """Wait for a worker's end, then start another one unless one waits."""
         worker.end()
         is_wanted = not (self._waiting or self._is_closed)
-        if is_wanted and worker.has_started:  # and so will the next
-            with suppress(StoreError):  # which they are told
-                if held := hold_newest(self._store):  # behind those that have started
+        if is_wanted and worker.has_started:  # so the next one will start, too
+            with suppress(StoreError):  # the next statement meets it again
+                if held := hold_newest(self._store):  # used after those that have started
                     self._waiting.insert(0, _Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
@@ -123,9 +123,9 @@ class _Worker:
 
     Attributes:
         held: Its snapshot.
-        has_started: Whether it is known to have.
-        is_ready: Whether it may be asked again; until it is asked first, it is not known to be.
-        is_overdue: Whether it did not stop at a deadline.
+        has_started: Whether it has reported its start.
+        is_ready: Whether it can take another statement; false before the first one.
+        is_overdue: Whether a statement did not stop at its deadline.
     """
 
     def __init__(self, store: Path, held: HeldSnapshot, bounds: Bounds) -> None:
@@ -151,11 +151,11 @@ class _Worker:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
     def ask(self, text: str, params: Params) -> pa.Table:
-        """What it answers.
+        """The answer to a statement.
 
         Raises:
-            StatementError: The statement may not be asked, or fails.
-            CostlyStatementError: It takes more than it may.
+            StatementError: The statement is not allowed, or fails.
+            CostlyStatementError: It exceeds its limits.
             StoreError: The worker does not start, or its snapshot cannot be read.
         """
         self._start()
@@ -176,11 +176,11 @@ class _Worker:
         return _read(data, message["note"])
 
     def kill(self) -> None:
-        """Have it end; nobody waits for that yet."""
+        """Kill it, without waiting for its end."""
         self._child.process.kill()
 
     def end(self) -> None:
-        """End it, and let go of its snapshot."""
+        """Kill it if it still runs, wait for its end, and release its snapshot."""
         self._child.end()
         self.held.release()
 
@@ -193,11 +193,11 @@ class _Worker:
         self.has_started = True
 
     def _check(self, message: Message) -> None:
-        """Pass if nothing is wrong.
+        """Pass if a message reports no failure.
 
         Raises:
-            StatementError: The statement may not be asked, or fails.
-            CostlyStatementError: It takes more than it may.
+            StatementError: The statement is not allowed, or fails.
+            CostlyStatementError: It exceeds its limits.
             StoreError: The snapshot cannot be read.
         """
         match message.get("reason"):
@@ -208,7 +208,7 @@ class _Worker:
             case "statement":
                 self.is_ready = True
                 raise StatementError(message["detail"])
-            case reason:  # it may still hold what that took
+            case reason:  # the worker may still hold the memory, so it is not reused
                 raise self._too_costly(reason)
 
     def _too_costly(self, bound: str) -> CostlyStatementError:
@@ -227,7 +227,7 @@ def _check_length(text: str) -> None:
     """Pass if a text is short enough.
 
     Raises:
-        StatementError: It is no Unicode.
+        StatementError: It is not Unicode.
         CostlyStatementError: It is too long.
     """
     try:

@@ -11,10 +11,10 @@ from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
 from warehouse.catalogue.queries import find_query
 from warehouse.engine.functions import named_functions
-from warehouse.lake.answering import LakeAnswering
-from warehouse.lake.commits import LakeState, read_filled
+from warehouse.lake.commits import LakeState, read_filled_state
+from warehouse.lake.connections import LakeConnections
 from warehouse.lake.place import Lake
-from warehouse.spark.tasks import told_failures
+from warehouse.spark.tasks import spark_errors
 from warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SparkLake:
             LakeError: It is no lake, cannot be read, or nothing is in it yet.
         """
         self._session, self._lake = session, Lake(uri)
-        self._state = state or read_filled(self._lake)
+        self._state = state or read_filled_state(self._lake)
         # With it, plans fail in which a CTE that was computed before is part of a UNION.
         session.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
@@ -46,11 +46,11 @@ class SparkLake:
             SparkError: A job failed.
         """
         query = find_query(name)
-        with closing(LakeAnswering(self._lake, self._state)) as answering:
+        with closing(LakeConnections(self._lake, self._state)) as connections:
             # Names, and which dumps are asked for, are told sooner without Spark.
-            values = resolve_parameters(answering.connection("ours", query.sql), query, params)
-            files = answering.narrowed(query, params)
-        with told_failures():
+            values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
+            files = connections.pruned_files(query, params)
+        with spark_errors():
             make_views(self._session, self._lake, self._state, query.sql, files)
             _register_functions(self._session, query.sql)
             return run_select(self._session, query.sql, values).toArrow()
@@ -61,7 +61,7 @@ class SparkLake:
         Raises:
             SparkError: A job failed.
         """
-        with told_failures():
+        with spark_errors():
             return self.frame(text, params or {}).toArrow()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump, Refusal
 from ingest.manifest.models import Manifest
-from warehouse.engine.memory import store_in_memory
-from warehouse.intake.pipeline import ingest_dumps
+from warehouse.engine.migrations import store_in_memory
 from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
-from warehouse.loading.records import Refusal
+from warehouse.load.pipeline import ingest_dumps
 from warehouse.spark.groups import DumpGroup
-from warehouse.spark.inboxes import Stated, brought_dumps, open_place
+from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 from warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -95,11 +94,11 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
 
 
 @contextmanager
-def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Incoming]]:
+def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Dump]]:
     """The dumps of a group, with the manifests they had when they were looked at."""
     wanted = {(entry.path, entry.member): entry.manifest for entry in group.entries}
     paths = list(dict.fromkeys(entry.path for entry in group.entries))
-    with brought_dumps(open_place(inbox), paths, Stated()) as brought:
+    with local_dumps(open_place(inbox), paths, ManifestDefaults()) as brought:
         yield [
             replace(dump, manifest=partial(Manifest.model_validate_json, manifest))
             for path, member, dump in brought.dumps

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+from ingest.batching import batches
 from ingest.manifest.models import Manifest
-from warehouse.intake.verdicts import describe_conflict
 from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
-from warehouse.spark.surveys import Surveyed
+from warehouse.load.faults import describe_conflict
+from warehouse.spark.surveys import DumpFacts
 
 MOST_BYTES = 96 << 20  # of dumps that are decoded together
 LEAST_BYTES = 8 << 20
@@ -37,7 +39,7 @@ class KnownDump(NamedTuple):
     debug_buffer_sha256: str | None = None
 
 
-class DumpToTake(NamedTuple):
+class DumpToDecode(NamedTuple):
     """A dump to decode.
 
     Attributes:
@@ -62,7 +64,7 @@ class DumpToTake(NamedTuple):
         return self.sha256 if self.known is None else f"{self.sha256} {self.known[3:]}"
 
     @classmethod
-    def of(cls, *values: Any) -> DumpToTake:
+    def of(cls, *values: Any) -> DumpToDecode:
         """The dump that these values, out of JSON, are of."""
         dump = cls(*values)
         return dump._replace(known=dump.known and KnownDump(*dump.known))
@@ -72,7 +74,7 @@ class DumpGroup(NamedTuple):
     """Dumps that are decoded together; the name is that of all files that come of it."""
 
     name: str
-    entries: tuple[DumpToTake, ...]
+    entries: tuple[DumpToDecode, ...]
 
     @property
     def partitions(self) -> set[Partition]:
@@ -82,10 +84,10 @@ class DumpGroup(NamedTuple):
     @classmethod
     def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> DumpGroup:
         """The group that these values, out of JSON, are of."""
-        return cls(name, tuple(DumpToTake.of(*entry) for entry in entries))
+        return cls(name, tuple(DumpToDecode.of(*entry) for entry in entries))
 
 
-class Judged(NamedTuple):
+class IngestDecision(NamedTuple):
     """What is to be done about dumps.
 
     Attributes:
@@ -95,17 +97,17 @@ class Judged(NamedTuple):
         n_known: How many the lake has already, or has refused before.
     """
 
-    entries: list[DumpToTake]
-    late: list[DumpToTake]
+    entries: list[DumpToDecode]
+    late: list[DumpToDecode]
     refused: list[KnownRefusal]
     n_known: int
 
 
 def judge(
-    surveyed: Iterable[Surveyed],
+    surveyed: Iterable[DumpFacts],
     known: Mapping[str, KnownDump],
     refusals: Collection[KnownRefusal],
-) -> Judged:
+) -> IngestDecision:
     """Tell new dumps from those that are known or refused; the first of several alike is taken.
 
     Args:
@@ -116,8 +118,8 @@ def judge(
     manifests = {sha256: dump.manifest for sha256, dump in known.items()}
     bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
     recorded = set(refusals)
-    entries: list[DumpToTake] = []
-    late: dict[str, DumpToTake] = {}
+    entries: list[DumpToDecode] = []
+    late: dict[str, DumpToDecode] = {}
     refused: dict[KnownRefusal, None] = {}
     n_known = 0
     for dump in surveyed:
@@ -132,15 +134,15 @@ def judge(
         elif dump.sha256 and dump.manifest:
             manifests[dump.sha256] = dump.manifest
             entries.append(_entry(dump))
-    return Judged(entries, list(late.values()), list(refused), n_known)
+    return IngestDecision(entries, list(late.values()), list(refused), n_known)
 
 
-def _entry(dump: Surveyed, known: KnownDump | None = None) -> DumpToTake:
+def _entry(dump: DumpFacts, known: KnownDump | None = None) -> DumpToDecode:
     sha256, manifest = dump.sha256 or "", dump.manifest or ""
-    return DumpToTake(dump.path, dump.member, sha256, dump.byte_count, manifest, known)
+    return DumpToDecode(dump.path, dump.member, sha256, dump.byte_count, manifest, known)
 
 
-def _refuse(dump: Surveyed, manifests: Mapping[str, str]) -> KnownRefusal | None:
+def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> KnownRefusal | None:
     if dump.reason:
         return KnownRefusal(dump.source, dump.sha256, dump.reason, dump.detail)
     there = manifests.get(dump.sha256 or "")
@@ -151,13 +153,13 @@ def _refuse(dump: Surveyed, manifests: Mapping[str, str]) -> KnownRefusal | None
 
 
 def _is_known(
-    dump: Surveyed, manifests: Mapping[str, str], bad: Collection[tuple[str, str | None]]
+    dump: DumpFacts, manifests: Mapping[str, str], bad: Collection[tuple[str, str | None]]
 ) -> bool:
     return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
 
 
 def _has_more(
-    dump: Surveyed, known: KnownDump, bad: Collection[tuple[str | None, str | None]]
+    dump: DumpFacts, known: KnownDump, bad: Collection[tuple[str | None, str | None]]
 ) -> bool:
     """Whether an ETRecord or debug buffer lies beside a dump where the lake has none of it.
 
@@ -176,7 +178,7 @@ def _has_more(
 
 
 def group_entries(
-    entries: Sequence[DumpToTake], *, parallelism: int, taken: Collection[str] = ()
+    entries: Sequence[DumpToDecode], *, parallelism: int, taken: Collection[str] = ()
 ) -> list[DumpGroup]:
     """Dumps in groups: those of a day and model together, as they are in the lake.
 
@@ -188,23 +190,10 @@ def group_entries(
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
     ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
-    groups = map(tuple, _fill(ordered, most))
+    groups = map(tuple, batches(ordered, attrgetter("byte_count"), most))
     return [
         DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
-
-
-def _fill(entries: Iterable[DumpToTake], most_bytes: int) -> Iterator[list[DumpToTake]]:
-    group: list[DumpToTake] = []
-    size = 0
-    for entry in entries:
-        if group and size + entry.byte_count > most_bytes:
-            yield group
-            group, size = [], 0
-        group.append(entry)
-        size += entry.byte_count
-    if group:
-        yield group
 
 
 @lru_cache(maxsize=1 << 16)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from ingest.dump import Dump
 from ingest.errors import SourceError
-from ingest.incoming import FoundDumps, Incoming
+from ingest.found_dumps import FoundDumps
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import WANTED, list_sources
 from ingest.sources.places import Source
@@ -18,7 +19,7 @@ from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
 
 @dataclass(frozen=True)
-class Stated:
+class ManifestDefaults:
     """What holds for all dumps of an inbox.
 
     Attributes:
@@ -92,7 +93,7 @@ def _is_wanted(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Brought:
+class LocalFiles:
     """Files of a place that are on this machine.
 
     Attributes:
@@ -101,12 +102,14 @@ class Brought:
         faults: Files that hold none, such as a damaged zip, and why.
     """
 
-    dumps: list[tuple[str, str | None, Incoming]]
+    dumps: list[tuple[str, str | None, Dump]]
     faults: list[SourceError]
 
 
 @contextmanager
-def brought_dumps(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> Iterator[Brought]:
+def local_dumps(
+    place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
+) -> Iterator[LocalFiles]:
     """The dumps in files of a place, with what lies beside them; a file that is gone has none.
 
     Raises:
@@ -126,7 +129,7 @@ def brought_dumps(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> 
             (origins[source.path], source.member, _named(incoming, place))
             for source, incoming in zip(sources, found, strict=True)
         ]
-        yield Brought(dumps, faults)
+        yield LocalFiles(dumps, faults)
 
 
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
@@ -134,10 +137,10 @@ def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
     return SourceError(name, problem, reason=error.reason)
 
 
-def _named(incoming: Incoming, place: WatchedPlace) -> Incoming:
+def _named(incoming: Dump, place: WatchedPlace) -> Dump:
     """A dump under the names that its place has for it and for what comes with it."""
     record, buffer = incoming.etrecord, incoming.debug_buffer
-    return Incoming(
+    return Dump(
         place.restore_paths(incoming.name),
         incoming.read,
         incoming.manifest,

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from warehouse.engine.memory import store_in_memory
+from ingest.dump import Refusal
+from warehouse.engine.migrations import store_in_memory
 from warehouse.errors import LakeError
 from warehouse.lake.commits import (
     AddedFile,
@@ -24,19 +25,18 @@ from warehouse.lake.commits import (
     read_state,
     write_commit,
 )
-from warehouse.lake.damage import damage_told
+from warehouse.lake.damage import lake_errors
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans
 from warehouse.lake.writing import write_group
-from warehouse.loading.loader import Loader
-from warehouse.loading.records import Refusal
+from warehouse.load.loader import Loader
 from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
-from warehouse.spark.groups import DumpGroup, Judged, KnownRefusal, group_entries, judge
-from warehouse.spark.inboxes import Stated, list_files, open_place
+from warehouse.spark.groups import DumpGroup, IngestDecision, KnownRefusal, group_entries, judge
+from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
 from warehouse.spark.known import LakeKnowledge, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
-from warehouse.spark.surveys import SURVEYED, Surveyed, survey_piece
+from warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
 from warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ class LakeIngester:
         inbox: Path or URI of the inbox, the same on every machine.
     """
 
-    def __init__(self, tasks: Tasks, inbox: str, lake: str, stated: Stated | None = None) -> None:
+    def __init__(
+        self, tasks: Tasks, inbox: str, lake: str, stated: ManifestDefaults | None = None
+    ) -> None:
         """Name the places.
 
         Args:
@@ -106,7 +108,7 @@ class LakeIngester:
         self.inbox = inbox if "://" in inbox else self._place.root
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
-        self._stated = stated or Stated()
+        self._stated = stated or ManifestDefaults()
         self._known = LakeKnowledge(self._lake)
         self._state: LakeState | None = None
 
@@ -128,7 +130,7 @@ class LakeIngester:
             LakeError: The lake is damaged, or cannot be read or written.
             SparkError: A task failed again and again.
         """
-        with damage_told(self._lake):
+        with lake_errors(self._lake):
             return self._take(files)
 
     def _take(self, files: Sequence[WatchedFile]) -> LakeIngest:
@@ -139,7 +141,7 @@ class LakeIngester:
             done += self._attach_late(surveyed)
         return done
 
-    def _take_new(self, surveyed: Sequence[Surveyed]) -> LakeIngest:
+    def _take_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
         """Take the dumps that the lake has not, in one commit.
 
         Raises:
@@ -166,7 +168,7 @@ class LakeIngester:
             self._lake.name, "others take the same dumps again and again: wait for them"
         )
 
-    def _attach_late(self, surveyed: Sequence[Surveyed]) -> LakeIngest:
+    def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
         """Attach what came later than dumps, which the lake has by now.
 
         Raises:
@@ -187,7 +189,7 @@ class LakeIngester:
         self._state = read_state(self._lake, self._state)
         return self._state
 
-    def _survey(self, files: Sequence[WatchedFile]) -> list[Surveyed]:
+    def _survey(self, files: Sequence[WatchedFile]) -> list[DumpFacts]:
         """What the dumps are, in order of their files."""
         wanted = self._tasks.parallelism * _PIECES
         size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)
@@ -196,19 +198,19 @@ class LakeIngester:
             json.dumps([first, paths[first : first + size]]) for first in range(0, len(paths), size)
         ]
         work = partial(survey_piece, inbox=self.inbox, stated=self._stated)
-        rows = self._tasks.run(pieces, work, SURVEYED).sort_by(
+        rows = self._tasks.run(pieces, work, DUMP_FACTS).sort_by(
             [("number", "ascending"), ("path", "ascending"), ("member", "ascending")]
         )
-        return [Surveyed(**row) for row in rows.drop_columns("number").to_pylist()]
+        return [DumpFacts(**row) for row in rows.drop_columns("number").to_pylist()]
 
-    def _judge(self, surveyed: Sequence[Surveyed], state: LakeState) -> Judged:
+    def _judge(self, surveyed: Sequence[DumpFacts], state: LakeState) -> IngestDecision:
         hashes = (dump.sha256 for dump in surveyed if dump.sha256)
         known = self._known.read_dumps(state, hashes)
         names = ((dump.source, dump.etrecord, dump.debug_buffer) for dump in surveyed)
         sources = (name for some in names for name in some if name)
         return judge(surveyed, known, read_refusals(self._lake, state, sources))
 
-    def _plan(self, judged: Judged, state: LakeState) -> IngestPlan:
+    def _plan(self, judged: IngestDecision, state: LakeState) -> IngestPlan:
         groups = group_entries(
             judged.entries,
             parallelism=self._tasks.parallelism,

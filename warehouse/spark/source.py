@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,12 +21,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadMaxFiles, SupportsTriggerAvailableNow
 
 from ingest import decode_dumps
+from ingest.batching import batches
+from ingest.dump import HashedFile
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
 from ingest.watching.places import WatchedFile
-from warehouse.intake.content import read_dumps
+from warehouse.load.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
-from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
+from warehouse.spark.inboxes import (
+    ManifestDefaults,
+    list_arrivals,
+    list_files,
+    local_dumps,
+    open_place,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
@@ -130,15 +139,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _split(files: Sequence[WatchedFile]) -> list[InputPartition]:
-    pieces: list[list[WatchedFile]] = []
-    size = 0
-    for file in files:
-        size += file.size
-        if not pieces or size > _PIECE_BYTES or len(pieces[-1]) >= _PIECE_FILES:
-            pieces.append([])
-            size = file.size
-        pieces[-1].append(file)
-    return [_Files(piece) for piece in pieces]
+    return list(map(_Files, batches(files, attrgetter("size"), _PIECE_BYTES, _PIECE_FILES)))
 
 
 def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -151,7 +152,9 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
         ]
         yield from pa.Table.from_pylist(rows, schema=schema).to_batches()
         return
-    with brought_dumps(open_place(place), [file.path for file in files], Stated()) as brought:
+    with local_dumps(
+        open_place(place), [file.path for file in files], ManifestDefaults()
+    ) as brought:
         incoming = (dump for _, _, dump in brought.dumps)
         while some := list(islice(incoming, _PIECE_FILES)):
             yield from _decode(some, table, schema)
@@ -159,11 +162,7 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
 
 def _decode(some: Sequence[Any], table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows of a table; a dump that is refused has its row in errors, and none elsewhere."""
-    read = [
-        (dump.name, file.data)
-        for dump, file in zip(some, read_dumps(some), strict=True)
-        if file.sha256 is not None
-    ]
+    read = [(file.name, file.data) for file in read_dumps(some) if isinstance(file, HashedFile)]
     decoded = decode_dumps([data for _, data in read])
     rows = decoded.errors if table == "errors" else decoded.tables[table]
     if "dump_index" in rows.column_names:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ingest.dump import Companion, Dump, Refusal
 from ingest.errors import ManifestError, SourceError
-from ingest.incoming import Incoming, IncomingFile
 from ingest.watching.places import WatchedPlace
-from warehouse.intake.content import read_dumps
-from warehouse.spark.inboxes import Stated, brought_dumps, open_place
+from warehouse.load.content import read_dumps
+from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
-SURVEYED = pa.schema(
+DUMP_FACTS = pa.schema(
     [
         ("number", pa.int64()),  # of the first file of the piece, in the inbox
         ("source", pa.string()),
@@ -35,8 +35,8 @@ SURVEYED = pa.schema(
 )
 
 
-class Surveyed(NamedTuple):
-    """A dump that was looked at; the columns of SURVEYED after the first.
+class DumpFacts(NamedTuple):
+    """A dump that was looked at; the columns of DUMP_FACTS after the first.
 
     Attributes:
         source: What it is called in messages and in the lake.
@@ -67,8 +67,8 @@ class Surveyed(NamedTuple):
     debug_buffer_sha256: str | None = None
 
 
-def survey_piece(piece: str, *, inbox: str, stated: Stated) -> pa.Table:
-    """Rows of SURVEYED of some files, given as JSON: the number of the first, and their paths.
+def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Table:
+    """Rows of DUMP_FACTS of some files, given as JSON: the number of the first, and their paths.
 
     Raises:
         SourceError: The files cannot be fetched.
@@ -76,19 +76,21 @@ def survey_piece(piece: str, *, inbox: str, stated: Stated) -> pa.Table:
     number, paths = json.loads(piece)
     found = survey_files(open_place(inbox), paths, stated)
     rows = [{"number": number, **dump._asdict()} for dump in found]
-    return pa.Table.from_pylist(rows, schema=SURVEYED)
+    return pa.Table.from_pylist(rows, schema=DUMP_FACTS)
 
 
-def survey_files(place: WatchedPlace, paths: Sequence[str], stated: Stated) -> Iterator[Surveyed]:
+def survey_files(
+    place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
+) -> Iterator[DumpFacts]:
     """Look at the dumps in files, in order of the files; what holds none comes first.
 
     Raises:
         SourceError: The files cannot be fetched; one that cannot be read is refused instead.
     """
     hashes = _Hashes()
-    with brought_dumps(place, paths, stated) as brought:
+    with local_dumps(place, paths, stated) as brought:
         for error in brought.faults:
-            yield Surveyed(error.source, "", None, None, 0, None, error.reason, error.problem)
+            yield DumpFacts(error.source, "", None, None, 0, None, error.reason, error.problem)
         for path, member, incoming in brought.dumps:
             yield _survey(place, path, member, incoming, hashes)
 
@@ -97,9 +99,9 @@ class _Hashes:
     """SHA-256s of what comes with dumps; each file is read once."""
 
     def __init__(self) -> None:
-        self._known: dict[IncomingFile, str | None] = {}
+        self._known: dict[Companion, str | None] = {}
 
-    def of(self, file: IncomingFile | None) -> tuple[str | None, str | None]:
+    def of(self, file: Companion | None) -> tuple[str | None, str | None]:
         """Name and hash of a file; None where there is none, or it cannot be read."""
         if file is None:
             return None, None
@@ -111,12 +113,13 @@ class _Hashes:
 
 
 def _survey(
-    place: WatchedPlace, path: str, member: str | None, incoming: Incoming, hashes: _Hashes
-) -> Surveyed:
+    place: WatchedPlace, path: str, member: str | None, incoming: Dump, hashes: _Hashes
+) -> DumpFacts:
     (file,) = read_dumps([incoming])
-    dump = Surveyed(incoming.name, path, member, file.sha256, len(file.data), None)
-    if file.sha256 is None:
-        return dump._replace(reason=file.reason, detail=place.restore_paths(file.problem))
+    if isinstance(file, Refusal):
+        detail = place.restore_paths(file.detail)
+        return DumpFacts(incoming.name, path, member, None, 0, None, file.reason, detail)
+    dump = DumpFacts(incoming.name, path, member, file.sha256, len(file.data), None)
     try:
         dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:

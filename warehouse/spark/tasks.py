@@ -68,13 +68,13 @@ class SparkTasks:
 
         rows = pa.table([range(len(pieces)), pieces], schema=_PIECES)
         columns = from_arrow_schema(schema, prefer_timestamp_ntz=False)
-        with told_failures():
+        with spark_errors():
             spread = self._session.createDataFrame(rows).repartitionByRange(len(pieces), "number")
             return spread.mapInArrow(do, columns).toArrow().cast(schema)
 
 
 @contextmanager
-def told_failures() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Let what fails in Spark be told in a line.
 
     Raises:

@@ -17,7 +17,7 @@ from warehouse.regressions.parts import (
     judge_part,
     without_quiet_values,
 )
-from warehouse.spark.tasks import told_failures
+from warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:
     from warehouse.spark.answers import SparkLake
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NIGHT = ("distance", "build", "session", "recorded_at")
 
 
-@told_failures()
+@spark_errors()
 def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
     """The series of a build and of those before it, and what is known of them.
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from warehouse.catalogue.queries import read_views
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, GROWN, NAMES, TABLES
-from warehouse.lake.views import raw_name, settled_text
+from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from warehouse.lake.views import shared_select, unmerged_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,18 +39,20 @@ def make_views(
         files: Of which files tables consist; those that are not named, of all that they have.
     """
     texts = dict(read_views())
-    settled = {name: settled_text(name) for name in [*GROWN, *NAMES]}
+    settled = {name: shared_select(name) for name in SHARED_TABLES}
     words = set(_WORD.findall(text.lower()))
     named = []
     for name in [*reversed(texts), *settled]:  # each reads only those behind it, and facts
         if name in words:
             named.append(name)
             words.update(_WORD.findall((texts | settled)[name].lower()))
-    for table in filter(words.__contains__, [*FACTS, *NAMES]):
-        columns = [field for field in TABLES[table] if table in NAMES or field.name in words]
+    for table in filter(words.__contains__, [*FACTS, *SHARED_TABLES]):
+        columns = [
+            field for field in TABLES[table] if table in SHARED_TABLES or field.name in words
+        ]
         paths = files.get(table, [file.path for file in state.of(table)])
         frame = _read_files(session, lake, paths, pa.schema(columns))
-        frame.createOrReplaceTempView(raw_name(table))
+        frame.createOrReplaceTempView(unmerged_name(table))
     for name in reversed(named):
         # As text: made of a frame, all that read the view would share the identity of its columns.
         session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {(texts | settled)[name]}")

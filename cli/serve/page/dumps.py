@@ -6,10 +6,10 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+from cli.serve.http.problems import Problem
 from cli.serve.page.charts import Slice, timeline_plot
 from cli.serve.page.fleet import age_text
 from cli.serve.page.site import MOST_ROWS, NAMES, Cell, Table, Visit, link, view
-from cli.serve.problems import Problem
 from queries.report.figures import NONE, count_text, duration_text, number_text, place_text
 
 MOST_DUMPS = 200

@@ -1,4 +1,4 @@
-"""Where a visitor gives a token; cli.serve.sessions keeps it in a cookie."""
+"""Where a visitor gives a token; cli.serve.access.sessions keeps it in a cookie."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cli.serve.http.problems import Problem
 from cli.serve.page.site import show
-from cli.serve.problems import Problem
 
 
 def login_form(request: Request, refusal: Problem | None = None, place: str = "/") -> Response:

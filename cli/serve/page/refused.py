@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cli.serve.access.pools import need_all_pools
 from cli.serve.page.site import Cell, Table, Visit, view
-from cli.serve.pools import need_all_pools
 from queries.report.figures import NONE
 
 MOST = 300

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from cli.serve.access.pools import need_all_pools
 from cli.serve.page.fleet import build_order
 from cli.serve.page.site import Visit, link, view
-from cli.serve.pools import need_all_pools
 from queries.report.html import body_parts
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings

@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.pools import hiding_names, pools_to_ask
-from cli.serve.problems import Problem, as_problem
+from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.http.problems import Problem, as_problem
 from ingest.errors import IngestError
 from queries.report.html import page_environment
 from warehouse.errors import QueryError, WarehouseError
@@ -22,7 +22,7 @@ from warehouse.errors import QueryError, WarehouseError
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from cli.serve.questions import Questions
+    from cli.serve.answers.questions import Questions
     from cli.serve.service import Service
     from warehouse import Warehouse
 

@@ -9,10 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access import Unauthorized
+from cli.serve.access.authorization import Unauthorized
+from cli.serve.answers.sql import check_asker
+from cli.serve.http.problems import Problem, as_problem
 from cli.serve.page.site import Cell, Table, show, to_login
-from cli.serve.problems import Problem, as_problem
-from cli.serve.sql import check_asker
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
@@ -21,7 +21,7 @@ from warehouse.errors import WarehouseError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cli.serve.sql import SqlTurns
+    from cli.serve.answers.sql import SqlLimits
 
 MOST_ROWS = 500
 RECIPES = (
@@ -46,7 +46,7 @@ async def sql_box(request: Request) -> Response:
     """The box; and what its statement answers."""
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
-    turns: SqlTurns = request.app.state.sql_turns
+    turns: SqlLimits = request.app.state.sql_turns
     try:
         check_asker(request)
         if not text.strip():

@@ -5,6 +5,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.support.command import run_on_terminal
 from tests.support.corpus import FARM
@@ -40,6 +42,7 @@ def test_a_hash_that_names_no_file_or_several_is_an_error(run: Run, store: Path)
         assert problem in asked.error
 
 
+@pytest.mark.system
 def test_bytes_do_not_go_to_a_terminal(store: Path) -> None:
     shown = run_on_terminal("archive", "get", SHA256, "--store", store)
     assert shown.code == 2

@@ -101,6 +101,7 @@ def test_whatever_is_wrong_stops_git(
     assert message in outcome.err
 
 
+@pytest.mark.system
 def test_without_a_repository_the_build_must_be_said(
     run: Run, nightly_store: Path, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_comparison_without_a_change_is_a_sentence(run: Run, store: Path) -> Non
     assert outcome.error.startswith("note: of 42 compared: ")
 
 
+@pytest.mark.system
 def test_change_and_verdict_are_in_the_first_block_of_a_narrow_terminal(store: Path) -> None:
     outcome = run_on_terminal("compare", "base", "f136", "--store", store, width=80)
     first = outcome.text.split("operator ", 1)[1].split("\r\n\r\n")[0]

@@ -29,6 +29,7 @@ def test_every_shell_has_its_script(run: Run, shell: str) -> None:
     assert f"_TRACEHOUSE_COMPLETE=complete_{shell}" in outcome.text
 
 
+@pytest.mark.system
 def test_commands_queries_and_options_are_completed() -> None:
     assert completed("que") == ["query"]
     assert completed("query", "perc") == ["percentiles"]

@@ -11,7 +11,7 @@ from tests.support.documents import ROOT
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
-from warehouse.intake import children
+from warehouse.load import children
 
 Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
@@ -24,6 +24,7 @@ def hand_over(store: Path, count: int) -> None:
             inbox.accept(tiny_incoming(number))
 
 
+@pytest.mark.system
 def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 3)
     outcome = run("drain", "--store", tmp_path, "--format", "json")
@@ -49,6 +50,7 @@ def test_the_help_and_the_docs_tell_what_decoding_may_take(run: Run) -> None:
     assert f"| {' + '.join(time)} |" in limits
 
 
+@pytest.mark.system
 def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import Outcome
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import (
@@ -103,6 +105,7 @@ def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     assert r"a\x1b[2Jb\n = torch.ops" in run("etrecord", "show", path).text
 
 
+@pytest.mark.system
 def test_neither_duckdb_nor_pandas_is_loaded() -> None:
     code = (
         "import sys; from cli.main import main\n"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from warehouse.errors import StoreError
-from warehouse.storage import forgetting
+from warehouse.upkeep import forget as forgetting
 
 
 @pytest.fixture

@@ -229,6 +229,7 @@ def test_delegates_can_have_a_clock_of_their_own(inspect):
     assert err == "error: delegate clock of Xnn: no event ran on it; there are XnnpackBackend\n"
 
 
+@pytest.mark.system
 def test_neither_duckdb_nor_rich_is_loaded():
     code = (
         "import sys; from cli.main import main\n"

@@ -80,3 +80,21 @@ def test_a_rule_that_is_none_is_told(inspect, user_rules):
     status, _, err = inspect("qnn.etdp")
     assert status == 1
     assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: no regular")
+
+
+def test_a_rule_that_is_none_stops_only_commands_that_need_rules(user_rules, capsysbinary):
+    (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
+    facts = [f"--{name}=x" for name in ("device", "build", "model")]
+    codes = []
+    for args in (
+        ["ingest", "qnn.etdp", *facts, "--store", "store"],
+        ["inspect", "qnn.etdp"],
+        ["inspect-prof", "qnn.etdp"],
+        ["query", "dumps", "--store", "other"],
+        ["completion", "bash"],
+    ):
+        with contextlib.suppress(SystemExit):
+            main(args)
+        codes.append("[[producers]]" in capsysbinary.readouterr().err.decode())
+    assert codes == [True, True, False, False, False]
+    assert not (user_rules / "store").exists()

@@ -106,6 +106,7 @@ def test_durations_that_cannot_be_right_are_told_on_stderr(run):
     assert outcome.err.startswith("note: durations that cannot be right: 2; ")
 
 
+@pytest.mark.system
 def test_names_do_not_steer_a_terminal(tmp_path):
     path = tmp_path / "a.prof"
     path.write_bytes(build_profiler_blob(block("run\x1b]0;x", ("a\x1b[2Jb", 0, 1))))
@@ -115,6 +116,7 @@ def test_names_do_not_steer_a_terminal(tmp_path):
     assert r"a\x1b[2Jb" in outcome.text
 
 
+@pytest.mark.system
 def test_neither_duckdb_nor_rich_is_loaded():
     code = (
         "import sys; from cli.main import main\n"

@@ -41,6 +41,7 @@ def test_it_is_markdown_on_standard_output(run: Run, nightly_store: Path) -> Non
     assert outcome.text.lstrip().startswith("#")
 
 
+@pytest.mark.system
 def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) -> None:
     args = ("report", "--nightly", "--store", nightly_store, "--output", tmp_path / "r.md")
     outcome = run_on_terminal(*args)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.serve.tokens import TokenScope, create_token
+from cli.serve.access.tokens import TokenScope, create_token
 from tests.cli.conftest import Run
 from tests.support.command import ENVIRONMENT
 from tests.support.cross_section import cross_section
@@ -25,6 +25,7 @@ sys.exit(main({args!r}))
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "name", cross_section(["starlette", "uvicorn", "prometheus_client", "pydantic_settings"], 4)
 )
@@ -43,6 +44,7 @@ def test_what_is_missing_is_told_with_how_to_install_it(tmp_path: Path, name: st
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.system
 def test_tokens_need_nothing_of_the_extra(tmp_path: Path) -> None:
     for name in ("starlette", "prometheus_client", "pydantic_settings"):
         args = ["token", "create", name, "--scope", "read", "--store", str(tmp_path)]

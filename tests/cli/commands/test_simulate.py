@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.support.command import run_on_terminal
 
 TINY = (
@@ -56,6 +58,7 @@ def test_sizes_out_of_range_are_wrong_usage(run, tmp_path):
     assert not (tmp_path / "farm").exists()
 
 
+@pytest.mark.system
 def test_a_terminal_is_told_the_size_before(tmp_path):
     shown = run_on_terminal("simulate", tmp_path / "farm", *TINY, width=300).text
     assert "about 24 dumps, 1,956 events, 0 MB" in shown.splitlines()[0]

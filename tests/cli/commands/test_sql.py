@@ -116,12 +116,14 @@ def test_a_pivot_with_named_columns_is_answered_and_another_says_how(run: Run, s
     assert "name them, as in PIVOT t ON kind IN (" in refused.error
 
 
+@pytest.mark.system
 def test_output_is_utf8_whatever_the_locale(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PYTHONIOENCODING", "ascii")
     outcome = run_process("sql", "SELECT 'größe ∞' AS a", "--store", store)
     assert outcome == (0, "a\ngröße ∞\n".encode(), "")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("locale", cross_section(["C", "C.UTF-8"], 3))
 @pytest.mark.parametrize("in_utf8_mode", ["0", "1"])
 def test_statement_that_is_not_utf8_is_refused_in_one_line(
@@ -137,6 +139,7 @@ def test_statement_that_is_not_utf8_is_refused_in_one_line(
     assert done.stderr == b"error: the statement is not UTF-8 at byte 8\n"
 
 
+@pytest.mark.system
 def test_statement_in_utf8_is_read_whatever_the_locale(store: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "sql", "-", "--store", store],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.tokens import Tokens, TokenScope
+from cli.serve.access.tokens import Tokens, TokenScope
 from tests.cli.conftest import Run
 from warehouse import Warehouse
 

@@ -37,6 +37,7 @@ def put(path: Path, data: bytes) -> None:
     os.utime(write(path, data), (10**9, 10**9))
 
 
+@pytest.mark.system
 def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path: Path) -> None:
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)

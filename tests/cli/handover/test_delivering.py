@@ -9,8 +9,8 @@ import pytest
 
 from cli.handover.delivering import ServiceUploader, hand_over
 from cli.remote.choice import ServiceChoice
+from ingest.dump import Dump
 from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.incoming import Incoming, unreadable
 from ingest.manifest.models import Manifest
 from tests.support.stand_in_service import Refused, StandIn, stand_in_service
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
@@ -29,7 +29,7 @@ def nameless() -> Manifest:
 def test_dumps_come_out_in_their_order_and_several_are_on_their_way_at_once() -> None:
     together = threading.Barrier(3)
 
-    def take(incoming: Incoming) -> bool:
+    def take(incoming: Dump) -> bool:
         together.wait(60)
         return incoming.name != "2.etdp"
 
@@ -40,7 +40,7 @@ def test_dumps_come_out_in_their_order_and_several_are_on_their_way_at_once() ->
 def test_few_wait_for_their_turn() -> None:
     begun: list[int] = []
 
-    def dumps() -> Iterator[Incoming]:
+    def dumps() -> Iterator[Dump]:
         for number in range(1000):
             begun.append(number)
             yield tiny_incoming(number % 5)
@@ -54,8 +54,8 @@ def test_few_wait_for_their_turn() -> None:
 def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
     dumps = [
         tiny_incoming(1),
-        unreadable(SourceError("gone.etdp", "does not exist")),
-        Incoming("b.etdp", lambda: b"", nameless),
+        Dump.unreadable(SourceError("gone.etdp", "does not exist")),
+        Dump("b.etdp", lambda: b"", nameless),
         tiny_incoming(2),
         tiny_incoming(1),
     ]

@@ -9,13 +9,13 @@ import pytest
 from cli.handover import inboxes
 from cli.handover.delivering import hand_over
 from cli.handover.inboxes import open_inbox
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from warehouse import Warehouse
 
-BROKEN = Incoming.of_bytes("broken.etdp", b"ED00" * 10, Manifest.model_validate(MANIFEST))
+BROKEN = Dump.of_bytes("broken.etdp", b"ED00" * 10, Manifest.model_validate(MANIFEST))
 
 
 def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.handover.delivering import DeliveryResult
 from cli.handover.uploading import UploadSummary
-from warehouse.loading.records import Refusal
+from ingest.dump import Refusal
 
 
 def test_files_are_accepted_known_conflicts_and_refused_together() -> None:

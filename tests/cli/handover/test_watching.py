@@ -14,8 +14,8 @@ import pytest
 
 from cli.handover import watching
 from cli.handover.watching import Watch, WatchCounts, WatchOptions
+from ingest.dump import Dump
 from ingest.errors import ServiceError, SourceError
-from ingest.incoming import Incoming
 from ingest.watching.buckets import Bucket
 from ingest.watching.follower import Follower
 from ingest.watching.notices import Notices
@@ -36,7 +36,7 @@ class Taker:
         self.held: set[bytes] = set()
         self.failures = failures
 
-    def __call__(self, incoming: Incoming) -> bool:
+    def __call__(self, incoming: Dump) -> bool:
         if self.failures:
             self.failures -= 1
             raise AWAY
@@ -49,7 +49,7 @@ class Taker:
 
 def watch(
     folder: str,
-    take: Callable[[Incoming], bool],
+    take: Callable[[Dump], bool],
     *,
     manifest: dict[str, Any] | None = None,
     now: Callable[[], float] = time.time,
@@ -140,7 +140,7 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
     running = watch(str(tmp_path), take)
     running._options = WatchOptions(NAMES, None, None, 1, 0.01, False)  # type: ignore[misc]
 
-    def take_until_all(incoming: Incoming) -> bool:
+    def take_until_all(incoming: Dump) -> bool:
         is_new = take(incoming)
         if len(set(take.names)) == 3:
             stop.set()
@@ -166,7 +166,7 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_it(tmp_path: Path) -> 
         put(tmp_path / f"{number}.etdp", tiny_dump(number))
     stop, taken = threading.Event(), []
 
-    def take(incoming: Incoming) -> bool:
+    def take(incoming: Dump) -> bool:
         taken.append(incoming.name)
         stop.set()
         return True

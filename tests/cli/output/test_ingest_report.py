@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cli.output.ingest_report import SHOWN, write_refusals
-from warehouse.loading.records import Refusal
+from ingest.dump import Refusal
 
 
 def _refusals(count: int, detail: str = "no build; give --build") -> list[Refusal]:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import FARM
 from warehouse import Warehouse
@@ -52,6 +54,7 @@ def test_ingest_that_is_stopped_says_what_is_in(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.smoke
 def test_process_that_is_busy_ends_at_once(tmp_path: Path) -> None:
     done = _run(BUSY)
     assert done.returncode == -signal.SIGINT

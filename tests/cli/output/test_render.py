@@ -136,6 +136,7 @@ def test_long_table_text_is_aligned_throughout_and_complete(printed: Print) -> N
     assert {len(line) for line in lines} == {6}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_binary_formats_are_not_sent_to_a_terminal(store: Path, form: str) -> None:
     outcome = run_on_terminal("query", "dumps", "--format", form, "--store", store)
@@ -176,6 +177,7 @@ def test_csv_in_a_pipe_is_exact(printed: Print) -> None:
         assert text.startswith("=\n")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("form", ["csv", "tsv"])
 def test_csv_on_a_terminal_is_escaped(store: Path, form: str) -> None:
     statement = "SELECT 'a' || chr(27) || chr(8238) AS \"x\x9b\", [chr(10)] AS b"

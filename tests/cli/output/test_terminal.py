@@ -118,6 +118,8 @@ def test_names_are_text_not_markup() -> None:
     assert shown(pa.table({"[red]": ["[bold]x[/bold]"]}), 80)[2] == "[bold]x[/bold]"
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_query_on_a_terminal_is_such_a_table(store: object) -> None:
     outcome = run_on_terminal("sql", "SELECT 1000 AS n_events", "--store", str(store))
     assert [line.rstrip() for line in outcome.text.splitlines()] == [

@@ -112,7 +112,10 @@ def test_a_counter_is_of_the_whole_dump_or_of_its_runs() -> None:
         ([{"name": "e", "value": 10**400}], r"counters\.0\.value: "),
         ([{"name": "e", "value": 1, "run": 0}], r"counters\.0\.run: "),
         ([{"name": "e", "value": 1}] * 2, r"counters: .*, wanted each name once"),
-        ([{"name": "e", "values": [1] * 20_000}], r"counters: .*, wanted at most 65,536 letters"),
+        (
+            [{"name": "e", "values": [1] * 20_000}],
+            r"counters: .*, wanted at most 65,536 characters",
+        ),
     ],
 )
 def test_what_is_no_counter_is_refused(counters: object, problem: str) -> None:

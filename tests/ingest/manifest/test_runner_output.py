@@ -180,6 +180,7 @@ def write_dump(folder: Path, manifest: dict[str, object]) -> Path:
 STATED = {"device": "d", "build": "b", "model": "m"}
 
 
+@pytest.mark.store
 def test_counters_beside_a_dump_are_rows_of_the_store(tmp_path: Path) -> None:
     write_dump(tmp_path, STATED)
     with Warehouse.open(tmp_path / "store", create=True) as store:

@@ -44,6 +44,7 @@ def record(partners: Partners, folder: Path, pairs: int) -> list[tuple[int, int]
     return told
 
 
+@pytest.mark.system
 def test_programs_take_turns_and_state_session_and_pair(folder: Path) -> None:
     told = record(plan(folder), folder, 3)
     assert [number for number, _ in told] == [1, 2, 3, 4, 5, 6]
@@ -76,6 +77,7 @@ def test_the_other_build_is_a_reference_called_by_its_content(folder: Path) -> N
         plan(folder, "b1")
 
 
+@pytest.mark.system
 def test_a_pair_is_recorded_whole_or_not_at_all(folder: Path) -> None:
     dumps = folder / "dumps"
     dumps.mkdir()
@@ -92,6 +94,7 @@ def test_a_pair_is_recorded_whole_or_not_at_all(folder: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.system
 def test_without_a_whole_pair_nothing_is_left(folder: Path) -> None:
     with pytest.raises(RecordingError, match="it broke") as told:
         record(plan(folder, fails="it broke"), folder, 4)

@@ -121,17 +121,21 @@ def test_what_is_no_program_is_told_at_once(tmp_path):
         check_program(str(tmp_path / "gone.pte"))
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_recording_writes_the_dump_and_its_debug_buffer(stand_in):
     dump = record(write_program(stand_in / "a.pte"), debug_buffer_bytes=64)
     assert dump.read_bytes() == (CORPUS / "real" / "cnn_xnnpack_n20.etdp").read_bytes()
     assert dump.with_suffix(".debug.bin").stat().st_size == 64
 
 
+@pytest.mark.system
 def test_numbers_are_given_where_the_program_takes_them(stand_in):
     program = write_program(stand_in / "a.pte", inputs=("tensor", "number", "tensor"))
     assert record(program, np.ones(2), np.array(3), np.array(3)).exists()
 
 
+@pytest.mark.system
 def test_progress_begins_when_the_program_is_loaded(stand_in):
     done: list[int] = []
     program = write_program(stand_in / "a.pte")
@@ -139,6 +143,7 @@ def test_progress_begins_when_the_program_is_loaded(stand_in):
     assert done[0] == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("program", "problem"),
     cross_section(
@@ -175,6 +180,7 @@ def test_what_the_runtime_fails_of_is_told(stand_in, program, problem):
     assert problem in str(caught.value)
 
 
+@pytest.mark.system
 def test_unknown_method_is_told_with_the_known_ones(stand_in):
     with pytest.raises(RecordingError, match=r"no method 'x'; wanted one of: decode, forward"):
         record(write_program(stand_in / "a.pte"), method="x")
@@ -187,6 +193,7 @@ def test_nothing_is_written_over(stand_in):
         record(program)
 
 
+@pytest.mark.system
 def test_an_environment_without_executorch_is_told_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "executorch.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -194,6 +201,7 @@ def test_an_environment_without_executorch_is_told_what_to_install(tmp_path, mon
         record(write_program(tmp_path / "a.pte"))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("python", "problem"),
     [("gone", "gone: cannot be run: No such file"), ("false", "false: exit status 1; wanted Pyth")],

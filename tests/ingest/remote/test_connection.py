@@ -182,6 +182,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ServiceConnection(url)
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate")
 def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -82,6 +82,7 @@ def test_only_truncated_dumps_are_refused(farm, store):
     assert dumps == [{"n": summary.dumps - len(errors), "events": summary.events}]
 
 
+@pytest.mark.store
 def test_comparing_builds_finds_every_planted_change(farm, store):
     _, _, truth = farm
     kinds = {change["kind"] for change in truth["changes"]}
@@ -117,6 +118,7 @@ def test_comparing_builds_flags_nothing_else(farm, store):
         assert flagged <= allowed
 
 
+@pytest.mark.store
 def test_failed_runs_are_those_that_truth_tells_of(farm, store):
     out, _, truth = farm
     told = {
@@ -150,6 +152,7 @@ def test_missing_dumps_and_nights_are_missing(tmp_path):
     assert nights == size.devices * size.builds - len(truth["missing_nights"])
 
 
+@pytest.mark.store
 def test_every_manifest_is_tagged_synthetic(farm, store):
     out, _, truth = farm
     assert truth["synthetic"] is True
@@ -163,6 +166,7 @@ def test_every_manifest_is_tagged_synthetic(farm, store):
     assert all(row["name"].startswith("sim-") for row in names)
 
 
+@pytest.mark.store
 def test_cycles_of_unknown_rate_have_no_nanoseconds(tmp_path):
     write(tmp_path / "farm", FarmSize(devices=6, builds=1, models=1, dumps=1, iterations=3))
     truth = json.loads((tmp_path / "farm/truth.json").read_text())

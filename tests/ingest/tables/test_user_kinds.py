@@ -1,7 +1,8 @@
 import pytest
 
 from ingest import decode_dumps
-from ingest.producers import SETTINGS_FILE, read_user_rules, use_user_rules
+from ingest.producers import read_user_rules, use_user_rules
+from ingest.settings_file import FILE_NAME
 from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tests.support.producer_dumps import producer_dump
 
@@ -24,8 +25,8 @@ kind = "other"
 
 @pytest.fixture
 def own(tmp_path):
-    (tmp_path / SETTINGS_FILE).write_text(MINE)
-    use_user_rules(read_user_rules(tmp_path / SETTINGS_FILE))
+    (tmp_path / FILE_NAME).write_text(MINE)
+    use_user_rules(read_user_rules(tmp_path / FILE_NAME))
     yield
     use_user_rules([])
 

@@ -72,6 +72,7 @@ def test_what_a_sink_raises_reaches_the_caller_and_tracing_goes_on():
     assert names(dumps[1:]) == [["kept"]]
 
 
+@pytest.mark.store
 def test_dumps_of_a_folder_are_ingested_while_the_process_runs(tmp_path):
     tracer = StreamingTracer(FolderSink(tmp_path / "out", MANIFEST))
     with Warehouse.open(tmp_path / "store", create=True) as store:
@@ -141,6 +142,8 @@ def test_folder_that_is_gone_costs_the_block_and_no_more(tmp_path):
     assert len(list((tmp_path / "out").glob("*.etdp"))) == 1
 
 
+@pytest.mark.smoke
+@pytest.mark.system
 def test_killed_process_leaves_whole_dumps(tmp_path):
     script = textwrap.dedent("""
         import os, sys

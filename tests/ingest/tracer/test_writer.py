@@ -204,6 +204,7 @@ def test_writer_is_new_after_each_dump():  # R4
         writer.finish()
 
 
+@pytest.mark.system
 def test_importing_the_reader_does_not_import_the_writer():
     code = "import ingest, sys; sys.exit('flatbuffers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

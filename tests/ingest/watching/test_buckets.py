@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
-from ingest.incoming import FoundDumps
+from ingest.found_dumps import FoundDumps
 from ingest.watching.buckets import Bucket
 from ingest.watching.follower import Follower
 from ingest.watching.notices import Notices

@@ -34,6 +34,7 @@ def _names_all(may_be: str) -> bool:
     return set(may_be.split(", ")) == {f"{name} #1" for name in (OPERATOR, *OTHERS_NS)}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("asked", REPORTS)
 def test_a_call_is_an_alert_of_its_own_and_names_the_operators_it_may_be(
     store: Path, tmp_path: Path, asked: str
@@ -56,6 +57,7 @@ def test_a_call_is_an_alert_of_its_own_and_names_the_operators_it_may_be(
         assert call["may_be"] in text
 
 
+@pytest.mark.system
 def test_compare_counts_calls_that_changed_alone_and_names_the_operators(store: Path) -> None:
     first, *lines = run_process("compare", BASE, HEAD, "--store", store).text.splitlines()
     assert first.endswith("1 slower, of 13 operators compared; 1 delegate call changed alone")

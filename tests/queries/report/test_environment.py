@@ -5,6 +5,7 @@ import pytest
 from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
 from queries.report.settings import Settings
+from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 
@@ -48,12 +49,15 @@ def test_a_control_model_with_fewer_threads_excuses_no_other_model(tmp_path):
 
 @pytest.mark.parametrize(
     ("threads", "expected"),
-    [
-        ([2] * BAD + [1, 1], ("other_environment", True)),
-        ([2] * BAD + [1, 2], ("regressions", False)),  # as slow with two threads as before
-        ([2] * (BAD - 1) + [1, 1, 1], ("regressions", False)),  # they changed a night too early
-        ([None] * BAD + [1, 1], ("regressions", False)),  # nothing is known of those before
-    ],
+    cross_section(
+        [
+            ([2] * BAD + [1, 1], ("other_environment", True)),
+            ([2] * BAD + [1, 2], ("regressions", False)),  # as slow with two threads as before
+            ([2] * (BAD - 1) + [1, 1, 1], ("regressions", False)),  # they changed too early
+            ([None] * BAD + [1, 1], ("regressions", False)),  # nothing is known of those before
+        ],
+        3,
+    ),
 )
 def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(
     tmp_path, threads, expected
@@ -68,6 +72,7 @@ def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(
         assert "confirmed with another environment" in report.summary
 
 
+@pytest.mark.slow
 def test_one_of_two_devices_with_another_system_excuses_neither(tmp_path):
     dumps = []
     for number in range(NIGHTS):
@@ -87,7 +92,8 @@ def record_with_reference(number, *, threads, beside):
 
 
 @pytest.mark.parametrize(
-    ("beside", "expected"), [(1, ("regressions", False)), (2, ("other_environment", True))]
+    ("beside", "expected"),
+    cross_section([(1, ("regressions", False)), (2, ("other_environment", True))], 2),
 )
 def test_what_is_relative_to_a_reference_in_the_same_environment_is_not_excused(
     tmp_path, beside, expected
@@ -101,7 +107,8 @@ def test_what_is_relative_to_a_reference_in_the_same_environment_is_not_excused(
 
 
 @pytest.mark.parametrize(
-    ("threads", "expected"), [(1, ("other_environment", True)), (2, ("regressions", False))]
+    ("threads", "expected"),
+    cross_section([(1, ("other_environment", True)), (2, ("regressions", False))], 2),
 )
 def test_two_builds_are_compared_likewise(tmp_path, threads, expected):
     dumps = [*night(0), *night(BAD, threads=threads)]

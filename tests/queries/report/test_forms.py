@@ -59,6 +59,7 @@ def test_every_form_takes_any_numbers_and_names(source) -> None:
         assert len(render(made, form)) < 60_000
 
 
+@pytest.mark.system
 def test_naming_the_forms_imports_none_of_what_they_need() -> None:
     script = (
         "import sys, queries.report.forms;"

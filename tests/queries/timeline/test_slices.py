@@ -52,6 +52,7 @@ def test_runs_that_are_named_begin_at_0_on_tracks_of_their_own():
     assert [(run.index, run.starts_ns[0], run.track) for run in runs] == [(0, 0, 0), (2, 0, 1)]
 
 
+@pytest.mark.store
 def test_the_run_of_median_length_is_that_of_the_query_run_timeline():
     (run,) = timed_runs(_dump_of_lengths(), ["median"]).runs
     store = StoreRows()
@@ -62,6 +63,7 @@ def test_the_run_of_median_length_is_that_of_the_query_run_timeline():
     assert run.index == row["run_index"] == 2
 
 
+@pytest.mark.store
 def test_the_median_is_not_of_delegates_clocks_nor_of_what_cannot_be_right():
     runs = [
         [event("Method::execute", 0, 100 * length), event("", 1 << 50, 1 << 51, 1, id="conv")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.support.questions import required, takes
+from warehouse.catalogue.queries import load_catalogue
 
 
 @dataclass(frozen=True)
@@ -23,46 +26,25 @@ class Question:
 
 Asked = Mapping[str, Any]
 NOTHING: Asked = {}
-EVERY_EVENT: Asked = {"event": "*"}
 
-# Asked of every farm, with these parameters.
-EVERYWHERE: tuple[tuple[str, Asked], ...] = (
-    ("percentiles", NOTHING),
-    ("operator_hotspots", NOTHING),
-    ("framework_tax", {"scope": "all"}),
-    ("dump_values", NOTHING),
-    ("stability", NOTHING),
-    ("build_history", EVERY_EVENT),
-    ("token_latency", NOTHING),
-    ("cold_start", NOTHING),
-    ("warmup", NOTHING),
-    ("memory_totals", NOTHING),
-    ("memory_by_instruction", NOTHING),
-    ("delegation_coverage", NOTHING),
-    ("outlier_runs", NOTHING),
-    ("counter_totals", NOTHING),
-    ("tax_history", NOTHING),
-    ("operator_variance", NOTHING),
-    ("op_type_history", NOTHING),
-    ("device_comparison", EVERY_EVENT),
-    ("delegate_transitions", NOTHING),
-    ("change_points", NOTHING),
-    ("dumps", NOTHING),
-    ("coverage", NOTHING),
-    ("coverage_gaps", NOTHING),
-    ("data_quality", NOTHING),
-    ("event_blocks", {"dump": 1}),
-    ("run_timeline", {"dump": 1}),
-)
+# Asked only of the farms that MORE names, which have an answer.
+SELDOM = {
+    "backend_comparison", "ingest_errors", "layer_hotspots", "module_totals", "numeric_divergence",
+    "roofline", "scaling", "variance_components",
+}  # fmt: skip
+VALUES = {"event": "*", "dump": 1}
+OPTIONS: Mapping[str, Asked] = {
+    "device_comparison": {"event": "*"},
+    "framework_tax": {"scope": "all"},
+}
 # Asked of farms that have an old and a new build.
-OF_TWO_BUILDS = (
-    "regression_deltas",
-    "comparison",
-    "run_shifts",
-    "exact_changes",
-    "memory_deltas",
-    "environment_changes",
-)
+OF_TWO_BUILDS = [name for name in load_catalogue() if takes(name, "base") and name not in SELDOM]
+# Asked of every farm, with these parameters.
+EVERYWHERE: Sequence[tuple[str, Asked]] = [
+    (name, required(name, VALUES) | OPTIONS.get(name, {}))
+    for name in load_catalogue()
+    if name not in {*SELDOM, *OF_TWO_BUILDS}
+]
 # Asked of one farm, beside the others.
 MORE: tuple[tuple[str, str, Asked], ...] = (
     ("plain", "operator_hotspots", {"top_n": 3, "device": "phone"}),

@@ -58,8 +58,8 @@ def stored(farm: Farm) -> Iterator[Path]:
 
 
 def _amend(warehouse: Any, store: Path, farm: Farm) -> None:
-    from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
-    from warehouse.storage.choice import choose_dumps
+    from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+    from warehouse.upkeep.choice import choose_dumps
 
     for amendment in farm.amendments:
         chosen = choose_dumps(warehouse.writing, where=dict(amendment.where))
@@ -98,7 +98,7 @@ def _snapshot(store: Path) -> Iterator[Ask]:
 
 @contextmanager
 def _rebuilt(store: Path) -> Iterator[Ask]:
-    from warehouse.storage.rebuild import rebuild_store
+    from warehouse.upkeep.rebuild import rebuild_store
 
     with _copied(store) as copy:
         rebuild_store(copy)
@@ -108,7 +108,7 @@ def _rebuilt(store: Path) -> Iterator[Ask]:
 
 @contextmanager
 def _compacted(store: Path) -> Iterator[Ask]:
-    from warehouse.storage.compaction import compact_store
+    from warehouse.upkeep.compact import compact_store
 
     with _copied(store) as copy:
         compact_store(copy)
@@ -120,7 +120,7 @@ def _compacted(store: Path) -> Iterator[Ask]:
 def _retained(store: Path) -> Iterator[Ask]:
     """A store whose raw events were all dropped."""
     from warehouse import Warehouse
-    from warehouse.storage.retention import drop_old_events, find_old_events
+    from warehouse.upkeep.retain import drop_old_events, find_old_events
 
     with _copied(store) as copy:
         with Warehouse.open(copy) as warehouse:

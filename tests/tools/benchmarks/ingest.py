@@ -6,7 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
 from tests.tools.benchmarks.cost import Cost, least, measure
@@ -14,8 +14,8 @@ from tests.tools.benchmarks.decode import LARGE_REPEATS, SMALL, SMALL_EVENTS
 from tests.tools.benchmarks.dumps import Template
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
-from warehouse.intake.pipeline import count_cores
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.load.pipeline import count_cores
+from warehouse.upkeep.rebuild import rebuild_store
 
 MANIFEST = {"device": "bench", "build": "b0", "model": "cnn", "backend": "portable"}
 PASSES = 3
@@ -64,7 +64,7 @@ def _ingest(folder: Path, template: Template, count: int, kind: str) -> Figures:
 
 def _ingest_from_memory(folder: Path, template: Template, count: int) -> Figures:
     manifest = Manifest.model_validate(MANIFEST)
-    dumps = [Incoming.of_bytes(f"{i:05}.etdp", template.vary(i), manifest) for i in range(count)]
+    dumps = [Dump.of_bytes(f"{i:05}.etdp", template.vary(i), manifest) for i in range(count)]
     costs = []
     for store in [folder / f"memory.{i}.store" for i in range(PASSES)]:
         Warehouse.open(store, create=True).close()
@@ -83,6 +83,6 @@ def _fill(store: Path, source: Path, *, archive: bool) -> None:
         warehouse.ingest([source], manifest=MANIFEST, archive=archive)
 
 
-def _take(store: Path, dumps: list[Incoming]) -> None:
+def _take(store: Path, dumps: list[Dump]) -> None:
     with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest(dumps)

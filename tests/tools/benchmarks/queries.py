@@ -22,8 +22,8 @@ from tests.tools.benchmarks.ingest import MANIFEST
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
-from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump
+from warehouse.load.loader import Loader
+from warehouse.load.new_dump import NewDump
 from warehouse.statistics.rollups import summarise
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (

@@ -1,6 +1,6 @@
 """CPU that a tree of processes has used, also of those that ended and nobody waited for.
 
-Watching it takes some 2 % of a core, which counts too.
+RequestLogMiddleware it takes some 2 % of a core, which counts too.
 """
 
 from __future__ import annotations

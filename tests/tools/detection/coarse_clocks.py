@@ -2,7 +2,7 @@
 
 XNNPACK floors: k stands for k to k + 1 us. Compared are the grouped median, which the store keeps,
 trimmed means, and interval-censored likelihoods: on made-up operators, and on the pairs of builds
-of a farm of real dumps. docs/regressions.md tells what came of it::
+of a farm of real dumps. docs/nightly-rule.md has the outcome::
 
     python -m tests.tools.detection.coarse_clocks FARM
 """

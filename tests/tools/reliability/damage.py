@@ -28,7 +28,7 @@ from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import open_reader, translated_errors, use_database
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import WarehouseError
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.upkeep.rebuild import rebuild_store
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}
 KINDS = ("cut", "flip", "zero", "delete")

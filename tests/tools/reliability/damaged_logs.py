@@ -20,7 +20,7 @@ from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Inbox, Warehouse
 from warehouse.errors import StoreError
-from warehouse.storage.intake_log import SealedLog, seal_logs
+from warehouse.inbox.log import SealedLog, seal_logs
 
 DUMPS = 12  # in a log
 LONGEST_DAMAGE = 600  # bytes

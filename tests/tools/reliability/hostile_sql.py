@@ -32,7 +32,7 @@ from tests.tools.reliability.recorded import Results, run_recorded
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 CONFIDENTIAL = "the secret of this machine"
 SECONDS = 2  # deadline of a statement

@@ -28,7 +28,7 @@ from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.errors import ArchiveError, StoreError
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.upkeep.rebuild import rebuild_store
 
 FAILPOINTS = (
     "log append", "log sync", "log synced", "log seal", "claim", "decoded", "seal", "commit",

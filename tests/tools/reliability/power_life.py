@@ -21,12 +21,12 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.errors import DamagedStoreError, WarehouseError
-from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
-from warehouse.storage.choice import ChosenDump, choose_dumps
-from warehouse.storage.compaction import compact_store
-from warehouse.storage.forgetting import finish_forgetting, forget_dumps
-from warehouse.storage.rebuild import rebuild_store
-from warehouse.storage.retention import drop_old_events, find_old_events
+from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from warehouse.upkeep.choice import ChosenDump, choose_dumps
+from warehouse.upkeep.compact import compact_store
+from warehouse.upkeep.forget import finish_forgetting, forget_dumps
+from warehouse.upkeep.rebuild import rebuild_store
+from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = 6  # handed over together
 DEEDS = 7  # in a life of a store

@@ -34,13 +34,12 @@ from tests.tools.reliability.operations import (
 from tests.tools.reliability.recorded import Results, run_recorded
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
-from warehouse.archive.verification import verify_archive
+from warehouse.archive.verification import indexed_segments, verify_archive
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.seal import seal_of
 from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from warehouse.errors import StoreError
-from warehouse.storage.ledger import indexed_segments
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.upkeep.rebuild import rebuild_store
 
 FAILPOINTS = (
     "decoded", "seal", "sealed", "commit", "log sum", "committed", "checkpoint",

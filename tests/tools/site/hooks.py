@@ -1,4 +1,4 @@
-"""What properdocs calls: pages that are made from the code, and links that lead out of docs/."""
+"""Hooks of properdocs: pages that are made from the code, and links that lead out of docs/."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.tools.site.notebook import notebook_page  # noqa: E402
 from tests.tools.site.reference import commands_page, queries_page, schema_page  # noqa: E402
 
 _TO_DOCS = re.compile(r"\]\(docs/([^)]*)\)")
-_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|CHANGELOG|LICENSE)[^)]*\)")
+_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|CHANGELOG|CONTRIBUTING|LICENSE)[^)]*\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that are no files of docs/."""
+    """Add the pages that are not files of docs/."""
     pages = {
         "guide.md": (ROOT / "README.md").read_text(encoding="utf-8"),
         "notebook.md": notebook_page(ROOT / "docs/notebooks/farm.ipynb"),
@@ -34,5 +34,5 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Let links of the README lead into the site, and those to other files be text."""
+    """Point links of the README into the site, and turn links to other files into text."""
     return _OUTWARDS.sub(r"\1", _TO_DOCS.sub(r"](\1)", markdown))

@@ -13,7 +13,7 @@ from queries.computed import COMPUTED
 from warehouse.catalogue.header import Column, Header, Parameter, parse_header
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_sql_files
-from warehouse.engine.comments import TABLES
+from warehouse.engine.tables import TABLES
 
 _WIDTH = 100  # of the help of commands
 _TYPES = {

@@ -107,7 +107,7 @@ def test_header_names_the_filters_it_takes(line, filters):
         ("-- a: B.\nSELECT 1", "x.sql:1: wanted a section '-- columns:'"),
         ("-- a: B.\n--\n-- columns:\n--   c\n", "x.sql:4: wanted '--   name TYPE [= default]"),
         ("-- a: B.\n-- columns:\n--   c TEXT  D.\n", "x.sql:3: type TEXT, wanted one of STRING"),
-        ("-- a: B.\n-- columns:\n--   c INT D.\n--   c INT D.\n", "x.sql:4: c is there twice"),
+        ("-- a: B.\n-- columns:\n--   c INT D.\n--   c INT D.\n", "x.sql:4: c occurs twice"),
         ("-- a: B.\n-- columns:\n--   c INT = 1  D.\n", "x.sql:3: a column has no default"),
         ("-- a: B.\n-- columns:\n--   c INT(1..)  D.\n", "x.sql:3: wanted a type alone"),
         ("-- a: B.\n-- columns:\n--   c TAG[]  D.\n", "x.sql:3: wanted a type alone"),

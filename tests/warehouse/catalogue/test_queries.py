@@ -1,54 +1,15 @@
 import duckdb
 import pytest
 
+from tests.support.documents import ROOT
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import expand, find_query, load_catalogue
 from warehouse.errors import HeaderError, UnknownQueryError
 
 
 def test_catalogue_holds_the_canned_queries_under_their_names():
-    assert list(load_catalogue()) == [
-        "backend_comparison",
-        "build_history",
-        "change_points",
-        "cold_start",
-        "comparison",
-        "counter_totals",
-        "coverage",
-        "coverage_gaps",
-        "data_quality",
-        "delegate_transitions",
-        "delegation_coverage",
-        "device_comparison",
-        "dump_values",
-        "dumps",
-        "environment_changes",
-        "event_blocks",
-        "exact_changes",
-        "framework_tax",
-        "ingest_errors",
-        "layer_hotspots",
-        "memory_by_instruction",
-        "memory_deltas",
-        "memory_totals",
-        "module_totals",
-        "numeric_divergence",
-        "op_type_history",
-        "operator_hotspots",
-        "operator_variance",
-        "outlier_runs",
-        "percentiles",
-        "regression_deltas",
-        "roofline",
-        "run_shifts",
-        "run_timeline",
-        "scaling",
-        "stability",
-        "tax_history",
-        "token_latency",
-        "variance_components",
-        "warmup",
-    ]
+    files = (ROOT / "sql" / "queries").glob("*.sql")
+    assert list(load_catalogue()) == sorted(file.stem for file in files)
 
 
 def test_each_query_says_what_it_is_for_in_a_whole_sentence():

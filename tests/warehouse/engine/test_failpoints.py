@@ -13,6 +13,7 @@ def test_without_the_variable_nothing_happens(monkeypatch: pytest.MonkeyPatch) -
     failpoint("anywhere")
 
 
+@pytest.mark.system
 def test_a_process_dies_where_it_comes_for_that_time() -> None:
     counted = os.memfd_create("counted")
     child = os.fork()

@@ -16,7 +16,7 @@ from warehouse.engine.connection import is_damage, open_writer, transaction, use
 from warehouse.engine.log_sum import LogDamage, keep_sum, sum_of
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import DamagedStoreError, StoreError
-from warehouse.storage.rebuild import rebuild_store
+from warehouse.upkeep.rebuild import rebuild_store
 
 VALUE = 0x0123456789ABCDEF
 

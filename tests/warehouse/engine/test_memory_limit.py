@@ -24,11 +24,11 @@ def test_more_may_be_taken_while_somebody_asks(connection: duckdb.DuckDBPyConnec
     assert limit_of(connection) == "64.0 MiB"
     with memory.raised():
         with memory.raised():
-            memory.settle()
+            memory.lower()
             assert limit_of(connection) == "512.0 MiB"
-        memory.settle()
+        memory.lower()
         assert limit_of(connection) == "512.0 MiB"
-    memory.settle()
+    memory.lower()
     assert limit_of(connection) == "64.0 MiB"
     memory.close()
 
@@ -40,11 +40,11 @@ def test_more_that_is_needed_may_be_taken_from_then_on(
     memory = MemoryLimit(connection)
     memory.allow(1 << 20)
     memory.allow(0)
-    memory.settle()
+    memory.lower()
     assert limit_of(connection) == "65.0 MiB"
     with memory.raised():
         memory.allow(1 << 30)
-    memory.settle()
+    memory.lower()
     assert limit_of(connection) == "1.0 GiB"
     with memory.raised():
         assert limit_of(connection) == "1.0 GiB"
@@ -58,9 +58,9 @@ def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection
     connection.execute("SET temp_directory = ''")
     with memory.raised():
         connection.execute("CREATE TABLE much AS SELECT hash(i) FROM range(20_000_000) AS t(i)")
-    memory.settle()
+    memory.lower()
     assert limit_of(connection) == "512.0 MiB"
     connection.execute("DROP TABLE much")
-    memory.settle()
+    memory.lower()
     assert limit_of(connection) == "64.0 MiB"
     memory.close()

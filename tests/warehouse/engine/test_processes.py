@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from tests.support.plans import ended_process
 from warehouse.engine.processes import is_running
 
 
+@pytest.mark.system
 def test_a_process_runs_until_it_has_ended() -> None:
     assert is_running(os.getpid())
     assert is_running(1)

@@ -16,7 +16,7 @@ from warehouse import Warehouse
 from warehouse.engine.seal import is_sealed, seal_file, seal_of
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import StoreError
-from warehouse.storage.snapshots import KEPT, find_snapshots
+from warehouse.opening.snapshots import KEPT, find_snapshots
 
 MACRO = "CREATE MACRO median(a) AS 'a lie'"
 _LEAVE_A_LOG = "PRAGMA disable_checkpoint_on_shutdown"
@@ -188,6 +188,7 @@ def test_snapshots_are_sealed_and_their_seals_go_with_them(file: Path) -> None:
     assert not is_spared(kept[-1])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_look_at_the_seal_does_not_let_go_of_duckdbs_lock(file: Path, read_only: bool) -> None:
     write = f"import duckdb; duckdb.connect({str(file)!r})"

@@ -112,6 +112,7 @@ def test_writers_that_wait_come_in_one_after_the_other(store: Path) -> None:
             writer.result()
 
 
+@pytest.mark.system
 def test_a_killed_waiter_leaves_nothing(store: Path) -> None:
     before = sorted(store.iterdir())
     lock = read(store)
@@ -124,6 +125,7 @@ def test_a_killed_waiter_leaves_nothing(store: Path) -> None:
     assert sorted(store.iterdir()) == before
 
 
+@pytest.mark.system
 def test_a_lock_that_outlives_its_holder_for_a_moment_shuts_nobody_out(store: Path) -> None:
     holder = os.fork()
     if not holder:

@@ -9,9 +9,9 @@ from warehouse.lake.commits import (
     AddedFile,
     Commit,
     commit_path,
+    merge_commits,
     new_id,
     read_state,
-    settle,
     write_commit,
 )
 from warehouse.lake.place import Lake
@@ -27,7 +27,7 @@ def commit(id_: str, added: str = "", removed: str = "", folds: str = "") -> Com
 
 
 def files(*commits: Commit) -> str:
-    state = settle({one.id: one for one in commits})
+    state = merge_commits({one.id: one for one in commits})
     return "".join(sorted(Path(path).stem for path in state.files))
 
 

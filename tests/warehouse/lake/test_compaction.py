@@ -17,7 +17,7 @@ from warehouse.lake.commits import read_state
 from warehouse.lake.compaction import GRACE, compact_lake
 from warehouse.lake.layout import COMMITS
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.schemas import FACTS, SHARED_TABLES
 from warehouse.lake.verification import verify_lake
 
 Contents = dict[str, list[str]]
@@ -56,7 +56,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def contents(place: Path) -> Contents:
     facts = {table: sorted(map(repr, rows_of(place, table))) for table in FACTS}
-    names = {table: sorted(set(map(repr, rows_of(place, table)))) for table in NAMES}
+    names = {table: sorted(set(map(repr, rows_of(place, table)))) for table in SHARED_TABLES}
     return facts | names
 
 
@@ -68,7 +68,7 @@ def test_small_parts_become_one_and_nothing_else_changes(place: Path, before: Co
     assert len(files_of(place, "events")) == 10
     done = compact_lake(Lake(place))
     assert contents(place) == before
-    assert all(len(files_of(place, table)) <= 1 for table in (*FACTS, *NAMES))
+    assert all(len(files_of(place, table)) <= 1 for table in (*FACTS, *SHARED_TABLES))
     assert verify_lake(Lake(place)) == []
     assert (done.deleted_files, done.folded_commits) == (0, 0)
     assert compact_lake(Lake(place)) == (0, 0, 0, 0)
@@ -131,13 +131,13 @@ def test_what_another_writer_adds_meanwhile_stays(
 ) -> None:
     fill(tmp_path, farm, [1, 2])
     fill(tmp_path, farm, [3])
-    again = compaction.write_again
+    again = compaction.rewrite_parts
 
-    def write_again(*args, **options):
+    def rewrite_parts(*args, **options):
         fill(tmp_path, farm, [4])
         return again(*args, **options)
 
-    monkeypatch.setattr(compaction, "write_again", write_again)
+    monkeypatch.setattr(compaction, "rewrite_parts", rewrite_parts)
     compact_lake(Lake(tmp_path))
     assert len(rows_of(tmp_path, "dumps")) == 4
     assert verify_lake(Lake(tmp_path)) == []
@@ -147,14 +147,14 @@ def test_what_another_writer_adds_meanwhile_stays(
 def test_two_compactions_at_once_lose_and_double_nothing(
     farm, place: Path, before: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again = compaction.write_again
+    again = compaction.rewrite_parts
 
-    def write_again(*args, **options):
-        monkeypatch.setattr(compaction, "write_again", again)
+    def rewrite_parts(*args, **options):
+        monkeypatch.setattr(compaction, "rewrite_parts", again)
         compact_lake(Lake(place))
         return again(*args, **options)
 
-    monkeypatch.setattr(compaction, "write_again", write_again)
+    monkeypatch.setattr(compaction, "rewrite_parts", rewrite_parts)
     compact_lake(Lake(place))
     assert contents(place) == before
     compact_lake(Lake(place), now=LATER)

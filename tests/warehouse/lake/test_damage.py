@@ -11,7 +11,7 @@ from tests.support.lakes import fill, rows_only_farm
 from warehouse import Warehouse
 from warehouse.errors import LakeError, StatementError
 from warehouse.lake.compaction import compact_lake
-from warehouse.lake.damage import damage_told
+from warehouse.lake.damage import lake_errors
 from warehouse.lake.exporting import export_store
 from warehouse.lake.place import Lake
 from warehouse.lake.verification import find_whole_dumps
@@ -93,7 +93,7 @@ def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
 
 def test_what_fails_in_a_whole_lake_is_told_as_it_is(tmp_path: Path) -> None:
     Lake(tmp_path).begin()
-    with pytest.raises(OSError, match="another"), damage_told(Lake(tmp_path)):
+    with pytest.raises(OSError, match="another"), lake_errors(Lake(tmp_path)):
         raise OSError("another")
 
 

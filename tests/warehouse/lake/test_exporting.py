@@ -16,15 +16,15 @@ from warehouse import Warehouse
 from warehouse.engine.failpoints import VARIABLE
 from warehouse.lake import exporting
 from warehouse.lake.commits import read_state
-from warehouse.lake.exporting import Exported, ExportProgress
+from warehouse.lake.exporting import ExportProgress, ExportSummary
 from warehouse.lake.layout import COMMITS, PLANS
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import NAMES, TABLES
+from warehouse.lake.schemas import SHARED_TABLES, TABLES
 from warehouse.lake.verification import verify_lake
-from warehouse.storage.amending import amend_manifests, parse_corrections, plan_amendments
-from warehouse.storage.choice import choose_dumps
-from warehouse.storage.forgetting import forget_dumps
-from warehouse.storage.retention import drop_old_events, find_old_events
+from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.forget import forget_dumps
+from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
 OWN = {
@@ -61,7 +61,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-def export(store: Path, place: Path) -> Exported:
+def export(store: Path, place: Path) -> ExportSummary:
     with Warehouse.open(store, read_only=True) as warehouse:
         return warehouse.export_lake(place)
 
@@ -132,7 +132,7 @@ def test_a_lake_is_the_store_and_exporting_again_writes_nothing(store: Path, pla
     assert (done.new_dumps, done.changed_dumps, done.forgotten_dumps) == (3, 0, 0)
     check_equal(store, place)
     before = {path: path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()}
-    assert export(store, place) == Exported()
+    assert export(store, place) == ExportSummary()
     assert {p: p.stat().st_mtime_ns for p in place.rglob("*") if p.is_file()} == before
 
 
@@ -152,7 +152,7 @@ def test_only_what_is_new_is_written(store: Path, filled: Path, tmp_path: Path) 
     done = export(store, filled)
     assert done.new_dumps == 1
     check_equal(store, filled)
-    for table, keys in NAMES.items():
+    for table, keys in SHARED_TABLES.items():
         rows = [tuple(map(repr, map(row.get, keys))) for row in rows_of(filled, table)]
         shared = {"graph_nodes", "debug_handles", "delegates", "event_origins", "event_modules"}
         if table not in shared:
@@ -262,7 +262,7 @@ def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: P
     args = [sys.executable, "-c", EXPORT, str(store), str(place)]
     subprocess.run(args, env=os.environ | {VARIABLE: "lake committed:1"})
     check_equal(store, place)
-    assert export(store, place) == Exported()
+    assert export(store, place) == ExportSummary()
     assert not any((place / PLANS).iterdir())
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ingest.signatures import dimension_id
-from warehouse.lake.ids import Numbers, dump_number
+from warehouse.lake.ids import LakeIds, dump_number
 from warehouse.lake.schemas import TABLES
 
 
@@ -19,10 +19,16 @@ def test_what_differs_in_anything_has_another_id() -> None:
     assert len(ids) == 2 * len(things)
 
 
+def test_an_attribute_of_a_later_version_changes_an_id_only_where_it_is_stated() -> None:
+    model = ("mv2", None, None)
+    assert dimension_id("model", (*model, None)) == dimension_id("model", model)
+    assert len({dimension_id("model", (*model, *more)) for more in ((), ("a",), (None, "a"))}) == 3
+
+
 def test_rows_get_the_ids_of_the_lake_and_keep_the_rest() -> None:
-    numbers = Numbers()
-    numbers.set("dump_id", {7: 70, 3: 30})
+    ids = LakeIds()
+    ids.set("dump_id", {7: 70, 3: 30})
     rows = pa.table({"dump_id": pa.array([3, 7, 3], pa.int32()), "dropped_at": [None] * 3})
-    found = numbers.widened(rows, TABLES["dropped_events"])
+    found = ids.translate(rows, TABLES["dropped_events"])
     assert found["dump_id"].to_pylist() == [30, 70, 30]
     assert found["dropped_at"].to_pylist() == [None] * 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -75,10 +76,20 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lake_of_another_tracehouse_is_not_touched(tmp_path: Path) -> None:
-    Lake(tmp_path).write(FORMAT_FILE, b'{"format": 2, "schema": 9}')
-    with pytest.raises(LakeError, match=r'says \{"format": 2, .*this tracehouse knows format 1'):
-        Lake(tmp_path).begin()
+@pytest.mark.parametrize(("format_", "schema"), [(1, 9), (1, 11), (2, 10)])
+def test_a_lake_of_another_format_or_schema_is_not_touched(
+    tmp_path: Path, format_: int, schema: int
+) -> None:
+    text = json.dumps({"format": format_, "schema": schema})
+    Lake(tmp_path).write(FORMAT_FILE, text.encode())
+    wanted = re.escape(f'says {text}, this tracehouse reads {{"format": 1, "schema": 10}}')
+    for use in (Lake.begin, Lake.check):
+        with pytest.raises(LakeError, match=f"{wanted}.* export its store again"):
+            use(Lake(tmp_path))
+    assert (tmp_path / FORMAT_FILE).read_text() == text
+
+
+def test_a_lake_whose_format_is_damaged_is_not_read(tmp_path: Path) -> None:
     Lake(tmp_path).write(FORMAT_FILE, b"{")
     with pytest.raises(LakeError, match="is not JSON: restore it from a copy"):
         Lake(tmp_path).check()

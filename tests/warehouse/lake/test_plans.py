@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, real_looking_farm
+from tests.support.lakes import dump_ids, files_of, real_looking_farm, write_dumps
 from tests.support.plans import ended_process, state_plan
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files, read_works
-from warehouse.lake.writing import commit_written, write_dumps
+from warehouse.lake.writing import commit_written
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def parquet_files(lake: Lake) -> set[str]:
     return {file.path for file in lake.list() if file.path.endswith(".parquet")}
 
 
+@pytest.mark.system
 def test_files_of_a_writer_that_died_are_deleted(lake: Lake) -> None:
     farm = real_looking_farm()
     write_dumps(farm, lake, dump_ids(farm))
@@ -45,6 +46,7 @@ def test_files_of_a_writer_at_work_stay(lake: Lake) -> None:
     assert parquet_files(lake) == {file.path for file in written.added}
 
 
+@pytest.mark.system
 def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_files_of_a_writer_elsewhere_go_after_a_day(lake: Lake) -> None:
     assert parquet_files(lake) == set()
 
 
+@pytest.mark.system
 def test_committed_files_stay_though_their_plan_was_left(lake: Lake) -> None:
     farm = real_looking_farm()
     written = write_dumps(farm, lake, dump_ids(farm))

@@ -5,12 +5,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, fill, rows_of, rows_only_farm, shared_numbers
+from tests.support.lakes import (
+    dump_ids,
+    files_of,
+    fill,
+    rows_of,
+    rows_only_farm,
+    shared_numbers,
+    write_dumps,
+)
 from warehouse.lake import writing
 from warehouse.lake.layout import PLANS, LakePart
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES, TABLES, WIDE_IDS
-from warehouse.lake.writing import write_dumps
+from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +48,7 @@ def narrow(rows):
     return [{name: row[name] for name in row if name not in WIDE_IDS[1:]} for row in rows]
 
 
-@pytest.mark.parametrize("table", [*FACTS, *NAMES])
+@pytest.mark.parametrize("table", [*FACTS, *SHARED_TABLES])
 def test_lake_has_the_rows_of_the_store(farm, table: str, filled: Path) -> None:
     assert sorted(map(repr, narrow(rows_of(filled, table)))) == sorted(
         map(repr, stored(farm, table))

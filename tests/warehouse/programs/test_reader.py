@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 from ingest import decode, decode_dumps
+from ingest.dump import Refusal
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
-from ingest.incoming import file_at
+from ingest.found_dumps import file_at
 from ingest.manifest.resolver import Manifest
 from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
@@ -29,10 +30,10 @@ from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.migrations import migrate
-from warehouse.intake import batches
-from warehouse.intake import pipeline as ingestion
-from warehouse.loading.loader import Loader
-from warehouse.loading.records import NewDump, Refusal
+from warehouse.load import batches
+from warehouse.load import pipeline as ingestion
+from warehouse.load.loader import Loader
+from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import ProgramReader
 from warehouse.statistics.rollups import summarise
 
@@ -318,7 +319,7 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
 
 INGEST = (
     "import sys; from warehouse import Warehouse\n"
-    "from warehouse.intake import batches, pipeline as ingestion\n"
+    "from warehouse.load import batches, pipeline as ingestion\n"
     "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
     "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
     "with Warehouse.open(sys.argv[1], create=True) as w:\n"

@@ -202,6 +202,6 @@ def test_series_that_were_not_tested_count_as_if_p_were_higher():
 
 
 def test_the_documented_rules_are_those_that_hold():
-    text = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "nightly-rule.md").read_text(encoding="utf-8")
     shown = {name: float(value) for name, value in re.findall(r"\| `(\w+)` \| ([\d.]+) \|", text)}
     assert shown == Rules()._asdict()

@@ -53,6 +53,7 @@ def workers(store: Path) -> list[int]:
     return found
 
 
+@pytest.mark.smoke
 def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sandbox) -> None:
     text = "SELECT *, now() > TIMESTAMPTZ '2020-01-01' AS a, 1 AS a FROM named_dumps"
     with Warehouse.open(store, read_only=True) as warehouse:

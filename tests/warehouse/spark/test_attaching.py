@@ -12,9 +12,9 @@ from tests.support.stores import MANIFEST, write
 from tests.support.tasks import DriverDies, DyingTasks, TasksHere
 from warehouse import Warehouse
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.schemas import FACTS, SHARED_TABLES
 from warehouse.lake.verification import verify_lake
-from warehouse.spark.inboxes import Stated
+from warehouse.spark.inboxes import ManifestDefaults
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 
 DUMPS = ("mixed_portable_n20", "mixed_xnnpack_n20", "multiout_portable_n3_debug")
@@ -32,7 +32,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def take(inbox: Path, lake: Path) -> LakeIngest:
-    return LakeIngester(TasksHere(), str(inbox), str(lake), Stated(MANIFEST)).take_all()
+    return LakeIngester(TasksHere(), str(inbox), str(lake), ManifestDefaults(MANIFEST)).take_all()
 
 
 def bring_companions(inbox: Path) -> None:
@@ -46,7 +46,7 @@ def comparable(lake: Path, table: str) -> list[str]:
         {name: value for name, value in row.items() if name not in TIMES}
         for row in rows_of(lake, table)
     ]
-    return sorted({repr(row) for row in rows} if table in NAMES else map(repr, rows))
+    return sorted({repr(row) for row in rows} if table in SHARED_TABLES else map(repr, rows))
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_companions_that_come_after_their_dumps_are_attached_as_a_store_attaches
     with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([inbox], manifest=MANIFEST)
         store.export_lake(tmp_path / "exported")
-    for table in [*FACTS, *NAMES]:
+    for table in [*FACTS, *SHARED_TABLES]:
         assert comparable(lake, table) == comparable(tmp_path / "exported", table), table
     assert sorted(came) == sorted(
         (row["sha256"], row["ingested_at"]) for row in rows_of(lake, "dumps")
@@ -103,7 +103,7 @@ def test_attaching_that_was_broken_off_is_done_by_the_next_ingest(places) -> Non
     bring_companions(inbox)
     before = files_of(lake, "dumps")
     with pytest.raises(DriverDies):
-        LakeIngester(DyingTasks(9), str(inbox), str(lake), Stated(MANIFEST)).take_all()
+        LakeIngester(DyingTasks(9), str(inbox), str(lake), ManifestDefaults(MANIFEST)).take_all()
     assert files_of(lake, "dumps") == before
     assert take(inbox, lake).n_attached == 3
     assert len(rows_of(lake, "dumps")) == 3

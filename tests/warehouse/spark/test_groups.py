@@ -6,14 +6,14 @@ from ingest.manifest.models import Manifest
 from warehouse.spark import groups
 from warehouse.spark.groups import (
     DumpGroup,
-    DumpToTake,
+    DumpToDecode,
     KnownDump,
     KnownRefusal,
     group_entries,
     judge,
     partition_of,
 )
-from warehouse.spark.surveys import Surveyed
+from warehouse.spark.surveys import DumpFacts
 
 
 def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "phone") -> str:
@@ -22,12 +22,12 @@ def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "
     return Manifest.model_validate(stated | at).canonical_json()
 
 
-def dump(path: str, sha256: str, stated: str | None = None, **more) -> Surveyed:
-    return Surveyed(path, path, None, sha256, 10, stated or manifest(), **more)
+def dump(path: str, sha256: str, stated: str | None = None, **more) -> DumpFacts:
+    return DumpFacts(path, path, None, sha256, 10, stated or manifest(), **more)
 
 
-def entry(path: str, stated: str, size: int = 10) -> DumpToTake:
-    return DumpToTake(path, None, f"sha of {path}", size, stated)
+def entry(path: str, stated: str, size: int = 10) -> DumpToDecode:
+    return DumpToDecode(path, None, f"sha of {path}", size, stated)
 
 
 def test_first_of_several_alike_is_taken() -> None:
@@ -51,7 +51,7 @@ def test_known_dump_is_late_once_something_lies_beside_it_that_the_lake_has_not(
     both = beside._replace(debug_buffer="b", debug_buffer_sha256="3")
     refused = {KnownRefusal("r", "2", "etrecord", "no zip")}
 
-    def late(found: Surveyed, known: KnownDump, refusals=frozenset()) -> list[KnownDump | None]:
+    def late(found: DumpFacts, known: KnownDump, refusals=frozenset()) -> list[KnownDump | None]:
         return [one.known for one in judge([found], {"1": known}, refusals).late]
 
     assert late(dump("a", "1"), bare) == late(beside, traced) == late(beside, bare, refused) == []

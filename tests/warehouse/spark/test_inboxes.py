@@ -11,7 +11,13 @@ from ingest.errors import SourceError
 from tests.support.inboxes import fill_inbox
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import tiny_dump
-from warehouse.spark.inboxes import Stated, brought_dumps, list_arrivals, list_files, open_place
+from warehouse.spark.inboxes import (
+    ManifestDefaults,
+    list_arrivals,
+    list_files,
+    local_dumps,
+    open_place,
+)
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def test_dumps_come_under_their_own_names_with_what_lies_beside_them(place, inbo
     with zipfile.ZipFile(inbox / "more.zip", "w") as archive:
         archive.writestr("in/a.etdp", tiny_dump(7))
     paths = [file.path for file in list_files(place)]
-    with brought_dumps(place, paths, Stated(MANIFEST)) as brought:
+    with local_dumps(place, paths, ManifestDefaults(MANIFEST)) as brought:
         assert [(path, member) for path, member, _ in brought.dumps] == [
             (paths[0], None),
             (paths[1], None),
@@ -57,7 +63,7 @@ def test_file_that_is_gone_holds_nothing_and_a_damaged_zip_is_a_fault(place, inb
     write(inbox / "bad.zip", b"PK")
     paths = [file.path for file in list_files(place)]
     os.unlink(inbox / "2026-01-01-0" / "0000.etdp")
-    with brought_dumps(place, paths, Stated()) as brought:
+    with local_dumps(place, paths, ManifestDefaults()) as brought:
         assert [path for path, _, _ in brought.dumps] == [paths[1]]
         assert [error.source.endswith("inbox/bad.zip") for error in brought.faults] == [True]
 

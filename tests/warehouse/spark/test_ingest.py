@@ -20,14 +20,14 @@ from warehouse.errors import LakeError
 from warehouse.lake.compaction import compact_lake
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import FACTS, NAMES
+from warehouse.lake.schemas import FACTS, SHARED_TABLES
 from warehouse.lake.verification import verify_lake
 from warehouse.spark import groups
 from warehouse.spark.decoding import DECODED_GROUPS
-from warehouse.spark.inboxes import Stated
+from warehouse.spark.inboxes import ManifestDefaults
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 
-STATED = Stated(MANIFEST)
+STATED = ManifestDefaults(MANIFEST)
 _COUNTED = json.dumps({"counters": COUNTERS}).encode()
 
 
@@ -64,7 +64,7 @@ def comparable(lake: Path, table: str) -> list[str]:
     for row in rows:
         row.pop("ingested_at", None)
         row.pop("refused_at", None)
-    return sorted({repr(row) for row in rows} if table in NAMES else map(repr, rows))
+    return sorted({repr(row) for row in rows} if table in SHARED_TABLES else map(repr, rows))
 
 
 def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_
     with Warehouse.open(tmp_path / "store", create=True) as warehouse:
         warehouse.ingest([inbox])
         fill(tmp_path / "exported", warehouse.writing)
-    for table in [*FACTS, *NAMES]:
+    for table in [*FACTS, *SHARED_TABLES]:
         assert comparable(lake, table) == comparable(tmp_path / "exported", table), table
 
 

@@ -264,7 +264,7 @@ def _sql_number(part, pattern):
 
 
 def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
-    text = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "nightly-rule.md").read_text(encoding="utf-8")
     table = text.split("| number of the comparison |")[1].split("\n\n")[0]
     shown = dict(re.findall(r"\n\| ([^|`-]+) \| ([\d., ]+) \|", table))
     known = {

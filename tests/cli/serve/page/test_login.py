@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access import Scope
-from cli.serve.tokens import create_token
+from cli.serve.access.authorization import Scope
+from cli.serve.access.tokens import create_token
 from tests.support.service import serving
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.incoming import Incoming
+from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
@@ -15,11 +15,11 @@ from warehouse import Warehouse
 
 def test_what_is_still_refused_stands_apart_from_what_came_in(tmp_path: Path) -> None:
     manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
-    bad = Incoming.of_bytes("bad<b>.etdp", b"nonsense", manifest)
-    late = Incoming.of_bytes("late.etdp", b"nonsense too", manifest)
+    bad = Dump.of_bytes("bad<b>.etdp", b"nonsense", manifest)
+    late = Dump.of_bytes("late.etdp", b"nonsense too", manifest)
     with Warehouse.open(tmp_path / "s", create=True) as warehouse:
         warehouse.ingest([bad, late])
-        warehouse.ingest([Incoming.of_bytes("late.etdp", tiny_dump(1), manifest)])
+        warehouse.ingest([Dump.of_bytes("late.etdp", tiny_dump(1), manifest)])
     with serving(tmp_path / "s") as client:
         text = client.get("/errors").text
     still, settled = text.index("<h2>Still refused"), text.index("<h2>Settled since")
@@ -31,7 +31,7 @@ def test_of_many_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
     with Warehouse.open(tmp_path / "s", create=True) as warehouse:
         for number in range(3):
-            warehouse.ingest([Incoming.of_bytes(f"{number}.etdp", bytes([number]) * 9, manifest)])
+            warehouse.ingest([Dump.of_bytes(f"{number}.etdp", bytes([number]) * 9, manifest)])
     with serving(tmp_path / "s") as client:
         text = client.get("/errors").text
     assert "0.etdp" not in text

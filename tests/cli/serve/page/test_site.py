@@ -13,9 +13,9 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from cli.serve.access import Scope, Unauthorized
+from cli.serve.access.authorization import Scope, Unauthorized
+from cli.serve.access.tokens import create_token
 from cli.serve.page.site import VIEWS, Visit, link, view
-from cli.serve.tokens import create_token
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
 

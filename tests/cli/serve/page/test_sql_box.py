@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from cli.serve.page.sql_box import MOST_ROWS, RECIPES
 from tests.support.waiting import until
 from warehouse.errors import StoreError
-from warehouse.storage.snapshots import find_snapshots
+from warehouse.opening.snapshots import find_snapshots
 
 
 @pytest.fixture(autouse=True, scope="module")

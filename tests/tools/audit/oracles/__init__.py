@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 
-from tests.tools.audit.oracles import (
-    contents,
-    divergence,
-    histories,
-    memory,
-    modules,
-    programs,
-    runs,
-    shifts,
-    times,
-    tokens,
-    values,
-    verdicts,
-)
 from tests.tools.audit.oracles.places import Asked, Row
 from tests.tools.audit.recordings import Recording
+from warehouse.catalogue.queries import load_catalogue
+
+_MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 
 Oracle = Callable[[Sequence[Recording], Asked], list[Row]]
 
@@ -30,45 +21,10 @@ NOT_COMPUTED: Mapping[str, str] = {
     "roofline": "goes by rules for the costs of nodes that tests/sql/test_roofline.py has by hand",
 }
 
+# An oracle has the name of its query.
 ORACLES: dict[str, Oracle] = {
-    oracle.__name__: oracle
-    for oracle in (
-        contents.counter_totals,
-        contents.coverage,
-        contents.coverage_gaps,
-        contents.data_quality,
-        contents.dumps,
-        contents.environment_changes,
-        divergence.numeric_divergence,
-        memory.exact_changes,
-        memory.memory_by_instruction,
-        memory.memory_deltas,
-        memory.memory_totals,
-        modules.backend_comparison,
-        modules.layer_hotspots,
-        modules.module_totals,
-        programs.delegate_transitions,
-        programs.delegation_coverage,
-        programs.event_blocks,
-        programs.run_timeline,
-        runs.cold_start,
-        runs.outlier_runs,
-        runs.stability,
-        tokens.token_latency,
-        runs.warmup,
-        times.framework_tax,
-        histories.op_type_history,
-        times.operator_hotspots,
-        times.operator_variance,
-        times.percentiles,
-        histories.tax_history,
-        values.build_history,
-        values.device_comparison,
-        values.dump_values,
-        values.scaling,
-        shifts.change_points,
-        verdicts.comparison,
-        verdicts.regression_deltas,
-        shifts.run_shifts,
-    )
+    name: getattr(module, name)
+    for module in _MODULES
+    for name in load_catalogue()
+    if hasattr(module, name)
 }

@@ -1,0 +1,1 @@
+"""Who may do what: tokens, sessions, device pools, and the audit log."""

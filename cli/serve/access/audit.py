@@ -1,0 +1,123 @@
+"""The audit log: what was written through the service and what SQL was asked, and by whom.
+
+It is lines of JSON in the store's folder. A file that is full is renamed, `audit.1.jsonl` being the
+newest of those; the oldest goes.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.durable import lock, unlock, write_all
+from queries.printable import json_text, shorten
+from warehouse.errors import StoreError
+
+FILE_NAME = "audit.jsonl"
+FULL_BYTES = 64 << 20
+KEPT_FILES = 16
+_LONGEST_TEXT = 20_000  # characters; more than a statement may have
+
+
+class AuditEntry(NamedTuple):
+    """One thing that was done, or refused.
+
+    Attributes:
+        bearer: Name of the token; empty where none was needed or known, `uid N` for a command.
+        action: What: method and route, or the command.
+        what: To what: the dump's SHA-256, the statement, the token.
+        result: `ok`, or the reason why not.
+        status: Status of the answer; 0 for a command.
+        milliseconds: Time it took.
+        bytes: Size of the request's body.
+        request_id: As in the answer and the other logs.
+    """
+
+    bearer: str
+    action: str
+    what: str
+    result: str
+    status: int = 0
+    milliseconds: float = 0.0
+    bytes: int = 0
+    request_id: str = ""
+
+    def line(self) -> str:
+        """The entry as JSON, with the time it is now."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        texts = {
+            name: shorten(value, _LONGEST_TEXT)
+            for name, value in self._asdict().items()
+            if isinstance(value, str)
+        }
+        return json_text({"time": time, **self._asdict(), **texts})
+
+
+class AuditFile:
+    """Appends to a store's audit log; several processes may at once."""
+
+    def __init__(self, store: Path, *, full_bytes: int = FULL_BYTES) -> None:
+        """Take a store; the file is opened when there is something to write."""
+        self._path, self._full_bytes = store / FILE_NAME, full_bytes
+        self._open: int | None = None
+
+    def append(self, lines: bytes) -> None:
+        """Write lines, all of them in one file; an OSError is passed on."""
+        descriptor = self._current()
+        if os.fstat(descriptor).st_size + len(lines) > self._full_bytes:
+            self._rotate(descriptor)
+            descriptor = self._current()
+        write_all(descriptor, lines)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._open is not None:
+            os.close(self._open)
+            self._open = None
+
+    def _current(self) -> int:
+        """The file that has the name now: another process, or logrotate, may have renamed ours."""
+        if self._open is not None and not self._is_in_place(self._open):
+            self.close()
+        if self._open is None:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._open = os.open(self._path, flags, 0o600)
+        return self._open
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _rotate(self, descriptor: int) -> None:
+        """Rename the full file and those before it, unless another process just did."""
+        lock(descriptor)  # which closing it releases
+        if not os.fstat(descriptor).st_size or not self._is_in_place(descriptor):
+            unlock(descriptor)
+            return
+        for number in range(KEPT_FILES - 1, 0, -1):
+            if (older := self._numbered(number)).exists():
+                older.replace(self._numbered(number + 1))
+        self._path.rename(self._numbered(1))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_suffix(f".{number}.jsonl")
+
+
+def audit_command(store: Path, command: str, what: str) -> None:
+    """Put on record what a command did.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    file = AuditFile(store)
+    entry = AuditEntry(f"uid {os.getuid()}", command, what, "ok")
+    try:
+        file.append(f"{entry.line()}\n".encode())
+    except OSError as error:
+        raise StoreError(str(store / FILE_NAME), f"cannot be written: {error.strerror}") from error
+    finally:
+        file.close()

@@ -1,0 +1,77 @@
+"""Logging in, for browsers: a token in a cookie that no script reads and no other site sends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
+from cli.serve.http.bodies import read_short
+from cli.serve.http.problems import Problem
+from cli.serve.page.login import login_form
+
+_MOST_BYTES = 4096  # of a form
+_SECONDS = 30 * 24 * 3600
+
+
+async def _login(request: Request) -> Response:
+    """Keep the form's field `token` in a cookie, and go on to its field `next`."""
+    check_origin(request, is_cookie=False)
+    form = await _form(request)
+    place, token = form.get("next", "/"), form.get("token", "").strip()
+    try:
+        request.state.bearer = request.app.state.service.access.bearer_of(token)
+    except Unauthorized as problem:
+        request.state.reason = problem.reason
+        return login_form(request, problem, place)
+    answer = RedirectResponse(_own_place(place), HTTPStatus.SEE_OTHER)
+    answer.set_cookie(
+        COOKIE,
+        token,
+        max_age=_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+async def _logout(request: Request) -> Response:
+    check_origin(request, is_cookie=False)
+    answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The last value of each field of a short form.
+
+    Raises:
+        Problem: It is longer than such a form can be, comes too slowly, or is not UTF-8.
+    """
+    threads = request.app.state.service.spooling
+    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
+    try:
+        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
+    except ValueError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, "not_a_form", "wanted token=SECRET") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def _own_place(path: str) -> str:
+    r"""The path, if it is one of ours: browsers take //host and /\host for other sites."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_ours else "/"
+
+
+def routes() -> Sequence[BaseRoute]:
+    """Routes of the page's login form."""
+    return [
+        Route("/login", _login, methods=["POST"], include_in_schema=False),
+        Route("/logout", _logout, methods=["POST"], include_in_schema=False),
+    ]

@@ -1,0 +1,231 @@
+"""Tokens of a store: who may use its service, kept in a file of the store's folder.
+
+A secret is 256 random bits, which nobody guesses, so that its plain SHA-256 is kept: what makes the
+hash of a password slow would buy nothing here, and cost every request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from cli.errors import UsageError
+from ingest.durable import lock, replacing
+from warehouse.engine.store_file import make_folder
+from warehouse.errors import StoreError
+
+FILE_NAME = "tokens.json"
+PREFIX = "tracehouse_"  # of secrets, so that scanners of public code know one
+_LOCK_NAME = "tokens.lock"
+_MODE = 0o600  # of both files
+_NAME = r"^[A-Za-z0-9._-]{1,64}$"
+
+
+class TokenScope(StrEnum):
+    """What a token lets its bearer do."""
+
+    INGEST = "ingest"
+    READ = "read"
+    SQL = "sql"
+    ADMIN = "admin"
+
+
+class Token(BaseModel):
+    """One token, without its secret.
+
+    Attributes:
+        name: What it is called, in lists and in the audit log.
+        sha256: SHA-256 of its secret.
+        scopes: What its bearer may do; admin is all.
+        pools: Device pools that they are limited to; None for all.
+        created_at: When it was made.
+        expires_at: When it ends; None for never.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=_NAME)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    scopes: Annotated[tuple[TokenScope, ...], Field(min_length=1)]
+    pools: tuple[str, ...] | None
+    created_at: AwareDatetime
+    expires_at: AwareDatetime | None
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether it has ended."""
+        return self.expires_at is not None and now >= self.expires_at
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: list[Token]
+
+
+class Tokens:
+    """The tokens of a store as they are now: what others change holds from the next question on.
+
+    Attributes:
+        are_needed: Whether there are or were any. Who wants an open service again deletes the file
+            and starts it anew: nobody opens it to all by revoking the last token.
+    """
+
+    def __init__(self, store: Path) -> None:
+        """Read the tokens of a store.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        self._file = store / FILE_NAME
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: Sequence[Token] = ()
+        self.are_needed = False
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read them anew if they have changed.
+
+        Raises:
+            StoreError: They cannot be read; nobody may anything until they can.
+        """
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            self._seen, self._tokens = None, ()
+            return
+        except OSError as error:
+            raise StoreError(str(self._file), f"cannot be read: {error.strerror}") from error
+        seen = found.st_ino, found.st_mtime_ns, found.st_size
+        if seen != self._seen:
+            self._seen, self._tokens, self.are_needed = None, (), True
+            self._tokens = _read(self._file)
+            self._seen = seen
+
+    def find(self, secret: str) -> Token | None:
+        """The token of a secret, even if it has expired; None if there is none."""
+        digest = _digest(secret)
+        found = None
+        for token in self._tokens:  # all of them: how long it takes tells nothing
+            if hmac.compare_digest(token.sha256, digest):
+                found = token
+        return found
+
+
+def read_tokens(store: Path) -> Sequence[Token]:
+    """The tokens of a store, in the order in which they were made.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    return _read(store / FILE_NAME)
+
+
+def create_token(
+    store: Path,
+    name: str,
+    *,
+    scopes: Sequence[TokenScope],
+    pools: Sequence[str] = (),
+    expires_days: int | None = None,
+) -> str:
+    """The secret of a new token, which is kept nowhere; a store that is not there is begun.
+
+    Raises:
+        UsageError: The name cannot be one, or a limit to pools comes with a scope that knows none.
+        StoreError: There is such a token, or they cannot be written.
+    """
+    if pools and {TokenScope.SQL, TokenScope.ADMIN} & set(scopes):
+        raise UsageError("--pool: SQL sees all pools, and so does admin; leave these scopes out")
+    secret, now = PREFIX + secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
+    try:
+        made = Token(
+            name=name,
+            sha256=_digest(secret),
+            scopes=tuple(dict.fromkeys(scopes)),
+            pools=tuple(dict.fromkeys(pools)) or None,
+            created_at=now,
+            expires_at=None if expires_days is None else now + timedelta(days=expires_days),
+        )
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
+        wanted = "at least one" if field == "scopes" else "1 to 64 of A-Z a-z 0-9 . _ -"
+        raise UsageError(f"{field}: wanted {wanted}") from error
+    make_folder(store, is_shared=False)
+
+    def add(tokens: Sequence[Token]) -> Sequence[Token]:
+        if any(token.name == name for token in tokens):
+            raise StoreError(str(store), f"has a token '{name}'; revoke it first")
+        return [*tokens, made]
+
+    _change(store, add)
+    return secret
+
+
+def revoke_token(store: Path, name: str) -> None:
+    """End a token; a service that runs refuses it from its next request on.
+
+    Raises:
+        StoreError: There is no such token, or they cannot be written.
+    """
+
+    def remove(tokens: Sequence[Token]) -> Sequence[Token]:
+        left = [token for token in tokens if token.name != name]
+        if len(left) == len(tokens):
+            problem = f"has no token '{name}'; 'tracehouse token list' shows those there are"
+            raise StoreError(str(store), problem)
+        return left
+
+    _change(store, remove)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _read(file: Path) -> Sequence[Token]:
+    try:
+        return _File.model_validate_json(file.read_bytes()).tokens
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"])) or "JSON"
+        problem = f"{place} is not as it was written; put the file back, or make the tokens anew"
+        raise StoreError(str(file), problem) from error
+
+
+def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -> None:
+    """Put what a function makes of the tokens in their place: all of it, or nothing.
+
+    Raises:
+        StoreError: They cannot be written.
+    """
+    file = store / FILE_NAME
+    try:
+        with _locked(store), replacing(file, _MODE) as unfinished:
+            text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
+            unfinished.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(str(file), f"cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _locked(store: Path) -> Iterator[None]:
+    """Keep others from changing the tokens meanwhile."""
+    file = os.open(store / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    try:
+        lock(file)
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,1 @@
+"""Answers to queries, reports and SQL."""

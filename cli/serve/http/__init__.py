@@ -1,0 +1,1 @@
+"""The service over HTTP: connections, requests, logs and metrics."""

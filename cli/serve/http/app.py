@@ -1,0 +1,80 @@
+"""The service's routes, put together; each module of this folder brings its own."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute
+
+from cli.serve.access import sessions
+from cli.serve.access.audit import AuditFile
+from cli.serve.answers import reads, sql
+from cli.serve.answers.questions import Questions
+from cli.serve.answers.sql import SqlLimits
+from cli.serve.http import health, metrics, openapi
+from cli.serve.http.line_queue import LineQueue
+from cli.serve.http.logs import Log, LogHandler, write_standard_error
+from cli.serve.http.metrics import Metrics
+from cli.serve.http.problems import answer_problem
+from cli.serve.http.request_log import RequestLogMiddleware
+from cli.serve.page import routes as page
+from cli.serve.service import Service
+from cli.serve.uploads import dumps as uploads
+from ingest.errors import IngestError
+from warehouse.errors import QueryError, WarehouseError
+
+_TOLD = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
+
+
+def make_app(service: Service) -> Starlette:
+    """The application that answers for a service, which it closes when it is shut down.
+
+    Its state has the `service`, its `metrics`, `audit`, the queue of the audit log, `questions`,
+    through which the live store is asked, and the `sql_turns` of all who ask SQL.
+    """
+    audit_file = AuditFile(service.store)
+    audit = LineQueue(audit_file.append)
+    lines = LineQueue(write_standard_error, patience=1.0)
+    log = Log(lines, is_terminal=sys.stderr.isatty())
+    counted = Metrics(service, audit, lines)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        with ExitStack() as open_:
+            open_.callback(audit_file.close)
+            open_.enter_context(audit)
+            open_.enter_context(lines)
+            handler = LogHandler(log)
+            logging.getLogger().addHandler(handler)
+            open_.callback(logging.getLogger().removeHandler, handler)
+            open_.callback(_close, service)
+            yield
+
+    app = Starlette(
+        routes=_routes(),
+        lifespan=lifespan,
+        middleware=[Middleware(RequestLogMiddleware, metrics=counted, audit=audit, log=log)],
+        exception_handlers=dict.fromkeys(_TOLD, answer_problem),
+    )
+    app.state.service, app.state.metrics, app.state.audit = service, counted, audit
+    app.state.questions = Questions(service)
+    app.state.sql_turns = SqlLimits(service)
+    return app
+
+
+def _close(service: Service) -> None:
+    """Close it; what went wrong is for whoever runs it to tell, in one line."""
+    with suppress(WarehouseError):
+        service.close()
+
+
+def _routes() -> Sequence[BaseRoute]:
+    modules = (uploads, health, metrics, openapi, page, reads, sessions, sql)  # many uploads
+    return [route for module in modules for route in module.routes()]

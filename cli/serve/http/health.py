@@ -1,0 +1,83 @@
+"""Whether the service lives, and whether it can do its work."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from cli.serve.http.line_queue import LineQueue
+from cli.serve.service import Service
+from cli.serve.settings import MOST_WAITING
+from queries.printable import printable
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import QueryError, StoreError
+
+
+def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, str]]:
+    """Why the service cannot do its work, each as a word and a sentence; nothing if it can."""
+    if problem := _store_problem(service):
+        yield "store", problem
+    if failure := service.consumer.problem:
+        yield "consumer", str(failure)
+    try:
+        free, wanted = shutil.disk_usage(service.store).free, service.settings.free_bytes
+    except OSError as error:
+        yield "disk", f"{service.store}: {error.strerror}"
+    else:
+        if free < wanted:
+            yield "disk", f"{free:,} bytes free, wanted {wanted:,}: make room, or run retention"
+    if problem := _backlog_problem(service):
+        yield "backlog", problem
+    if audit.problem:
+        yield "audit", f"the audit log cannot be written: {audit.problem}"
+
+
+def _backlog_problem(service: Service) -> str:
+    """Why uploads are put off; empty if they are not."""
+    known, most_bytes = service.consumer.known, service.settings.backlog_bytes
+    if (waiting := known.backlog_bytes) >= most_bytes:
+        return f"{waiting:,} bytes were accepted and wait, the limit is {most_bytes:,}"
+    if (n_waiting := known.backlog_dumps) >= MOST_WAITING:
+        return f"{n_waiting:,} dumps were accepted and wait, the limit is {MOST_WAITING:,}"
+    return ""
+
+
+def _store_problem(service: Service) -> str:
+    """Why the store cannot be asked; empty if it can."""
+    file = service.store / FILE_NAME
+    try:
+        with service.reader() as reader:
+            reader.sql("SELECT 1 AS one")
+        file.stat()
+    except (StoreError, QueryError) as error:
+        return str(error)
+    except OSError as error:
+        return f"{file}: {error.strerror}"
+    return ""
+
+
+async def _healthz(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _readyz(request: Request) -> Response:
+    state = request.app.state
+    found = await run_in_threadpool(lambda: list(find_obstacles(state.service, state.audit)))
+    obstacles = [{"reason": reason, "detail": printable(detail)} for reason, detail in found]
+    if not obstacles:
+        return JSONResponse({"status": "ready"})
+    request.state.reason = obstacles[0]["reason"]
+    return JSONResponse({"status": "not ready", "obstacles": obstacles}, 503)
+
+
+def routes() -> Sequence[BaseRoute]:
+    """Routes that supervisors ask; they tell nothing secret and need no token."""
+    return [
+        Route("/healthz", _healthz, methods=["GET"]),
+        Route("/readyz", _readyz, methods=["GET"]),
+    ]

@@ -1,0 +1,61 @@
+"""What the service tells on standard error: JSON lines, or short ones on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from cli.serve.http.line_queue import LineQueue
+from queries.printable import json_text, printable, shorten
+
+_LONGEST_TEXT = 4000  # characters
+
+
+class Log:
+    """Lines on standard error, each about one thing."""
+
+    def __init__(self, lines: LineQueue, *, is_terminal: bool) -> None:
+        """Write to a queue; people read it if it ends at a terminal."""
+        self._lines, self._is_terminal = lines, is_terminal
+
+    def tell(self, level: str, event: str, facts: Mapping[str, object]) -> None:
+        """Write a line; texts are escaped and shortened. It is dropped where nobody reads them."""
+        shown = {
+            name: shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
+            for name, value in facts.items()
+            if value not in {"", None}
+        }
+        now = datetime.now(UTC)
+        if self._is_terminal:
+            rest = " ".join(f"{name}={value}" for name, value in shown.items())
+            line = printable(f"{now:%H:%M:%S} {level} {event} {rest}")
+        else:
+            time = now.isoformat(timespec="milliseconds")
+            line = json_text({"time": time, "level": level, "event": event, **shown})
+        self._lines.put(line, is_needed=False)
+
+
+class LogHandler(logging.Handler):
+    """Brings what libraries log, such as a request that failed for a bug, into the log."""
+
+    def __init__(self, log: Log) -> None:
+        """Write to a log."""
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write what was logged, and the end of its traceback."""
+        trace = ""
+        if record.exc_info:
+            trace = logging.Formatter().formatException(record.exc_info)[-_LONGEST_TEXT:]
+        facts = {"logger": record.name, "message": record.getMessage(), "traceback": trace}
+        self._log.tell(record.levelname.lower(), "message", facts)
+
+
+def write_standard_error(data: bytes) -> None:
+    """Write lines on standard error; an OSError is passed on."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(2, left) :]

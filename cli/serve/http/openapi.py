@@ -1,0 +1,191 @@
+"""The service's OpenAPI document: canned queries as their .sql files say, the rest from data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from cli.serve.access.authorization import Scope
+from cli.serve.http.operations import (
+    OPERATIONS,
+    PAGING,
+    READ_PROBLEMS,
+    TABLE_FORMAT,
+    Content,
+    Input,
+    Operation,
+    table_content,
+)
+from cli.serve.http.problems import TYPE as PROBLEM
+from queries.computed import COMPUTED
+from queries.printable import json_text
+from warehouse.catalogue.header import Column, Header, Parameter
+from warehouse.catalogue.queries import load_catalogue
+
+Json = dict[str, Any]
+
+_QUERY_PATH = "/v1/queries/{name}"
+_TYPES: Mapping[str, Json] = {
+    "STRING": {"type": "string"},
+    "INT": {"type": "integer", "format": "int32"},
+    "BIGINT": {"type": "integer", "format": "int64"},
+    "DOUBLE": {"type": "number"},
+    "SHARE": {"type": "number", "exclusiveMaximum": 1, "description": "or a text such as 5%"},
+    "BOOLEAN": {"type": "boolean"},
+    "TIMESTAMP": {"type": "string"},
+    "TAG": {"type": "string", "description": "KEY=VALUE"},
+    "TAG_KEY": {"type": "string"},
+    "PLACE": {"type": "string", "description": "DEVICE / MODEL, or DEVICE / MODEL / BACKEND"},
+}
+_PROBLEM: Json = {
+    "type": "object",
+    "required": ["status", "reason", "detail"],
+    "properties": {
+        "status": {"type": "integer"},
+        "reason": {"type": "string", "description": "Why, for programs: a word."},
+        "detail": {"type": "string", "description": "Why, and what to do: a sentence."},
+    },
+}
+_SUMMARY = "Takes dumps of ExecuTorch programs, and answers what got slower and where time goes."
+
+
+def openapi_document() -> Json:
+    """The document, of version 3.1."""
+    from importlib.metadata import version
+
+    paths: dict[str, Json] = {}
+    for operation in (*OPERATIONS, *_query_operations()):
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tracehouse",
+            "version": version("tracehouse"),
+            "description": _SUMMARY,
+            "license": {"name": "BSD-3-Clause", "identifier": "BSD-3-Clause"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": _PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def route_of(path: str) -> str:
+    """The path of the route that answers a path of the document."""
+    start = _QUERY_PATH.partition("{")[0]
+    return _QUERY_PATH if path.startswith(start) else path
+
+
+def _query_operations() -> Iterator[Operation]:
+    """One operation per canned or computed query."""
+    canned = (query.header for query in load_catalogue().values())
+    for header in (*canned, *COMPUTED.values()):
+        rows = {"type": "array", "items": _row(header.columns)}
+        yield Operation(
+            "get",
+            _QUERY_PATH.format(name=header.name),
+            header.purpose,
+            Scope.READ,
+            {200: table_content(rows), 304: {}},
+            (*_inputs(header), TABLE_FORMAT, *PAGING),
+            problems=READ_PROBLEMS,
+        )
+
+
+def _inputs(header: Header) -> Iterator[Input]:
+    for one in header.params:
+        yield Input(one.name, "query", _parameter(one), one.doc, one.is_required)
+
+
+def _parameter(parameter: Parameter) -> Json:
+    item = dict(_TYPES[parameter.type.removesuffix("[]")])
+    if parameter.choices and parameter.type != "TAG_KEY":  # which may be a tag's key too
+        item["enum"] = list(parameter.choices)
+    if parameter.least is not None:
+        item["minimum"] = parameter.least
+    if parameter.most is not None:
+        item["maximum"] = parameter.most
+    return {"type": "array", "items": item} if parameter.type.endswith("[]") else item
+
+
+def _row(columns: Sequence[Column]) -> Json:
+    """A row as JSON; every value may be null."""
+    properties = {
+        column.name: {
+            **_TYPES[column.type],
+            "type": [_TYPES[column.type]["type"], "null"],
+            "description": column.doc,
+        }
+        for column in columns
+    }
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _operation(operation: Operation) -> Json:
+    problems = [*operation.problems, *((401, 403) if operation.scope else ())]
+    found: Json = {
+        "summary": operation.summary,
+        "operationId": _identifier(operation),
+        "parameters": [_input(one) for one in operation.inputs],
+        "responses": {
+            **{str(one): _answer(one, content) for one, content in operation.answers.items()},
+            **{str(one): _answer(one, {PROBLEM: _problem()}) for one in sorted(problems)},
+        },
+        "security": [{"token": []}] if operation.scope else [],
+    }
+    if operation.scope:
+        found["description"] = f"Needs a token with the scope {operation.scope}, if there are any."
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": _content(operation.body)}
+    return found
+
+
+def _identifier(operation: Operation) -> str:
+    words = operation.path.removeprefix("/v1/").replace("{", "").replace("}", "")
+    return "_".join([operation.method, *words.replace(".", "/").strip("/").split("/")])
+
+
+def _input(one: Input) -> Json:
+    return {
+        "name": one.name,
+        "in": one.place,
+        "required": one.is_required,
+        "description": one.doc,
+        "schema": one.schema,
+    }
+
+
+def _answer(status: int, content: Content) -> Json:
+    return {"description": HTTPStatus(status).phrase, "content": _content(content)}
+
+
+def _content(content: Content) -> Json:
+    return {media_type: {"schema": schema} for media_type, schema in content.items()}
+
+
+def _problem() -> Json:
+    return {"$ref": "#/components/schemas/Problem"}
+
+
+async def _openapi(request: Request) -> Response:
+    request.app.state.service.access.need(request, Scope.READ)
+    return Response(await run_in_threadpool(_text), media_type="application/json")
+
+
+@cache
+def _text() -> str:
+    return json_text(openapi_document())
+
+
+def routes() -> Sequence[BaseRoute]:
+    """Route of the document."""
+    return [Route("/v1/openapi.json", _openapi, methods=["GET"])]

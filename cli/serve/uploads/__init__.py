@@ -1,0 +1,1 @@
+"""Uploads: admitted, received, and accepted into the inbox."""

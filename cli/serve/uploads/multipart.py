@@ -1,0 +1,158 @@
+"""Bodies in parts (multipart/form-data): a dump, its manifest, and what comes with it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
+
+from cli.serve.http.bodies import TooLargeProblem
+from cli.serve.http.problems import Problem
+from ingest.manifest.json_files import MAX_MANIFEST_BYTES
+from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.spools import Spool
+
+PARTS = ("dump", "manifest", "etrecord", "debug_buffer", "log", "qhas")
+_LONGEST_NAME = 255
+
+
+class FormProblem(Problem):
+    """A body in parts is not what it should be."""
+
+    def __init__(self, what: str) -> None:
+        """Say what is wrong."""
+        super().__init__(HTTPStatus.BAD_REQUEST, "multipart", f"the body is malformed: {what}")
+
+
+class FormPart:
+    """A part: the name of the file that it holds, and what has come of it."""
+
+    def __init__(self, file_name: str, spool: Spool, most_bytes: int) -> None:
+        """Take room for at most so many bytes."""
+        self.file_name, self.spool = file_name, spool
+        self._most_bytes = most_bytes
+
+    def write(self, data: bytes) -> None:
+        """Take more of it.
+
+        Raises:
+            TooLargeProblem: It is.
+            StoreError: The disk is full.
+        """
+        if self.spool.byte_count + len(data) > self._most_bytes:
+            raise TooLargeProblem(self._most_bytes)
+        self.spool.write(data)
+
+
+class PartReader:
+    """Takes a body apart while it comes; close it.
+
+    Attributes:
+        parts: The parts by name.
+    """
+
+    def __init__(self, request: Request, inbox: Inbox, most_bytes: int) -> None:
+        """Find the parts' boundary in the request's head; `most_bytes` are those of a file.
+
+        Raises:
+            FormProblem: There is none.
+        """
+        self.parts: dict[str, FormPart] = {}
+        self._inbox, self._most_bytes = inbox, most_bytes
+        self._field, self._value, self._disposition = bytearray(), bytearray(), b""
+        self._part: FormPart | None = None
+        self._is_ended = False
+        _, options = parse_options_header(request.headers["content-type"])
+        try:
+            self._parser = MultipartParser(
+                options[b"boundary"],
+                {
+                    "on_part_begin": self._begin,
+                    "on_header_field": self._on_field,
+                    "on_header_value": self._on_value,
+                    "on_header_end": self._on_header,
+                    "on_headers_finished": self._open,
+                    "on_part_data": self._write,
+                    "on_end": self._end,
+                },
+            )
+        except (KeyError, MultipartParseError) as error:
+            raise FormProblem("no boundary of its parts in Content-Type") from error
+
+    def write(self, piece: bytes) -> None:
+        """Take the next piece of the body.
+
+        Raises:
+            FormProblem: It is malformed, or has a part that is not known, or twice.
+            TooLargeProblem: A part is.
+            StoreError: The disk is full.
+        """
+        try:
+            self._parser.write(piece)
+        except MultipartParseError as error:
+            raise FormProblem(str(error)) from error
+
+    @property
+    def is_large(self) -> bool:
+        """Whether any part is in a file."""
+        return any(part.spool.is_large for part in self.parts.values())
+
+    def close(self) -> None:
+        """Let go of the parts."""
+        for part in self.parts.values():
+            part.spool.close()
+
+    def check(self) -> None:
+        """Pass if the body is at its end, with a dump and a manifest.
+
+        Raises:
+            FormProblem: It is not.
+        """
+        if not self._is_ended:
+            raise FormProblem("it ends in the middle of a part")
+        missing = [name for name in PARTS[:2] if name not in self.parts]
+        if missing:
+            raise FormProblem(f"no part {missing[0]!r}")
+
+    def _begin(self) -> None:
+        self._disposition, self._part = b"", None
+
+    def _on_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def _on_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header(self) -> None:
+        if self._field.lower() == b"content-disposition":
+            self._disposition = bytes(self._value)
+        self._field.clear()
+        self._value.clear()
+
+    def _open(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        name = _decode(options.get(b"name", b""))
+        if name not in PARTS:
+            raise FormProblem(f"a part {name!r:.100}, wanted {', '.join(PARTS)}")
+        if name in self.parts:
+            raise FormProblem(f"two parts {name!r}")
+        file_name = _decode(options.get(b"filename", b"")).replace("\\", "/").rpartition("/")[2]
+        most_bytes = MAX_MANIFEST_BYTES if name == "manifest" else self._most_bytes
+        self._part = FormPart(file_name[:_LONGEST_NAME], self._inbox.spool(), most_bytes)
+        self.parts[name] = self._part
+
+    def _write(self, data: bytes, start: int, end: int) -> None:
+        if self._part:
+            self._part.write(data[start:end])
+
+    def _end(self) -> None:
+        self._is_ended = True
+
+
+def _decode(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise FormProblem("a name that is not UTF-8") from error

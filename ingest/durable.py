@@ -1,0 +1,90 @@
+"""Files that survive a crash: written beside, synced, and renamed into place; and their locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def sync_path(path: Path) -> None:
+    """Sync a file, or the names in a folder, to disk; an OSError is passed on."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_data(file: int) -> None:
+    """Sync the content of an open file to disk; an OSError is passed on."""
+    getattr(os, "fdatasync", os.fsync)(file)  # not every system has the cheaper call
+
+
+def rename(old: Path, new: Path) -> Path:
+    """Rename a file, over another if there is one, and sync its folder; returns the new path.
+
+    An OSError is passed on.
+    """
+    old.replace(new)
+    sync_path(new.parent)
+    return new
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -> Iterator[Path]:
+    """An empty file beside a path, which takes its place when the body ends.
+
+    The file is synced before it is renamed, so readers see the old content or the whole new one.
+    If the body fails, the path stays as it was. An OSError is passed on.
+
+    Args:
+        path: The file to replace or to create.
+        mode: Permissions of the new file, less the umask.
+        is_folder_synced: Sync the folder too; else the caller does it, once for many files.
+    """
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        os.close(os.open(beside, flags, mode))
+        yield beside
+        sync_path(beside)
+        beside.replace(path)
+        if is_folder_synced:
+            sync_path(path.parent)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def write_all(file: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all of the data to an open file; an OSError is passed on."""
+    written = 0
+    while written < len(data):
+        with memoryview(data) as view:
+            written += os.write(file, view[written:])
+
+
+def lock(file: int, *, is_shared: bool = False) -> None:
+    """Wait for the lock of an open file, which `unlock` or closing the file releases."""
+    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
+
+
+def try_lock(file: int, *, is_shared: bool = False) -> bool:
+    """Lock an open file unless another process or descriptor holds the lock; True if locked.
+
+    An OSError of a file system without locks is passed on.
+    """
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(file: int) -> None:
+    """Release the lock of an open file."""
+    fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,121 @@
+"""Dumps at paths: found, each made when its turn comes, with what lies beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ingest.dump import Bytes, Companion, Dump
+from ingest.errors import SourceError
+from ingest.manifest.resolver import ManifestResolver
+from ingest.sources.companions import CompanionFinder
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.listing import list_sources, need_one
+from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_bytes, read_source
+
+
+class FoundDumps:
+    """The dumps at some paths: their number is known, and each is made when its turn comes."""
+
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str] | Source],
+        *,
+        manifest: Mapping[str, object] | None = None,
+        layout: str | None = None,
+        etrecord: Source | None = None,
+        is_alone: bool = False,
+        names: FolderNames | None = None,
+    ) -> None:
+        """List them.
+
+        Args:
+            paths: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources.
+            manifest: Fields that hold for all; they override what is found beside the dumps.
+            layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
+            etrecord: ETRecord of all; by default what lies beside each.
+            is_alone: Look for no manifest outside of the zips that they are in.
+            names: What is known of the folders; they are listed as needed.
+
+        Raises:
+            SourceError: Each of the paths is at fault. One among others comes in as a dump whose
+                reading says so.
+            ManifestError: The fields or the template are malformed.
+        """
+        names = names or FolderNames()
+        self._resolver = ManifestResolver(
+            overrides=manifest, layout=layout, names=names, is_alone=is_alone
+        )
+        self._companions = CompanionFinder(etrecord, names=names)
+        self._listed = list_sources(paths, names)
+        need_one(self._listed)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._listed)
+
+    def __iter__(self) -> Iterator[Dump]:
+        """Each in turn."""
+        return map(self._bring, self._listed)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the manifests that were read so far, as sentences."""
+        return list(self._resolver.notes)
+
+    def _bring(self, listed: Source | SourceError) -> Dump:
+        if isinstance(listed, SourceError):
+            return Dump.unreadable(listed)
+        companions = self._companions.find(listed)
+        buffer = companions.debug_buffer
+        return Dump(
+            listed.name,
+            _SourceReader(listed, MAX_DUMP_BYTES),
+            partial(self._resolver.resolve, listed),
+            count_bytes(listed),
+            None if companions.etrecord is None else file_at(companions.etrecord),
+            None if buffer is None else file_at(buffer, byte_count=count_bytes(buffer)),
+        )
+
+
+@dataclass(frozen=True)
+class _SourceReader:
+    """Reads a source; equal to another of the same source."""
+
+    source: Source
+    most_bytes: int = MAX_FILE_BYTES
+
+    def __call__(self) -> Bytes:
+        return read_source(self.source, most_bytes=self.most_bytes)
+
+
+def file_at(source: Source, *, byte_count: int = 0) -> Companion:
+    """The file that a source is; its size where that matters."""
+    return Companion(source.name, _SourceReader(source), byte_count)
+
+
+def find_dumps(
+    dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
+    *,
+    manifest: Mapping[str, object] | None = None,
+    layout: str | None = None,
+    etrecord: str | os.PathLike[str] | Source | None = None,
+) -> FoundDumps | list[Dump]:
+    """Dumps as they come in: those at paths are looked for, others are given as they are.
+
+    Raises:
+        TypeError: There are paths and incoming dumps among them.
+    """
+    if isinstance(dumps, FoundDumps):
+        return dumps
+    listed = list(dumps)
+    ready = [dump for dump in listed if isinstance(dump, Dump)]
+    paths = [path for path in listed if not isinstance(path, Dump)]
+    if ready and paths:
+        raise TypeError("found paths and incoming dumps together, wanted either")
+    if ready:
+        return ready
+    record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))
+    return FoundDumps(paths, manifest=manifest, layout=layout, etrecord=record)

@@ -1,0 +1,30 @@
+"""The settings file tracehouse.toml. What each of its tables may say, their readers check."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import SourceError
+
+FILE_NAME = "tracehouse.toml"
+
+
+def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """The tables of a settings file; by default of ./tracehouse.toml, or none without one.
+
+    Raises:
+        SourceError: The file cannot be read, or is not TOML.
+    """
+    file = Path(path or FILE_NAME)
+    if path is None and not file.exists():
+        return {}
+    import tomllib  # most commands read no settings
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SourceError(str(file), error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SourceError(str(file), f"not TOML: {error}") from error

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from starlette.testclient import TestClient
+
+from cli.serve.access.authorization import ANYBODY, Scope
+from cli.serve.access.pools import need_all_pools
+from cli.serve.access.tokens import create_token
+from cli.serve.http.problems import Problem
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.service import serving
+
+PATHS = ["/", "/latency", "/operators", "/dumps", "/v1/queries/coverage"]
+
+
+def test_whole_answers_are_for_those_without_a_limit() -> None:
+    need_all_pools(ANYBODY, "the report")
+    with pytest.raises(Problem, match="the report tells of all"):
+        need_all_pools(ANYBODY._replace(pools=frozenset({"lab"})), "the report")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A service that has a device of the pool "lab" and of none else."""
+    dumps = record_build(1, device="mine", pool="lab", count=2)
+    with serving(ingest_all(tmp_path_factory.mktemp("farm") / "s", dumps)) as client:
+        yield client
+
+
+def get(client: TestClient, path: str, *pools: str) -> tuple[int, str]:
+    """Status and text of the answer to a token that is limited to some pools."""
+    store, name = client.app.state.service.store, str(uuid4())  # type: ignore[attr-defined]
+    secret = create_token(store, name, scopes=[Scope.READ], pools=pools)
+    answer = client.get(path, headers={"Authorization": f"Bearer {secret}"})
+    return answer.status_code, answer.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_pool_without_devices_hides_nothing_of_the_others(client: TestClient, path: str) -> None:
+    status, text = get(client, path, "lab", "new")
+    assert status == 200
+    assert "mine" in text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_whoever_has_nothing_to_see_yet_is_told_so(client: TestClient, path: str) -> None:
+    status, text = get(client, path, "new")
+    assert status == 404
+    assert "nothing is recorded yet of the pools that the token may see: new" in text

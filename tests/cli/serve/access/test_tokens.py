@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cli.errors import UsageError
+from cli.serve.access.tokens import (
+    FILE_NAME,
+    PREFIX,
+    Tokens,
+    TokenScope,
+    create_token,
+    read_tokens,
+    revoke_token,
+)
+from warehouse.errors import StoreError
+
+
+def test_a_secret_finds_its_token_and_is_not_kept(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "lab", scopes=[TokenScope.INGEST], pools=["lab"])
+    assert secret.startswith(PREFIX)
+    assert len(secret) >= len(PREFIX) + 43
+    found = Tokens(tmp_path).find(secret)
+    assert found is not None
+    assert (found.name, found.scopes, found.pools) == ("lab", (TokenScope.INGEST,), ("lab",))
+    kept = (tmp_path / FILE_NAME).read_text()
+    assert secret not in kept
+    assert secret.removeprefix(PREFIX) not in kept
+
+
+def test_other_secrets_find_nothing(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    tokens = Tokens(tmp_path)
+    for other in ("", PREFIX, secret[:-1], f"{secret}x", secret.upper(), "\udcff\x00"):
+        assert tokens.find(other) is None
+
+
+def test_the_file_is_its_owner_s_and_so_is_a_store_that_it_begins(tmp_path: Path) -> None:
+    store = tmp_path / "new" / "store"
+    before = os.umask(0)
+    try:
+        create_token(store, "lab", scopes=[TokenScope.READ])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((store / FILE_NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE(store.stat().st_mode) == 0o700
+
+
+def test_what_others_change_holds_from_the_next_question_on(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    assert not tokens.are_needed
+    secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    tokens.refresh()
+    assert tokens.are_needed
+    assert tokens.find(secret)
+    revoke_token(tmp_path, "lab")
+    tokens.refresh()
+    assert tokens.find(secret) is None
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_tokens_stay_needed_when_the_last_is_gone(tmp_path: Path, is_deleted: bool) -> None:
+    create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    tokens = Tokens(tmp_path)
+    if is_deleted:
+        (tmp_path / FILE_NAME).unlink()
+    else:
+        revoke_token(tmp_path, "lab")
+    tokens.refresh()
+    assert tokens.are_needed
+    assert Tokens(tmp_path).are_needed != is_deleted
+
+
+def test_a_damaged_file_lets_nobody_in_until_it_is_put_back(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    tokens, whole = Tokens(tmp_path), (tmp_path / FILE_NAME).read_bytes()
+    for damaged in (whole[:-9], b"", b"{}", whole.replace(b'"read"', b'"all"')):
+        (tmp_path / FILE_NAME).write_bytes(damaged)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="is not as it was written"):
+                tokens.refresh()
+            assert tokens.are_needed
+            assert tokens.find(secret) is None
+        with pytest.raises(StoreError, match=FILE_NAME):
+            create_token(tmp_path, "other", scopes=[TokenScope.READ])
+    (tmp_path / FILE_NAME).write_bytes(whole)
+    tokens.refresh()
+    assert tokens.find(secret)
+
+
+def test_a_name_is_given_once_and_revoked_once(tmp_path: Path) -> None:
+    create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    with pytest.raises(StoreError, match="has a token 'lab'; revoke it first"):
+        create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    revoke_token(tmp_path, "lab")
+    with pytest.raises(StoreError, match="has no token 'lab'; 'tracehouse token list' shows"):
+        revoke_token(tmp_path, "lab")
+    assert read_tokens(tmp_path) == []
+
+
+@pytest.mark.parametrize("scope", [TokenScope.SQL, TokenScope.ADMIN])
+def test_who_is_limited_to_pools_cannot_have_what_sees_them_all(
+    tmp_path: Path, scope: TokenScope
+) -> None:
+    with pytest.raises(UsageError, match="--pool: SQL sees all pools"):
+        create_token(tmp_path, "lab", scopes=[TokenScope.READ, scope], pools=["lab"])
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ä", "x" * 65, "a\n"])
+def test_a_name_that_would_not_stand_in_a_log_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="name: wanted 1 to 64 of"):
+        create_token(tmp_path, name, scopes=[TokenScope.READ])
+
+
+def test_a_token_ends_when_it_was_said_to(tmp_path: Path) -> None:
+    create_token(tmp_path, "lab", scopes=[TokenScope.READ], expires_days=3)
+    create_token(tmp_path, "ever", scopes=[TokenScope.READ])
+    lab, ever = read_tokens(tmp_path)
+    now = datetime.now(UTC)
+    assert not lab.is_expired(now + timedelta(days=2, hours=23))
+    assert lab.is_expired(now + timedelta(days=3))
+    assert not ever.is_expired(now + timedelta(days=36500))
+
+
+def test_tokens_made_at_once_are_all_kept(tmp_path: Path) -> None:
+    def make(number: int) -> str:
+        return create_token(tmp_path, f"t{number}", scopes=[TokenScope.READ])
+
+    with ThreadPoolExecutor(4) as threads:
+        secrets = list(threads.map(make, range(12)))
+    tokens = Tokens(tmp_path)
+    assert [token and token.name for token in map(tokens.find, secrets)] == [
+        f"t{number}" for number in range(12)
+    ]
+
+
+def test_what_a_kill_left_behind_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "tokens.new").write_text("{")
+    create_token(tmp_path, "lab", scopes=[TokenScope.READ])
+    assert json.loads((tmp_path / FILE_NAME).read_text())["tokens"][0]["name"] == "lab"

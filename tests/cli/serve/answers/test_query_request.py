@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cli.serve.answers.query_request import Params, QueryRequest, find_header
+from cli.serve.http.problems import Problem
+from ingest.manifest.models import Manifest
+from queries.report.settings import Settings
+from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import tiny_incoming
+from warehouse import Warehouse
+
+DEVICES = {"pixel8": "lab", "galaxy": "field", "star": "la*", "loner": None}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """A store of four devices, three of them in pools."""
+    dumps = []
+    for number, (device, pool) in enumerate(DEVICES.items()):
+        stated = {**MANIFEST, "device": {"name": device, **({"pool": pool} if pool else {})}}
+        manifest = Manifest.model_validate(stated)
+        dumps.append(tiny_incoming(number, manifest=manifest))
+    store = tmp_path_factory.mktemp("pools") / "store"
+    with Warehouse.open(store, create=True) as warehouse:
+        warehouse.ingest(dumps)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        yield warehouse
+
+
+def devices(reader: Warehouse, params: Params, *pools: str) -> list[str]:
+    asked = QueryRequest(find_header("dumps"), params, frozenset(pools) or None)
+    asked.check_pools()
+    return sorted(asked.answer(reader, Settings())["device"].to_pylist())
+
+
+def test_without_a_limit_all_pools_and_devices_without_one_are_told_of(reader: Warehouse) -> None:
+    assert devices(reader, {}) == sorted(DEVICES)
+    assert devices(reader, {"pool": "*"}) == ["galaxy", "pixel8", "star"]
+
+
+def test_who_is_limited_to_pools_is_told_of_them_alone(reader: Warehouse) -> None:
+    assert devices(reader, {}, "lab") == ["pixel8"]
+    assert devices(reader, {}, "lab", "field") == ["galaxy", "pixel8"]
+    assert devices(reader, {"pool": "field"}, "lab", "field") == ["galaxy"]
+    assert devices(reader, {}, "lab", "not there yet") == ["pixel8"]
+
+
+def test_a_pools_name_is_no_glob_in_a_limit(reader: Warehouse) -> None:
+    assert devices(reader, {}, "la*") == ["star"]
+    with pytest.raises(Problem, match="limited to lab") as caught:
+        devices(reader, {"pool": ["lab", "*"]}, "lab")
+    assert (caught.value.status_code, caught.value.reason) == (403, "pool")
+    with pytest.raises(Problem):
+        devices(reader, {}, "f*")
+
+
+def test_who_is_limited_is_not_told_the_names_of_others(reader: Warehouse) -> None:
+    with pytest.raises(Problem) as caught:
+        devices(reader, {"device": "pixel9"}, "field")
+    assert "'pixel9'" in caught.value.detail
+    assert "pixel8" not in caught.value.detail
+
+
+@pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
+def test_what_cannot_be_limited_is_forbidden(name: str) -> None:
+    with pytest.raises(Problem, match="tells of all device pools") as caught:
+        QueryRequest(find_header(name), {}, frozenset({"lab"})).check_pools()
+    assert caught.value.status_code == 403

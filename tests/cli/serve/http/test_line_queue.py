@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from cli.serve.http.line_queue import LineQueue
+
+
+def test_lines_are_written_in_order_and_whole() -> None:
+    written: list[bytes] = []
+    with LineQueue(written.append) as lines:
+        for number in range(5000):
+            lines.put(f"{number}", is_needed=True)
+    assert b"".join(written) == b"".join(b"%d\n" % number for number in range(5000))
+    assert (lines.dropped, lines.problem) == (0, "")
+
+
+def test_what_utf8_cannot_hold_is_escaped() -> None:
+    written: list[bytes] = []
+    with LineQueue(written.append) as lines:
+        lines.put("a\udcffb", is_needed=True)
+    assert b"".join(written) == b"a\\udcffb\n"
+
+
+def test_a_line_that_is_not_needed_is_dropped_where_too_many_wait() -> None:
+    written: list[bytes] = []
+    lines = LineQueue(written.append, most=2)
+    for number in range(5):
+        lines.put(f"{number}", is_needed=False)
+    assert lines.dropped == 3
+    with lines:
+        pass
+    assert b"".join(written) == b"0\n1\n"
+
+
+def test_a_line_that_is_needed_waits_for_room() -> None:
+    written: list[bytes] = []
+    lines = LineQueue(written.append, most=1)
+    lines.put("first", is_needed=True)
+    waiting = threading.Thread(target=lambda: lines.put("second", is_needed=True))
+    waiting.start()
+    assert waiting.is_alive()
+    with lines:
+        waiting.join()
+    assert b"".join(written) == b"first\nsecond\n"
+
+
+def test_lines_that_come_one_after_the_other_are_written_together() -> None:
+    written: list[bytes] = []
+    with LineQueue(written.append) as lines:
+        for number in range(50):
+            lines.put(f"{number}", is_needed=True)
+            time.sleep(0.001)
+    assert len(written) < 25
+
+
+def test_what_cannot_be_written_is_told_until_it_can() -> None:
+    is_full, told = True, []
+
+    def write(data: bytes) -> None:
+        if is_full:
+            raise OSError(28, "No space left on device")
+        told.append(lines.problem)
+
+    with LineQueue(write) as lines:
+        lines.put("lost", is_needed=True)
+        while not lines.problem:
+            pass
+        is_full = False
+        lines.put("kept", is_needed=True)
+    assert told[0] == "No space left on device"
+    assert lines.problem == ""
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_end_waits_for_no_reader_that_never_comes(count: int) -> None:
+    never, begun = threading.Event(), threading.Event()
+
+    def write(_: bytes) -> None:
+        begun.set()
+        never.wait()
+
+    with LineQueue(write, most=2, patience=0.01) as lines:
+        lines.put("first", is_needed=True)
+        begun.wait()
+        for _ in range(count):
+            lines.put("more", is_needed=False)
+    never.set()

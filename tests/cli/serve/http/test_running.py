@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from cli.serve.http.running import listen
+from cli.serve.settings import ServiceSettings
+from tests.support.command import run_process
+from tests.support.service_process import ServiceProcess
+from tests.support.store_template import copy_new_store
+from tests.support.stores import MANIFEST, write
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
+from tests.support.uploads import await_state, put, sha256_of
+from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.opening.snapshots import find_snapshots
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ServiceProcess]:
+    copy_new_store(tmp_path / "store")
+    with ServiceProcess(tmp_path / "store", batch_seconds=3600, free_bytes=0) as service:
+        yield service
+
+
+@pytest.fixture
+def client(service: ServiceProcess) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+        yield client
+
+
+@pytest.mark.smoke
+def test_what_was_accepted_is_indexed_before_the_service_ends(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+
+    service.signal(signal.SIGTERM)
+
+    assert service.wait() == 0
+    indexed = [(sha256_of(tiny_dump(1)), tiny_dump_events(1))]
+    assert stored_event_counts(tmp_path / "store") == indexed
+    assert find_snapshots(tmp_path / "store")
+
+
+@pytest.mark.slow
+def test_a_service_ends_whose_log_nobody_reads(
+    service: ServiceProcess, client: httpx2.Client
+) -> None:
+    for _ in range(400):  # more lines than go into a pipe
+        assert client.get(f"/v1/dumps/{'x' * 100}").status_code == 400
+
+    service.signal(signal.SIGTERM)
+
+    assert service.wait() == 0
+
+
+@pytest.mark.slow
+def test_a_last_snapshot_that_cannot_be_written_is_told_in_a_line_and_loses_nothing(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+    snapshots = tmp_path / "store" / "snapshots"
+    shutil.rmtree(snapshots, ignore_errors=True)
+    snapshots.write_bytes(b"")
+    service.signal(signal.SIGTERM)
+    said = service.read_log()
+    assert service.wait() == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith(f"error: {snapshots}: ")
+    assert len(stored_event_counts(tmp_path / "store")) == 1
+
+
+@pytest.mark.slow
+def test_an_upload_that_has_begun_is_finished_before_the_service_ends(
+    service: ServiceProcess, tmp_path: Path
+) -> None:
+    dump = tiny_dump(1)
+    with _begin_upload(service, dump) as connection:
+        connection.sendall(dump[:5])
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        service.signal(signal.SIGTERM)
+        connection.sendall(dump[5:])
+        answer = connection.recv(1 << 16)
+
+    assert answer.startswith(b"HTTP/1.1 201")
+    assert service.wait() == 0
+    assert len(stored_event_counts(tmp_path / "store")) == 1
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_it_at_once_and_what_was_accepted_stays(
+    service: ServiceProcess, client: httpx2.Client, tmp_path: Path
+) -> None:
+    put(client, tiny_dump(1))
+    with _begin_upload(service, tiny_dump(2)) as connection:
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        service.signal(signal.SIGTERM)
+        service.signal(signal.SIGINT)
+        assert service.wait(10) < 0
+
+    with (
+        ServiceProcess(tmp_path / "store", free_bytes=0) as again,
+        httpx2.Client(base_url=f"http://127.0.0.1:{again.port}") as client,
+    ):
+        assert await_state(client, tiny_dump(1))["state"] == "indexed"
+
+
+@pytest.mark.slow
+def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with ServiceProcess(store, free_bytes=0) as service:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+            put(client, tiny_dump(1))
+        service.signal(signal.SIGTERM)
+        service.wait()
+    (store / FILE_NAME).write_bytes(b"ruined" * 4096)
+
+    with ServiceProcess(store, free_bytes=0) as service:
+        assert "making it anew out of the archive" in service.said
+        with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+            assert await_state(client, tiny_dump(1))["state"] == "indexed"
+
+
+@pytest.mark.slow
+def test_an_address_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = run_process("serve", "--store", tmp_path / "store", "--port", str(port))
+
+    assert outcome.code == 1
+    assert f"127.0.0.1:{port}: cannot be listened on" in outcome.error
+    assert not (tmp_path / "store").exists()
+
+
+def test_no_part_of_an_answer_waits_for_the_one_before_it_to_be_acknowledged() -> None:
+    with (
+        listen(ServiceSettings(port=0)) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.slow
+def test_a_store_that_somebody_writes_is_not_served(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "store", create=True):
+        outcome = run_process("serve", "--store", tmp_path / "store", "--port", "0")
+
+    assert outcome.code == 1
+    assert "locked by process" in outcome.error
+
+
+def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
+    """A connection on which a dump's upload was begun; the service is asked whether to go on."""
+    connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
+    head = (
+        f"PUT /v1/dumps/{sha256_of(dump)} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        f"Tracehouse-Manifest: {json.dumps(MANIFEST)}\r\nContent-Length: {len(dump)}\r\n\r\n"
+    )
+    connection.sendall(head.encode())
+    return connection
+
+
+@pytest.mark.slow
+def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
+    service: ServiceProcess, tmp_path: Path
+) -> None:
+    write(tmp_path / "farm" / "good.etdp", tiny_dump(1))
+    write(tmp_path / "farm" / "bad.json", b"{")
+    write(tmp_path / "farm" / "bad.etdp", tiny_dump(2))
+    named = [f"--{name}={value}" for name, value in MANIFEST.items()]
+
+    outcome = run_process("ingest", tmp_path / "farm", "--store", tmp_path / "store", *named)
+
+    assert "note: handed 1 dumps over to the service" in outcome.err
+    assert "bad.json: not valid JSON" in outcome.err
+    assert outcome.code == 1
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+    assert [sha256 for sha256, _ in stored_event_counts(tmp_path / "store")] == [
+        sha256_of(tiny_dump(1))
+    ]
+
+
+@pytest.mark.slow
+def test_what_a_service_makes_is_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+        put(client, tiny_dump(1))
+    made = (tmp_path / "store" / "inbox").iterdir()
+
+    assert {path.stat().st_mode & 0o077 for path in made} == {0}

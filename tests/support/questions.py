@@ -1,0 +1,73 @@
+"""What every canned query is asked, on farms where it has an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+import duckdb
+
+from tests.support.documents import ROOT
+from tests.support.rich_farm import rich_farm
+from tests.support.small_farm import small_farm
+from warehouse.catalogue.queries import find_query
+
+GOLDEN = ROOT / "tests" / "golden"
+# Values of the parameters that queries require.
+_VALUES = {
+    "base": "old", "head": "new", "base_backend": "portable", "head_backend": "xnnpack",
+    "dump": 3, "event": "native_call_conv.out", "size_tag": "tokens",
+}  # fmt: skip
+# Parameters that queries take beside those.
+_OPTIONS: dict[str, dict[str, object]] = {
+    "device_comparison": {"event": "native_call_softmax.out"},
+    "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
+    "layer_hotspots": {"top_n": 5},
+    "operator_variance": {"top_n": 3},
+    "roofline": {"peak_gflops": 1, "peak_gbps": 1},
+    "token_latency": {"step": 10},
+}
+# Tables of what only some dumps hold, and of refused files.
+_RECORDED = ("allocations", "counters", "debug_values", "ingest_errors")
+
+_small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
+
+
+def required(name: str, values: Mapping[str, object]) -> dict[str, object]:
+    """The parameters that a query requires, with their values."""
+    params = find_query(name).header.params
+    return {param.name: values[param.name] for param in params if param.is_required}
+
+
+def question(name: str) -> dict[str, object]:
+    """What to ask a query on the farm where it has an answer."""
+    return required(name, _VALUES) | _OPTIONS.get(name, {})
+
+
+def takes(name: str, param: str) -> bool:
+    """Whether a query has a parameter."""
+    return param in {one.name for one in find_query(name).header.params}
+
+
+def columns(name: str) -> set[str]:
+    """The names of a query's columns."""
+    return {column.name for column in find_query(name).header.columns}
+
+
+def needs_rich_farm(name: str) -> bool:
+    """Whether the small farm has no answer to a query: its golden file says so."""
+    return (GOLDEN / name / "rich_farm.csv").exists()
+
+
+def farm_for(name: str) -> duckdb.DuckDBPyConnection:
+    """The farm that has an answer to a query."""
+    return _rich_farm() if needs_rich_farm(name) else _small_farm()
+
+
+def lacks_rows_of(name: str, connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a query reads what nobody recorded here, so that it may have no answer."""
+    words = set(re.findall(r"\w+", find_query(name).sql))
+    return any(
+        not connection.table(table).limit(1).fetchall() for table in _RECORDED if table in words
+    )

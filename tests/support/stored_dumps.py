@@ -1,0 +1,41 @@
+"""An index of stored dumps, without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from warehouse.load.known import StoredDumps
+
+
+def sha256_of(number: int) -> str:
+    return f"{number:016x}" + "0" * 48
+
+
+class Stored:
+    """What a store has, and what it was asked for."""
+
+    def __init__(self, *numbers: int) -> None:
+        """It has dumps of these numbers."""
+        self._connection = duckdb.connect()
+        self._connection.execute("CREATE TABLE dumps (sha256 VARCHAR, manifest VARCHAR)")
+        self.add(*numbers)
+        self.asked: list[str] = []
+
+    def add(self, *numbers: int) -> None:
+        """Store dumps of these numbers."""
+        for number in numbers:
+            self._connection.execute("INSERT INTO dumps VALUES (?, 'stored')", [sha256_of(number)])
+
+    def index(self) -> StoredDumps:
+        """The index of these dumps."""
+        index = StoredDumps(self._connection)
+        look_up = index.look_up
+
+        def look_up_and_note(hashes: Sequence[str]) -> dict[str, str]:
+            self.asked += hashes
+            return look_up(hashes)
+
+        index.look_up = look_up_and_note  # type: ignore[method-assign]
+        return index

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import pytest
+
+from warehouse.errors import StoreError
+from warehouse.inbox.group_commit import GroupCommit
+
+
+def test_items_that_joined_meanwhile_are_written_together() -> None:
+    written: list[list[int]] = []
+    later: Future[int] = Future()
+
+    def write(items: Sequence[int]) -> list[int]:
+        if not written:
+            assert not group.join(1, later)  # whose caller need not run
+        written.append(list(items))
+        return [-item for item in items]
+
+    group = GroupCommit("here", write)
+    first: Future[int] = Future()
+    assert group.join(7, first)
+    group.run()
+    assert (first.result(), later.result(), written) == (-7, -1, [[7], [1]])
+    assert group.join(2, Future())  # for nobody runs any more
+
+
+def test_a_failed_write_is_every_waiters_error_and_the_next_goes_on() -> None:
+    def write(items: Sequence[int]) -> Sequence[int]:
+        if 1 in items:
+            raise StoreError("here", "is full")
+        return items
+
+    group = GroupCommit("here", write)
+    waiters: list[Future[int]] = [Future() for _ in range(3)]
+    group.join(1, waiters[0])
+    group.join(2, waiters[1])
+    group.run()
+    assert group.join(3, waiters[2])
+    group.run()
+    for waiter in waiters[:2]:
+        with pytest.raises(StoreError, match="is full"):
+            waiter.result()
+    assert waiters[2].result() == 3

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.dump import Dump
+from ingest.errors import SourceError
+from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from warehouse import Warehouse
+from warehouse.inbox import served as serving
+from warehouse.inbox.served import hand_over, is_served, served
+
+
+def test_a_store_is_served_for_as_long_as_it_is(store: Path) -> None:
+    assert not is_served(store)
+    with served(store):
+        assert is_served(store)
+    assert not is_served(store)
+
+
+def test_dumps_are_handed_over_some_at_a_time(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_GROUP_BYTES", 3 * len(tiny_dump(0)))
+
+    summary = hand_over(store, map(tiny_incoming, range(8)))
+
+    assert (summary.n_files, summary.refused) == (8, ())
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 8
+
+
+def test_what_cannot_be_read_is_refused_and_the_rest_handed_over(store: Path) -> None:
+    bad: Dump = Dump.unreadable(SourceError("gone.etdp", "does not exist"))
+
+    summary = hand_over(store, [bad, tiny_incoming(1)])
+
+    (refusal,) = summary.refused
+    assert (refusal.source, refusal.reason) == ("gone.etdp", "unreadable")
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 1

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.manifest.models import Manifest
+from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
+from warehouse import Inbox, Warehouse
+from warehouse.errors import StoreError
+from warehouse.inbox import spools
+from warehouse.inbox.records import Delivery, HashedFile, make_delivery
+from warehouse.inbox.spools import HEAD_BYTES, Spool, clear_spools
+
+STATED = Manifest.model_validate(MANIFEST).canonical_json()
+
+
+@pytest.fixture
+def spool(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spool]:
+    monkeypatch.setattr(spools, "MEMORY_BYTES", 10)
+    with Inbox.open(store) as inbox, inbox.spool() as spool:
+        yield spool
+
+
+def delivery_of(spool: Spool, manifest: str = STATED, *, buffer: bytes = b"") -> Delivery:
+    companion = HashedFile("b", buffer, hashlib.sha256(buffer).hexdigest()) if buffer else None
+    return make_delivery(manifest, spool.hashed("run.etdp"), None, companion)
+
+
+def test_what_is_small_is_in_no_file(spool: Spool, store: Path) -> None:
+    spool.write(b"abc")
+    spool.write(b"def")
+
+    assert (spool.data, spool.byte_count, spool.is_large) == (b"abcdef", 6, False)
+    assert spool.sha256 == hashlib.sha256(b"abcdef").hexdigest()
+    assert not list((store / "inbox").iterdir())
+    assert not spool.become_log(delivery_of(spool))
+
+
+def test_what_is_large_is_in_a_file_which_is_gone_with_it(spool: Spool, store: Path) -> None:
+    spool.write(b"abc")
+    spool.write(b"0123456789")
+
+    assert (bytes(spool.data), spool.is_large) == (b"abc0123456789", True)
+    assert spool.sha256 == hashlib.sha256(b"abc0123456789").hexdigest()
+    assert list((store / "inbox").iterdir()) == [spool.path]
+    spool.close()
+    assert not list((store / "inbox").iterdir())
+
+
+@pytest.mark.slow
+def test_what_has_become_a_log_is_ingested_with_what_came_with_it(
+    spool: Spool, store: Path
+) -> None:
+    spool.write(tiny_dump(2))
+
+    assert spool.become_log(delivery_of(spool, buffer=b"\0" * 16))
+    spool.close()
+
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().refused == ()
+    stored = hashlib.sha256(tiny_dump(2)).hexdigest(), tiny_dump_events(2)
+    assert stored_event_counts(store) == [stored]
+    assert not list((store / "inbox").iterdir())
+
+
+@pytest.mark.system
+def test_a_log_can_be_drained_while_somebody_still_looks_at_the_spool(
+    spool: Spool, store: Path
+) -> None:
+    spool.write(tiny_dump(2))
+    data = spool.data
+    spool.become_log(delivery_of(spool))
+
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 1
+    assert bytes(data) == tiny_dump(2)
+
+
+def test_a_manifest_that_does_not_fit_before_the_bytes_is_left_to_others(spool: Spool) -> None:
+    spool.write(tiny_dump(2))
+
+    assert not spool.become_log(delivery_of(spool, "x" * HEAD_BYTES))
+
+
+def test_the_bytes_are_on_disk_before_the_log_has_its_name(
+    spool: Spool, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(
+        os, "fdatasync", lambda _: seen.extend(path.suffix for path in (store / "inbox").iterdir())
+    )
+    spool.write(tiny_dump(2))
+    spool.become_log(delivery_of(spool))
+
+    assert seen == [".part"]
+    suffixes = {path.suffix for path in (store / "inbox").iterdir()}
+    assert suffixes == {".sealed", ".tally"}
+
+
+def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", fail)
+    with pytest.raises(StoreError, match="No space left on device; what is being handed over"):
+        spool.write(b"x" * 99)
+
+
+def test_only_what_nobody_writes_any_more_is_cleared(spool: Spool, store: Path) -> None:
+    spool.write(b"x" * 99)
+    left = store / "inbox" / "0.part"
+    left.touch()
+    zipped = store / "inbox" / "0.zip"
+    zipped.touch()
+
+    clear_spools(store / "inbox")
+
+    assert list((store / "inbox").iterdir()) == [spool.path]
+
+
+def test_a_zip_is_a_file_from_its_first_byte(store: Path) -> None:
+    with Inbox.open(store) as inbox, inbox.spool(is_zip=True) as spool:
+        spool.write(b"PK")
+
+        assert spool.path.suffix == ".zip"
+        assert spool.path.read_bytes() == b"PK"
+    assert not list((store / "inbox").iterdir())

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tests.support.stores import writing
+from warehouse.load.appending import append_rows
+
+ROWS, PIECE = 1_200_000, 70_001
+GROUP_ROWS = 122_880
+SMALLEST = (
+    "SELECT min(n) FROM (SELECT sum(count) AS n FROM pragma_storage_info('t') "
+    "WHERE column_name = 'n' AND segment_type <> 'VALIDITY' GROUP BY row_group_id)"
+)
+
+
+def test_rows_stay_in_order_and_fill_their_groups_whatever_threads_there_are(
+    tmp_path: Path,
+) -> None:
+    numbers = np.arange(3 * ROWS)
+    with writing(tmp_path / "store") as connection:
+        connection.execute("SET threads = 4")
+        connection.execute("CREATE TABLE t (dump_id INTEGER, n BIGINT)")
+        for at in range(0, 3 * ROWS, ROWS):
+            ids = np.zeros(ROWS, np.int32)
+            rows = pa.table({"dump_id": ids, "n": numbers[at : at + ROWS] * 7919 % (1 << 40)})
+            pieces = [rows.slice(begin, PIECE) for begin in range(0, ROWS, PIECE)]
+            append_rows(connection, "t", pa.concat_tables(pieces))
+        append_rows(connection, "t", rows.slice(0, 0))
+        connection.execute("CHECKPOINT")
+        ((smallest,),) = connection.execute(SMALLEST).fetchall()
+        stored = connection.sql("SELECT n FROM t").to_arrow_table()["n"].to_numpy()
+    assert smallest == ROWS % GROUP_ROWS  # the last of each append
+    assert (stored == numbers * 7919 % (1 << 40)).all()

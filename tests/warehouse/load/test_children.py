@@ -1,0 +1,365 @@
+"""What others hand over and a child does not survive costs only itself."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.dump import Dump
+from ingest.manifest.models import Manifest
+from tests.support.command import ENVIRONMENT
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
+from tests.support.etdump_builder import build_etdump
+from tests.support.etrecord_builder import MODELS
+from tests.support.event_blocks import run
+from tests.support.store_template import copy_new_store
+from tests.support.stores import MANIFEST, contents
+from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
+from warehouse import Inbox, Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.children import process
+from warehouse.errors import StoreError
+from warehouse.load import children, pipeline
+
+STATED = Manifest.model_validate(MANIFEST)
+BAD = 6  # of the dumps
+BAD_SHA256 = hashlib.sha256(tiny_dump(BAD)).hexdigest()
+# What a child runs at its start: it goes wrong where it meets certain bytes.
+FAULTY = """
+import os, signal, time
+import ingest.etrecord.record
+from warehouse.load import child
+from warehouse.load import content
+
+def fail():
+    with open({log!r}, "a") as log:
+        log.write(f"{{os.getpid()}}\\n")
+    {fault}
+
+def failing(called):
+    def call(data, *args):
+        for one in data if isinstance(data, list) else [args[0] if args else data, data]:
+            if isinstance(one, memoryview) and bytes(one) == {bad!r}:
+                fail()
+        return called(data, *args)
+    return call
+
+content.decode_dumps = failing(content.decode_dumps)
+child.stream_dump = failing(child.stream_dump)
+child.build_tensors = failing(child.build_tensors)
+ingest.etrecord.record.decode_etrecord = failing(ingest.etrecord.record.decode_etrecord)
+"""
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
+HANG = "time.sleep(600)"
+BUG = "raise KeyError('bug')"
+# What is told of a dump that does so.
+DIED = "its decoder died of SIGKILL; if it is honest, write it"
+ENDED = "its decoder ended with 3; if it is honest"
+ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
+IS_BUG = "KeyError: 'bug'; this is a bug"
+Break = Callable[..., Path]
+
+
+@pytest.fixture
+def broken_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Makes children go wrong with bytes; gives the file that they write their ids to by then."""
+
+    def break_(fault: str, bad: bytes = tiny_dump(BAD)) -> Path:
+        log = tmp_path / "failed"
+        code = FAULTY.format(log=str(log), fault=fault, bad=bad)
+        (tmp_path / "sitecustomize.py").write_text(code)
+        monkeypatch.syspath_prepend(tmp_path)
+        return log
+
+    return break_
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    copy_new_store(tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[children.DecodingChild]:
+    """The children that are started from now on."""
+    listed: list[children.DecodingChild] = []
+    start = children.DecodingChild.__init__
+
+    def note(self: children.DecodingChild) -> None:
+        listed.append(self)
+        start(self)
+
+    monkeypatch.setattr(children.DecodingChild, "__init__", note)
+    return listed
+
+
+def hand_over(store: Path, *dumps: Dump) -> None:
+    with Inbox.open(store) as inbox:
+        for dump in dumps:
+            inbox.accept(dump)
+
+
+def files_left(store: Path) -> list[str]:
+    return [path.name for path in (store / "inbox").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_streamed", "told"),
+    [
+        pytest.param(KILL, False, DIED, id="killed"),
+        pytest.param(KILL, True, DIED, id="killed in parts", marks=pytest.mark.slow),
+        pytest.param("os._exit(3)", False, ENDED, id="exited", marks=pytest.mark.slow),
+        pytest.param(EAT, False, ATE, id="memory", marks=pytest.mark.slow),
+        pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
+        pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
+    ],
+)
+def test_a_dump_that_breaks_a_child_costs_only_itself(
+    store: Path,
+    broken_child: Break,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    is_streamed: bool,
+    told: str,
+) -> None:
+    if is_streamed:
+        monkeypatch.setattr(pipeline, "STREAM_BYTES", 1)
+    broken_child(fault)
+    hand_over(store, *map(tiny_incoming, range(12)))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+        hand_over(store, *map(tiny_incoming, range(10, 14)))
+        later = warehouse.drain()
+        recorded = warehouse.sql("SELECT sha256, reason, detail FROM ingest_errors").to_pylist()
+    assert (summary.n_files, summary.n_dumps, later.n_dumps, later.n_duplicates) == (12, 11, 2, 2)
+    ((sha256, reason, detail),) = [(r.sha256, r.reason, r.detail) for r in summary.refused]
+    assert (sha256, reason, detail[: len(told)]) == (BAD_SHA256, "undecodable", told)
+    assert recorded == [{"sha256": sha256, "reason": reason, "detail": detail}]
+    wanted = {hashlib.sha256(tiny_dump(i)).hexdigest(): tiny_dump_events(i) for i in range(14)}
+    del wanted[BAD_SHA256]
+    assert stored_event_counts(store) == sorted(wanted.items())
+    assert files_left(store) == []
+    kept = Archive(store).find(BAD_SHA256)
+    assert kept is not None
+    assert bytes(kept.data) == tiny_dump(BAD)
+
+
+@pytest.mark.slow
+def test_a_dump_that_makes_a_child_hang_costs_only_itself(
+    store: Path, broken_child: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "MOST_SECONDS", 3.0)
+    broken_child(HANG)
+    hand_over(store, *map(tiny_incoming, range(BAD - 3, BAD + 3)))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+        hand_over(store, tiny_incoming(20))
+        assert warehouse.drain().n_dumps == 1
+    assert (summary.n_dumps, [r.sha256 for r in summary.refused]) == (5, [BAD_SHA256])
+    assert summary.refused[0].detail.startswith("took more than 3 s to decode; if it is honest")
+
+
+@pytest.mark.slow
+def test_what_a_child_did_not_survive_can_be_ingested_by_its_owner(
+    store: Path, tmp_path: Path, broken_child: Break
+) -> None:
+    broken_child(KILL)
+    hand_over(store, tiny_incoming(BAD))
+    with Warehouse.open(store) as warehouse:
+        warehouse.drain()
+        (tmp_path / "honest.etdp").write_bytes(bytes(Archive(store).find(BAD_SHA256).data))  # type: ignore[union-attr]
+        summary = warehouse.ingest([tmp_path / "honest.etdp"], manifest=MANIFEST)
+        assert summary.n_dumps == 1
+        assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
+
+
+@pytest.mark.slow
+def test_an_etrecord_that_breaks_a_child_is_refused_and_its_dumps_are_taken(
+    store: Path, broken_child: Break
+) -> None:
+    good, bad = (
+        (MODELS / f"{name}.etrecord").read_bytes() for name in ("mixed_xnnpack", "twins_portable")
+    )
+    log = broken_child(KILL, bad)
+    dumps = [Dump.of_bytes(f"{i}", tiny_dump(i), STATED, etrecord=bad) for i in range(3)]
+    hand_over(store, *dumps, Dump.of_bytes("3", tiny_dump(3), STATED, etrecord=good))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+    assert (summary.n_dumps, [r.reason for r in summary.refused]) == (4, ["etrecord"])
+    assert summary.refused[0].source == "0: ETRecord"
+    assert summary.refused[0].detail.startswith("its decoder died of SIGKILL")
+    assert len(contents(store)["etrecords"]) == 1
+    assert len(log.read_text().split()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_there", cross_section([False, True], 2), ids=["new", "stored"])
+def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
+    store: Path, broken_child: Break, is_there: bool
+) -> None:
+    names = [
+        f"{name}_debug" for name in ("multiout_portable_n3", "nan_portable_n2", "traced_int_n1")
+    ]
+    dumps = {name: read_dump(f"real/{name}") for name in names}
+    buffers = {name: (CORPUS / f"real/{name}.debug.bin").read_bytes() for name in names}
+    broken_child(KILL, buffers[names[1]])
+    if is_there:
+        hand_over(store, *(Dump.of_bytes(name, dumps[name], STATED) for name in names))
+        with Warehouse.open(store) as warehouse:
+            warehouse.drain()
+    hand_over(
+        store,
+        *(Dump.of_bytes(n, dumps[n], STATED, debug_buffer=buffers[n]) for n in names),
+    )
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+        buffered = warehouse.sql("SELECT source FROM dumps WHERE debug_buffer_sha256 IS NOT NULL")
+    assert (summary.n_dumps, [r.reason for r in summary.refused]) == (
+        3 - 3 * is_there,
+        ["undecodable"],
+    )
+    assert summary.refused[0].source == f"{names[1]}: debug buffer"
+    assert summary.refused[0].detail.startswith(f"the debug buffer of {names[1]}: its decoder died")
+    assert set(buffered["source"].to_pylist()) == {names[0], names[2]}
+
+
+@pytest.mark.slow
+def test_a_malformed_dump_in_parts_is_refused_by_the_reader(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "STREAM_BYTES", 1)
+    hand_over(store, tiny_incoming(1), Dump.of_bytes("bad", tiny_dump(2)[:-9], STATED))
+    with Warehouse.open(store) as warehouse:
+        (refusal,) = warehouse.drain().refused
+    assert refusal.source == "bad"
+    assert refusal.reason not in ("undecodable", "")
+
+
+@pytest.mark.smoke
+def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
+    store: Path, started: list[children.DecodingChild]
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 0
+        assert started == []
+        for number in range(3):
+            hand_over(store, tiny_incoming(number))
+            assert warehouse.drain(jobs=1).n_dumps == 1
+        (child,) = started
+        assert child.process.poll() is None
+    assert child.process.poll() is not None
+
+
+def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        program = f"from warehouse.load.child import serve; serve({theirs.fileno()})"
+        started = subprocess.run(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env=ENVIRONMENT,
+            check=True,
+        )
+    assert b"Traceback" not in started.stderr
+
+
+@pytest.mark.slow
+def test_without_a_child_nothing_is_refused_and_all_stays(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_over(store, tiny_incoming(1))
+    with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(store / "python"))
+        with pytest.raises(StoreError, match=r"cannot be started .No such file"):
+            warehouse.drain()
+    with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
+        patched.setattr(process, "_PROGRAM", "import sys; sys.exit(7)")
+        with pytest.raises(StoreError, match=r"cannot be started .it ended with 7.*inbox is safe"):
+            warehouse.drain()
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == 1
+
+
+@pytest.mark.slow
+def test_who_is_killed_while_a_child_works_loses_nothing_and_leaves_no_child(
+    store: Path, broken_child: Break
+) -> None:
+    log = broken_child(HANG)
+    hand_over(store, *map(tiny_incoming, range(BAD + 2)))
+    draining = os.fork()
+    if not draining:
+        try:
+            Warehouse.open(store).drain()
+        finally:
+            os._exit(1)
+    child = int(await_(lambda: log.exists() and log.read_text().strip()))
+    os.kill(draining, signal.SIGKILL)
+    os.waitpid(draining, 0)
+    await_(lambda: not is_running(child))
+    (log.parent / "sitecustomize.py").unlink()
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_dumps == BAD + 2
+    assert len(stored_event_counts(store)) == BAD + 2
+    assert files_left(store) == []
+
+
+def await_(look: Callable[[], object]) -> str:
+    """What a look finds in the end."""
+    deadline = time.monotonic() + 60
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return str(found)
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+def test_metadata_that_breaks_its_parser_costs_only_its_dump(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "from warehouse.load import delegate_metadata as d\nimport os\ntell = d.metadata_json\n"
+    code += "d.metadata_json = lambda raw, who: os.abort() if raw == b'bomb' else tell(raw, who)\n"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    for metadata in (b'{"a":1}', b"bomb", b"\xff"):
+        event = {"name": "op", "delegate_debug_metadata": metadata, "end_time": 1}
+        dump = build_etdump({"version": 0, "run_data": [run({"profile_event": event})]})
+        hand_over(store, Dump.of_bytes(metadata.hex(), dump, STATED))
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+        parsed = warehouse.sql("SELECT parsed FROM delegate_metadata ORDER BY dump_id").to_pylist()
+    assert (summary.n_dumps, [r.source for r in summary.refused]) == (2, [b"bomb".hex()])
+    assert [row["parsed"] for row in parsed] == ['{"a": 1}', None]
+
+
+def test_the_owner_goes_first() -> None:
+    """A child that is ready computes less than its owner where both want to."""
+    decoding = children.DecodingChildren()
+    try:
+        with decoding.one() as child:
+            child.ask("decode", [], backends=[])
+            own, its = (os.getpriority(os.PRIO_PROCESS, id_) for id_ in (0, child.process.pid))
+        assert own < its
+    finally:
+        decoding.close()

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.manifest.models import Build, Device
+from tests.support.stores import writing
+from warehouse.load.ids import Builds, NamedIds
+
+
+def test_a_known_number_is_given_again_unless_another_thing_has_it(tmp_path: Path) -> None:
+    with writing(tmp_path / "store") as connection:
+        devices = NamedIds(connection, "device")
+        builds = Builds(connection)
+        for name, known, expected in (("a", 3, 3), ("b", 3, 4), ("c", None, 5), ("a", 9, 3)):
+            assert devices.id_of(Device(name=name), known) == expected
+            assert builds.id_of(Build(id=name), known) == expected

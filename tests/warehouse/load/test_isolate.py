@@ -1,0 +1,409 @@
+"""One dump that breaks something costs only itself."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ingest import decode
+from ingest.errors import SourceError
+from ingest.manifest.resolver import ManifestResolver
+from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
+from tests.support.etdump_builder import build_etdump
+from tests.support.etrecord_builder import MODELS
+from tests.support.event_blocks import logged, run
+from tests.support.stores import contents, ingest, write
+from warehouse import Warehouse
+from warehouse.errors import StoreError
+from warehouse.load import batches, decoders
+from warehouse.load import content as dump_reader
+from warehouse.load import pipeline as ingestion
+from warehouse.load.dump_rows import DumpRows
+from warehouse.load.isolate import Failure, isolate
+
+ATTACKS = sorted((Path(__file__).parents[1] / "data/attacks").glob("*.etdp"))
+DUMPS = list(dict.fromkeys(map(read_dump, dump_names("real")[:14])))[:10]
+BAD = 6  # of them
+BAD_SHA256 = hashlib.sha256(DUMPS[BAD]).hexdigest()
+Break = Callable[[BaseException], None]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, ...]]]:
+    """What a store holds of the good dumps alone, from the folder `in`."""
+    folder = tmp_path_factory.mktemp("good")
+    for i, data in enumerate(DUMPS):
+        if i != BAD:
+            write(folder / f"in/{i:02}.etdp", data)
+    ingest(folder / "store", folder / "in")
+    return without_folder(contents(folder / "store"), folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The dumps; the bad one comes again under another name."""
+    for i, data in enumerate(DUMPS):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    write(tmp_path / "in/99.etdp", DUMPS[BAD])
+    return tmp_path
+
+
+def without_folder(
+    stored: dict[str, list[tuple[Any, ...]]], folder: Path
+) -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        name: [tuple(value.replace(f"{folder}/", "") for value in row) for row in rows]
+        for name, rows in stored.items()
+    }
+
+
+@pytest.fixture(autouse=True)
+def _no_traces(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lets go of the connections that an error of a test's parameters has passed through."""
+    yield
+    error = request.node.callspec.params.get("error") if hasattr(request.node, "callspec") else None
+    if error is not None:
+        error.__traceback__ = error.__context__ = None
+
+
+@pytest.fixture
+def broken_decoder(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Makes the decoder end with an error, in calls with the bad dump."""
+
+    def break_(error: BaseException) -> None:
+        decode_dumps, stream_dump = dump_reader.decode_dumps, decoders.stream_dump
+
+        def broken(buffers: Sequence[bytes]) -> Any:
+            if DUMPS[BAD] in buffers:
+                raise error
+            return decode_dumps(buffers)
+
+        def broken_stream(buffer: bytes, source: str) -> Iterator[Any]:
+            for number, part in enumerate(stream_dump(buffer, source)):
+                if number and buffer == DUMPS[BAD]:
+                    raise error
+                yield part
+
+        monkeypatch.setattr(dump_reader, "decode_dumps", broken)
+        monkeypatch.setattr(decoders, "stream_dump", broken_stream)
+
+    return break_
+
+
+@pytest.fixture
+def broken_store(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Makes a transaction end with an error after it wrote content, if the bad dump is in it."""
+
+    def break_(error: BaseException) -> None:
+        insert_dumps = DumpRows.insert_dumps
+
+        def broken(self: DumpRows, dumps: Sequence[Any], *rest: Any) -> None:
+            insert_dumps(self, dumps, *rest)
+            if any(dump.sha256 == BAD_SHA256 for dump in dumps):
+                raise error
+
+        monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+
+    return break_
+
+
+def stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
+
+
+def assert_only_the_bad_one_is_missing(
+    folder: Path, expected: dict[str, list[tuple[Any, ...]]], reason: str, detail: str
+) -> None:
+    summary = ingest(folder / "store", folder / "in")
+    counts = (summary.n_files, summary.n_dumps, summary.n_duplicates, summary.n_conflicts)
+    assert counts == (11, 9, 0, 0)
+    names = [str(folder / f"in/{name}.etdp") for name in (f"{BAD:02}", "99")]
+    assert [(r.source, r.reason) for r in summary.refused] == [(name, reason) for name in names]
+    assert summary.refused[0].sha256 == BAD_SHA256
+    assert summary.refused[0].detail.startswith(detail)
+    stored = without_folder(contents(folder / "store"), folder)
+    assert len(stored["ingest_errors"]) == 2
+    assert summary.n_events == len(stored["events"])
+    assert stored == {**expected, "ingest_errors": stored["ingest_errors"]}
+
+
+@pytest.mark.parametrize(
+    ("error", "batch_files", "is_streamed"),
+    cross_section(
+        [
+            (MemoryError(), 280, False),
+            (MemoryError(), 1, True),
+            (pa.ArrowInvalid("offset overflow while concatenating arrays\nmore"), 1, False),
+            (RecursionError("maximum recursion depth exceeded"), 280, True),
+            (ValueError("a name \ud800 and \n another line"), 280, False),
+        ],
+        6,
+    ),
+)
+def test_a_dump_that_breaks_the_decoder_costs_only_itself(
+    folder: Path,
+    expected: dict[str, list[tuple[Any, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+    broken_decoder: Break,
+    error: Exception,
+    batch_files: int,
+    is_streamed: bool,
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", batch_files)
+    broken_decoder(error)
+    if is_streamed:
+        stream(monkeypatch)
+    assert_only_the_bad_one_is_missing(folder, expected, "undecodable", type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    ("error", "batch_files", "is_streamed"),
+    cross_section(
+        [
+            (MemoryError(), 280, False),
+            (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
+            (duckdb.ConversionException("Conversion Error: could not"), 3, False),
+            (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
+            (KeyError(7), 1, False),
+        ],
+        6,
+    ),
+)
+def test_a_dump_that_the_store_does_not_take_costs_only_itself(
+    folder: Path,
+    expected: dict[str, list[tuple[Any, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+    broken_store: Break,
+    error: Exception,
+    batch_files: int,
+    is_streamed: bool,
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_FILES", batch_files)
+    broken_store(error)
+    if is_streamed:
+        stream(monkeypatch)
+    assert_only_the_bad_one_is_missing(folder, expected, "uncommittable", type(error).__name__)
+
+
+@pytest.mark.slow
+def test_what_was_refused_goes_in_when_the_fault_is_mended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break
+) -> None:
+    insert_dumps = DumpRows.insert_dumps
+    broken_store(KeyError("bug"))
+    ingest(folder / "store", folder / "in")
+    monkeypatch.setattr(DumpRows, "insert_dumps", insert_dumps)
+    summary = ingest(folder / "store", folder / "in")
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (1, 10, ())
+    with Warehouse.open(folder / "store", read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    "error",
+    cross_section(
+        [
+            KeyboardInterrupt(),
+            SystemExit(3),
+            StoreError("store", "was replaced"),
+            duckdb.IOException("IO Error: Could not write file: No space left on device"),
+            duckdb.FatalException("FATAL Error: database has been invalidated"),
+            duckdb.TransactionException("Failed to commit: Could not write"),
+            duckdb.OutOfMemoryException("could not offload: No space left on device"),
+            OSError(28, "No space left on device"),
+        ],
+        6,
+    ),
+    ids=lambda error: type(error).__name__,
+)
+def test_what_no_dump_is_to_blame_for_stops_the_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break, error: BaseException
+) -> None:
+    for i, data in enumerate(DUMPS):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    monkeypatch.setattr(batches, "BATCH_FILES", 1)
+    monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
+    broken_store(error)
+    wanted = StoreError if isinstance(error, duckdb.Error) else type(error)
+    with pytest.raises(wanted):
+        ingest(tmp_path / "store", tmp_path / "in")
+    stored = contents(tmp_path / "store")
+    assert (len(stored["dumps"]), stored["ingest_errors"]) == (BAD, [])
+
+
+@pytest.mark.slow
+def test_a_store_that_is_found_bad_between_commits_stops_the_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i, data in enumerate(DUMPS):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    monkeypatch.setattr(batches, "BATCH_FILES", 1)
+    monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
+
+    def check(progress: ingestion.IngestProgress) -> None:
+        if progress.done_files == 5:
+            raise StoreError("store", "was replaced")
+
+    with pytest.raises(StoreError, match="was replaced"):
+        ingest(tmp_path / "store", tmp_path / "in", progress=check)
+    assert len(contents(tmp_path / "store")["dumps"]) == 5
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda path: path.stem)
+def test_beside_an_attack_good_dumps_go_in(tmp_path: Path, attack: Path) -> None:
+    for i, data in enumerate(DUMPS[:6]):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    shutil.copy(attack, tmp_path / "in" / attack.name)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert summary.n_dumps + len(summary.refused) == 7
+    assert [r.source for r in summary.refused] in ([], [str(tmp_path / "in" / attack.name)])
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        sources = warehouse.sql("SELECT source FROM dumps")["source"].to_pylist()
+        refused = warehouse.query("ingest_errors")["source"].to_pylist()
+    assert refused == [r.source for r in summary.refused]
+    assert {Path(source).name for source in sources} >= {f"{i:02}.etdp" for i in range(6)}
+
+
+def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i, data in enumerate(DUMPS[:9]):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    record = shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/04.etrecord")
+    shutil.copy(MODELS / "twins_portable.etrecord", tmp_path / "in/05.etrecord")
+    trace = DumpRows._trace
+
+    def broken(self: DumpRows, programs: Any) -> None:
+        if any(program.record.source == str(record) for program in programs.values()):
+            raise KeyError("instruction")
+        trace(self, programs)
+
+    monkeypatch.setattr(DumpRows, "_trace", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (10, 9, 0)
+    (refusal,) = summary.refused
+    assert (refusal.source, refusal.reason) == (str(record), "uncommittable")
+    assert "04.etdp is left out: KeyError: 'instruction'" in refusal.detail
+    assert len(contents(tmp_path / "store")["etrecords"]) == 1
+    again = ingest(tmp_path / "store", tmp_path / "in")
+    assert (again.n_files, again.n_dumps, again.n_duplicates) == (9, 0, 8)
+    assert again.refused == summary.refused
+
+
+@pytest.mark.slow
+def test_an_etrecord_that_breaks_its_reader_is_read_once_and_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i, data in enumerate(DUMPS[:9]):
+        write(tmp_path / f"in/{i:02}.etdp", data)
+    record = write(tmp_path / "in/net.etrecord", b"PK")
+    calls: list[object] = []
+
+    def broken(self: object, source: object) -> None:
+        calls.append(source)
+        raise MemoryError
+
+    monkeypatch.setattr(batches.ProgramReader, "read", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_files, summary.n_dumps, len(calls)) == (10, 9, 1)
+    assert [(r.source, r.reason) for r in summary.refused] == [(str(record), "etrecord")]
+    assert summary.refused[0].detail.startswith("MemoryError; this is a bug")
+
+
+@pytest.mark.slow
+def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensor = {"scalar_type": "FLOAT", "sizes": [2], "strides": [1], "offset": 0}
+    for i in range(5):
+        event = logged({"val": "Tensor", "tensor": tensor}, instruction_id=i)
+        write(tmp_path / f"in/{i}.etdp", build_etdump({"run_data": [run(event)]}))
+    ingest(tmp_path / "store", tmp_path / "in")
+    for i in range(5):
+        write(tmp_path / f"in/{i}.debug.bin", bytes([i] * 8))
+    attach = DumpRows.attach_companions
+
+    def broken(self: DumpRows, dumps: Sequence[Any]) -> list[Any]:
+        attached = attach(self, dumps)
+        if any(dump.debug_buffer.data == bytes([3] * 8) for dump in dumps):
+            raise pa.ArrowInvalid("too much")
+        return attached
+
+    monkeypatch.setattr(DumpRows, "attach_companions", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (5, 0, 4)
+    assert [r.reason for r in summary.refused] == ["uncommittable"]
+    assert summary.refused[0].source == str(tmp_path / "in/3.debug.bin")
+    assert summary.refused[0].sha256 == hashlib.sha256(bytes([3] * 8)).hexdigest()
+    assert "3.etdp is left out: ArrowInvalid: too much" in summary.refused[0].detail
+    stored = contents(tmp_path / "store")
+    assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "blamed",
+    cross_section([(("program",),), (("debug_buffer",),), (("program", "debug_buffer"),)], 3),
+)
+def test_the_file_that_is_in_the_way_of_its_dump_is_refused_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: tuple[str, ...]
+) -> None:
+    write(tmp_path / "in/a.etdp", DUMPS[0])
+    names = {"program": "a.etrecord", "debug_buffer": "a.debug.bin"}
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/a.etrecord")
+    write(tmp_path / "in/a.debug.bin", bytes(8))
+    insert_dumps = DumpRows.insert_dumps
+
+    def broken(self: DumpRows, dumps: Sequence[Any], *rest: Any) -> None:
+        insert_dumps(self, dumps, *rest)
+        if any(getattr(dump, name) for dump in dumps for name in blamed):
+            raise KeyError("bug")
+
+    monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    files = [tmp_path / "in" / names[name] for name in blamed]
+    assert [(r.source, r.sha256) for r in summary.refused] == [
+        (str(file), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files
+    ]
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (1 + len(blamed), 1, 0)
+    assert len(contents(tmp_path / "store")["etrecords"]) == ("program" not in blamed)
+
+
+def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i, data in enumerate(DUMPS[:3]):
+        write(tmp_path / f"in/{i}.etdp", data)
+    resolve = ManifestResolver.resolve
+
+    def broken(self: Any, source: Any) -> Any:
+        if source.file_name == "1.etdp":
+            raise OverflowError("absurd clock")
+        return resolve(self, source)
+
+    monkeypatch.setattr(ManifestResolver, "resolve", broken)
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_dumps, [r.reason for r in summary.refused]) == (2, ["manifest"])
+    assert summary.refused[0].detail.startswith("OverflowError: absurd clock; this is a bug")
+
+
+def test_foreseen_errors_pass_and_others_are_told_in_one_line() -> None:
+    def fail(error: BaseException) -> Any:
+        raise error
+
+    with pytest.raises(SourceError):
+        isolate(lambda: fail(SourceError("a", "is gone")))
+    told = isolate(lambda: fail(ValueError("x" * 1000 + "\nmore")))
+    assert isinstance(told, Failure)
+    assert "\n" not in told.detail
+    assert len(told.detail) < 500
+    assert isolate(lambda: 7) == 7

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ingest import DecodedBatch
+from ingest.dump import Refusal
+from ingest.manifest.resolver import Manifest
+from ingest.simulation.dump_template import repeat_runs
+from tests.support.corpus import dump_names, read_dump
+from tests.support.cross_section import cross_section
+from tests.support.stores import MANIFEST, contents, writing
+from warehouse.archive.archive import Archive
+from warehouse.archive.segments import SegmentWriter
+from warehouse.engine.connection import open_cursor
+from warehouse.errors import StoreError
+from warehouse.load import stored_events
+from warehouse.load.content import decode_content
+from warehouse.load.dump_rows import DumpRows
+from warehouse.load.loader import Loader
+from warehouse.load.new_dump import NewDump
+
+NAMES = dump_names("real")[:3]
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with writing(tmp_path / "store") as opened:
+        yield opened
+
+
+def new_dump(name: str) -> NewDump:
+    return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
+    connection: duckdb.DuckDBPyConnection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_streamed: bool,
+) -> None:
+    steps: list[str] = []
+    for owner, name in (
+        (SegmentWriter, "end"), (DumpRows, "insert_content"), (SegmentWriter, "seal"),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, name, noting(steps, getattr(owner, name)))
+    refused = Refusal("bad.etdp", "0" * 64, "reason", 4, "detail", b"bad")
+    content = decode_content([read_dump(NAMES[0])])
+    archive = Archive(tmp_path / "store")
+    loader, dump = Loader(connection, archive), new_dump("a")._replace(data=b"a")
+    if is_streamed:
+        loader.load_stream(dump, [content.decoded])
+    else:
+        loader.load([dump], *content, [refused])
+    assert steps == ["end", "insert_content", "seal", "end"]
+    names = ["a.etdp"] if is_streamed else ["a.etdp", "bad.etdp"]
+    assert [entry.name for _, entry in archive.entries()] == names
+
+
+def noting(steps: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose name is noted when it is called."""
+
+    def call(*arguments: object) -> object:
+        steps.append(function.__name__)
+        return function(*arguments)
+
+    return call
+
+
+def counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, ...]]:
+    text = "SELECT (SELECT count(*) FROM dumps), (SELECT count(DISTINCT dump_id) FROM events)"
+    return connection.execute(text).fetchall()
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
+    connection: duckdb.DuckDBPyConnection, is_streamed: bool
+) -> None:
+    first, second = Loader(connection), Loader(open_cursor(connection))
+    content = decode_content([read_dump(NAMES[0])])
+    first.load([new_dump("a")], *content, [])
+    second.load([new_dump("b")], *content, [])
+
+    def load_again(loader: Loader) -> None:
+        if is_streamed:
+            loader.load_stream(new_dump("b"), [content.decoded])
+        else:
+            loader.load([new_dump("b")], *content, [])
+
+    with pytest.raises(StoreError, match="else put dumps in meanwhile: nothing of this batch"):
+        load_again(Loader(connection))
+    assert counts(connection) == [(2, 2)]
+
+
+def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    first, second = Loader(connection), Loader(open_cursor(connection))
+    content = decode_content([read_dump(NAMES[0])])
+    first.load([new_dump("a")], *content, [])
+    second.load([new_dump("b")], *content, [])
+    with pytest.raises(StoreError, match="let one at a time write to the store"):
+        first.load([new_dump("c")], *content, [])
+    assert counts(connection) == [(2, 2)]
+    first.load([new_dump("c")], *content, [])  # it has looked again
+    assert counts(connection) == [(3, 3)]
+
+
+def split(decoded: DecodedBatch, rows: int) -> Iterator[DecodedBatch]:
+    """Parts of some rows of each table, cut wherever it comes; signatures one by one, and again."""
+    whole = decoded.tables
+    most = max(table.num_rows for table in whole.values())
+    last = (most - 1) // rows
+    for part in range(last + 1):
+        tables = {name: table.slice(part * rows, rows) for name, table in whole.items()}
+        for name in ("event_signatures", "run_signatures"):
+            again = whole[name].slice(0, part % 2)
+            tables[name] = pa.concat_tables([tables[name], again])
+        dumps = whole["dumps"]
+        tables["dumps"] = dumps if part == last else dumps.slice(0, 0)
+        yield DecodedBatch(tables, decoded.errors)
+
+
+@pytest.mark.parametrize(
+    "name", cross_section(["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"], 2)
+)
+@pytest.mark.parametrize("rows", cross_section([7, 1, 1000], 3))
+def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rows: int
+) -> None:
+    monkeypatch.setattr(stored_events, "_MOST_EVENTS", 50)
+    content = decode_content([read_dump(name)])
+    with writing(tmp_path / "whole") as connection:
+        Loader(connection).load([new_dump("a")], *content, [])
+    with writing(tmp_path / "parts") as connection:
+        Loader(connection).load_stream(new_dump("a"), split(content.decoded, rows))
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_a_long_dump_in_parts_has_the_histograms_of_the_whole(tmp_path: Path) -> None:
+    content = decode_content([repeat_runs(read_dump("real/mixed_xnnpack_n20"), 12)])
+    with writing(tmp_path / "whole") as connection:
+        Loader(connection).load([new_dump("a")], *content, [])
+    with writing(tmp_path / "parts") as connection:
+        Loader(connection).load_stream(new_dump("a"), split(content.decoded, 4000))
+    found = contents(tmp_path / "parts")
+    assert found == contents(tmp_path / "whole")
+    assert len(found["event_histograms"]) > 100
+
+
+@pytest.mark.slow
+def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:
+    """Ids of dumps, signatures, devices, models and builds of the batch that was rolled back."""
+    contents_of = [decode_content([read_dump(name)]) for name in NAMES]
+    dumps = [
+        new_dump(name)._replace(
+            manifest=Manifest.model_validate({"device": name, "build": name, "model": name})
+        )
+        for name in "abcz"
+    ]
+    for store in ("whole", "store"):
+        with writing(tmp_path / store) as connection:
+            loader = Loader(connection)
+            for number in (0, 1, 2):
+                decoded, statistics = contents_of[number]
+                if store == "store":
+                    impossible = statistics._replace(resolution=np.array([1.5e300]))
+                    with pytest.raises((pa.ArrowInvalid, OverflowError)):
+                        loader.load([dumps[3]], decoded, impossible, [])
+                loader.load([dumps[number]], decoded, statistics, [])
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS
+from tests.support.stores import MANIFEST, ingest, write
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.opening.snapshots import find_snapshots
+from warehouse.opening.status import StoreCounts, StoreStatus, read_status
+
+NAMES = ("mlp_xnnpack_n1", "mixed_xnnpack_n20")
+LATE = CORPUS / "real/cnn_portable_n20.etdp"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    store, files = folder / "store", [CORPUS / f"real/{name}.etdp" for name in NAMES]
+    bad = write(folder / "bad.etdp", b"no dump at all" * 9)
+    mended = write(folder / "mended.etdp", b"cut")
+    ingest(store, *files, bad, mended)
+    shutil.copy(LATE, mended)
+    ingest(store, mended, manifest=MANIFEST | {"device": "other", "build": "b2"}, snapshot=True)
+    return store
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """A store of three dumps and a refused file, with a snapshot."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+def state(store: Path) -> dict[str, tuple[int, int]]:
+    """When each file of a store was changed, and how large it is."""
+    found = ((path, path.stat()) for path in store.rglob("*"))
+    return {str(path): (stat.st_mtime_ns, stat.st_size) for path, stat in found}
+
+
+def counts(status: StoreStatus) -> StoreCounts:
+    assert status.counts is not None
+    return status.counts
+
+
+def test_a_file_refused_for_two_reasons_counts_once(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.etdp", b"no dump at all" * 9)
+    for manifest in ({}, MANIFEST):
+        ingest(tmp_path / "store", bad, manifest=manifest)
+    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+        reasons = warehouse.query("ingest_errors")["reason"].to_pylist()
+    assert reasons == ["manifest", "bad_identifier"]
+    assert counts(read_status(tmp_path / "store")).refused == 1
+
+
+def test_a_store_that_is_well_is_counted(store: Path) -> None:
+    before, size = state(store), (store / FILE_NAME).stat().st_size
+    status = read_status(store)
+    assert (status.problem, status.is_locked, status.counted_at) == ("", False, None)
+    assert (status.file_bytes, status.log_bytes, status.snapshot_bytes) == (size, 0, size)
+    segments = Archive(store).segments()
+    assert status.archive_bytes == sum(one.path.stat().st_size for one in segments)
+    assert (status.archive_segments, status.unindexed_segments) == (len(segments), 0)
+    (age,) = status.snapshot_ages_seconds
+    assert 0 <= age < 3600
+    found = counts(status)
+    assert found.last_ingest_at is not None
+    assert 0 <= (datetime.now(UTC) - found.last_ingest_at).total_seconds() < 3600
+    with Warehouse.open(store, read_only=True) as warehouse:
+        n_events = warehouse.sql("SELECT count(*) AS n FROM events")["n"].to_pylist()
+    expected = {"dumps": 3, "devices": 2, "builds": 2, "models": 1, "archived_files": 5}
+    assert {name: getattr(found, name) for name in expected} == expected
+    assert (found.events, found.unarchived_dumps, found.refused) == (*n_events, 0, 1)
+    assert state(store) == before
+
+
+def test_what_waits_in_the_inbox_is_told(store: Path) -> None:
+    for name, size in (("000001.log", 1000), ("000002.log", 234), ("000003.tmp", 9)):
+        write(store / "inbox" / name, bytes(size))
+    status = read_status(store)
+    assert (status.inbox_files, status.inbox_bytes) == (2, 1234)
+
+
+def test_what_is_being_indexed_still_waits(store: Path) -> None:
+    write(store / "inbox" / "000001.sealed", bytes(1000))
+
+    assert read_status(store).inbox_bytes == 1000
+
+
+def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> None:
+    older = (store / FILE_NAME).read_bytes()
+    ingest(store, CORPUS / "real/load_only.etdp", archive=False)
+    assert counts(read_status(store)).unarchived_dumps == 1
+    ingest(store, CORPUS / "real/load_only.etdp")
+    assert counts(read_status(store)).unarchived_dumps == 0
+    (store / FILE_NAME).write_bytes(older)  # as after a log that was cut
+    assert read_status(store).unindexed_segments == 1
+    for segment in Archive(store).segments():
+        segment.path.unlink()
+    found = counts(read_status(store))
+    assert (found.unarchived_dumps, found.archived_files) == (3, 0)
+
+
+def test_beside_a_writer_the_newest_snapshot_is_counted(store: Path) -> None:
+    (taken,) = find_snapshots(store)
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([CORPUS / "real/load_only.etdp"], manifest=MANIFEST)
+        status = read_status(store)
+        assert (status.problem, status.is_locked) == ("", True)
+        assert (status.writer_process_id, status.counted_at) == (os.getpid(), taken.taken_at)
+        assert (counts(status).dumps, status.unindexed_segments) == (3, None)
+        assert status.log_bytes > 0
+        taken.path.unlink()
+        status = read_status(store)
+        assert (status.problem, status.is_locked, status.counts) == ("", True, None)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_damaged_store_names_the_command_that_mends_it(store: Path, is_gone: bool) -> None:
+    if is_gone:
+        (store / FILE_NAME).unlink()
+    else:
+        (store / FILE_NAME).write_bytes(b"DUCK" * 10_000)
+    status = read_status(store)
+    assert status.problem.endswith("with 'tracehouse rebuild'")
+    assert status.counts is None
+    assert status.archive_segments > 0
+
+
+@pytest.mark.slow
+def test_damage_that_shows_only_when_read_is_told(store: Path) -> None:
+    data = (store / FILE_NAME).read_bytes()
+    # Blocks of 256 KiB follow the headers of 12 KiB; those of the catalogue are needed to open.
+    problems = set()
+    for start in range(12_288, len(data), 4 * 262_144):
+        (store / FILE_NAME).write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
+        problems.add(read_status(store).problem)
+    assert any(problems)
+    assert all("'tracehouse rebuild'" in problem for problem in problems if problem)
+
+
+def test_where_there_is_no_store_it_says_so(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        assert read_status(path).problem.startswith("no store here")
+        assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
+from tests.support.etrecord_builder import MODELS
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
+from warehouse import Warehouse
+from warehouse.archive import rewriting
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import merge_segments
+from warehouse.archive.verification import verify_archive
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import StoreError
+from warehouse.opening.status import read_status
+from warehouse.upkeep import forget as erasing
+from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.compact import compact_store
+from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
+from warehouse.upkeep.rebuild import rebuild_store
+
+NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
+OWN = {
+    "device": "secret", "build": "secret_build", "model": "secret_model", "counters": COUNTERS,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dumps, the first two with the same ETRecord and the last with a debug buffer."""
+    folder = tmp_path_factory.mktemp("files") / "in"
+    for name in NAMES:
+        write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
+        if name.startswith("mixed"):
+            shutil.copy(MODELS / "mixed_xnnpack.etrecord", folder / f"{name}.etrecord")
+    shutil.copy(CORPUS / f"real/{NAMES[2]}.debug.bin", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(files: Path) -> Path:
+    made = files.parent / "store"
+    for name in NAMES:
+        facts = MANIFEST if name == NAMES[1] else OWN
+        ingest(made, files / f"{name}.etdp", manifest=facts)
+    assert ingest(made, files / f"{NAMES[0]}.etdp").n_conflicts == 1
+    return made
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """A store in which the first and the last dump are of a device of their own."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+def forget(store: Path, device: str = "secret") -> int:
+    with Warehouse.open(store) as warehouse:
+        dumps = choose_dumps(warehouse.writing, where={"device": device})
+        forget_dumps(warehouse.writing, store, dumps)
+    return len(dumps)
+
+
+def archived(store: Path) -> set[str]:
+    entries = Archive(store).entries(with_data=False)
+    return {one.name for _, one in entries if one.byte_count is not None}
+
+
+def test_a_store_is_as_if_it_had_never_had_the_dump(
+    store: Path, files: Path, tmp_path: Path
+) -> None:
+    assert len(contents(store)["counters"]) == 6
+    assert forget(store) == 2
+    ingest(tmp_path / "other", files / f"{NAMES[1]}.etdp")
+    found, wanted = contents(store), contents(tmp_path / "other")
+    numbered = {"dumps", "devices", "builds", "models", "forgotten_dumps"}
+    per_dump = {name for name, rows in found.items() if name in numbered or rows != wanted[name]}
+    assert [len(found[name]) for name in sorted(numbered)] == [1, 1, 1, 2, 1]
+    for name in per_dump - {"forgotten_dumps"}:  # its number is another one
+        assert len(found[name]) == len(wanted[name]), name
+    assert found["ingest_errors"] == []
+    assert found["tensors"] == []
+    assert found["counters"] == []
+
+
+def test_a_forgotten_dump_leaves_the_archive_with_what_only_it_came_with(store: Path) -> None:
+    count = len(list(Archive(store).entries(with_data=False)))
+    before = archived(store)
+    forget(store)
+    gone = before - archived(store)
+    assert {Path(name).name for name in gone} == {
+        f"{NAMES[0]}.etdp", f"{NAMES[2]}.etdp", f"{NAMES[2]}.debug.bin",
+    }  # fmt: skip
+    left = list(Archive(store).entries(with_data=False))
+    assert len(left) == count + 2
+    assert "secret" not in "".join(str(one.manifest) for _, one in left)
+    assert not any(one.problem for one in verify_archive(Archive(store)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_merged", cross_section([False, True], 2))
+def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -> None:
+    if is_merged:
+        merge_segments(Archive(store))
+    forget(store)
+    before = everything(store)
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+def test_a_forgotten_dump_may_come_again_and_be_forgotten_again(store: Path, files: Path) -> None:
+    forget(store)
+    assert ingest(store, files / f"{NAMES[0]}.etdp", manifest=OWN).n_dumps == 1
+    Warehouse.open(store).close()
+    assert len(archived(store)) == 3
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    forget(store)
+    assert len(contents(store)["forgotten_dumps"]) == 3
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+
+
+class Killed(BaseException):
+    """What ends a process, as far as its files can tell."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
+)
+@pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
+def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
+    store: Path, monkeypatch: pytest.MonkeyPatch, moment: str, is_rebuilt: bool
+) -> None:
+    whole = Path(shutil.copytree(store, store.with_name("whole")))
+    forget(whole)
+    with monkeypatch.context() as patch:
+        if moment == "before":
+            patch.setattr("warehouse.upkeep.forget.erase_forgotten", fail_after(0))
+        elif moment == "end":
+            patch.setattr(erasing, "registered", fail_after(1, erasing.registered))
+        elif moment == "at old file":
+            delete = fail_after(1, rewriting.delete_segments)  # once when it is opened
+            patch.setattr(rewriting, "delete_segments", delete)
+        else:
+            count = 0 if moment == "at first file" else 1
+            patch.setattr(erasing, "rewrite_segments", fail_after(count, erasing.rewrite_segments))
+        with pytest.raises(Killed):
+            forget(store)
+    if is_rebuilt:
+        (store / FILE_NAME).unlink()
+        rebuild_store(store)
+    else:
+        Warehouse.open(store).close()
+    assert archived(store) == archived(whole)
+    ours, theirs = contents(store), contents(whole)
+    assert {k: v for k, v in ours.items() if k != "forgotten_dumps"} == {
+        k: v for k, v in theirs.items() if k != "forgotten_dumps"
+    }
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+
+
+def fail_after(count, function=None):  # type: ignore[no-untyped-def]
+    calls = []
+
+    def fail(*args):  # type: ignore[no-untyped-def]
+        calls.append(args)
+        if len(calls) > count:
+            raise Killed
+        return function(*args)
+
+    return fail
+
+
+def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> None:
+    write(store / "snapshots" / "1.duckdb", b"published")
+    write(store / f"{FILE_NAME}.old-1", b"put aside")
+    assert b"secret_build" in (store / FILE_NAME).read_bytes()
+    forget(store)
+    compact_store(store)
+    assert b"secret_build" not in (store / FILE_NAME).read_bytes()
+    assert list((store / "snapshots").iterdir()) == []
+    assert find_kept_files(store) == [store / f"{FILE_NAME}.old-1"]
+
+
+def test_dumps_without_an_archive_are_forgotten_without_one(tmp_path: Path, files: Path) -> None:
+    ingest(tmp_path / "bare", files, manifest=OWN, archive=False)
+    assert forget(tmp_path / "bare") == 3
+    assert not (tmp_path / "bare/archive").exists()
+    assert contents(tmp_path / "bare")["dumps"] == []
+
+
+@pytest.mark.slow
+def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(store: Path) -> None:
+    assert not read_status(store).is_uncompacted
+    forget(store)
+    assert read_status(store).is_uncompacted
+    with (
+        Warehouse.open(store, read_only=True),
+        pytest.raises(StoreError, match=r"locked by .* may hold some .* 'tracehouse compact' is"),
+    ):
+        finish_forgetting(store, wait=0)
+    assert read_status(store).is_uncompacted
+    finish_forgetting(store, wait=0)
+    assert not read_status(store).is_uncompacted
+
+
+@pytest.mark.slow
+def test_a_rebuilt_store_has_no_blocks_of_what_was_forgotten(store: Path) -> None:
+    forget(store)
+    rebuild_store(store)
+    assert not read_status(store).is_uncompacted

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.cross_section import cross_section
+from tests.support.etrecord_builder import MODELS
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
+from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.engine.failpoints import VARIABLE, failpoint
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
+from warehouse.load import pipeline
+from warehouse.upkeep.rebuild import rebuild_store
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a history: everything that can come in has, some of it late or twice."""
+    folder = tmp_path_factory.mktemp("lived_in")
+    store, files = folder / "store", folder / "in"
+    for name in ("mixed_xnnpack_n20", "mixed_portable_n20", "cnn_portable_n20"):
+        write(files / f"{name}.etdp", read_dump(f"real/{name}"))
+    write(files / "cnn_portable_n20.json", json.dumps({"counters": COUNTERS}).encode())
+    write(files / "bad.etdp", b"no dump at all" * 9)
+    ingest(store, files)
+    shutil.copy(CORPUS / "legacy/alloc_id_differs.prof", files)
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", files / "mixed_xnnpack_n20.etrecord")
+    write(files / "cnn_portable_n20.etrecord", b"no ETRecord")
+    ingest(store, files)  # the ETRecords come late
+    write(files / "multiout_portable_n3_debug.etdp", read_dump("real/multiout_portable_n3_debug"))
+    ingest(store, files)
+    shutil.copy(CORPUS / "real/multiout_portable_n3_debug.debug.bin", files)
+    ingest(store, files)  # and so does a debug buffer
+    ingest(store, files / "mixed_portable_n20.etdp", manifest=MANIFEST | {"device": "wrong"})
+    ingest(store, files / "mixed_portable_n20.etdp")
+    return store
+
+
+@pytest.fixture
+def store(lived_in: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lived_in, tmp_path / "store"))
+
+
+def test_a_rebuilt_store_equals_the_old_one_in_every_row(store: Path) -> None:
+    before = everything(store)
+    assert {"settled_conflict", "bad_identifier"} <= {row[2] for row in before["ingest_errors"]}
+    assert before["etrecords"]
+    assert before["counters"]
+    assert before["tensors"]
+    done = rebuild_store(store)
+    assert [table.name for table in done.tables if not table.is_equal] == []
+    assert (done.n_dumps, done.kept, done.damaged, done.problem) == (5, None, (), "")
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch_files", cross_section([1, 2], 2))
+def test_how_the_archive_is_read_in_batches_changes_nothing(
+    store: Path, monkeypatch: pytest.MonkeyPatch, batch_files: int
+) -> None:
+    monkeypatch.setattr("warehouse.upkeep.archived_batches.BATCH_FILES", batch_files)
+    monkeypatch.setattr(pipeline, "COMMIT_EVENTS", 1)
+    monkeypatch.setattr(pipeline, "STREAM_BYTES", 30_000)
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+
+
+@pytest.mark.parametrize("damage", cross_section(["gone", "cut", "flipped"], 3))
+def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: str) -> None:
+    before, file = everything(store), store / FILE_NAME
+    data = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(
+            data[:9000] if damage == "cut" else data[:4096] + bytes(8192) + data[12288:]
+        )
+    for read_only in (True, False):
+        with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+            Warehouse.open(store, read_only=read_only, create=not read_only)
+    done = rebuild_store(store)
+    assert (done.kept is None) == (damage == "gone")
+    assert done.problem
+    assert everything(store) == before
+
+
+def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
+    store: Path, tmp_path: Path
+) -> None:
+    older = (store / FILE_NAME).read_bytes()
+    write(tmp_path / "late.etdp", read_dump("real/load_only"))
+    ingest(store, tmp_path / "late.etdp")
+    expected = everything(store)
+    (store / FILE_NAME).write_bytes(older)  # as after a log that was cut
+    assert everything(store) != expected
+    Warehouse.open(store).close()
+    assert everything(store) == expected
+
+
+def killed(point: str, action: Callable[[], object]) -> None:
+    child = os.fork()
+    if not child:
+        os.environ[VARIABLE] = point
+        try:
+            action()
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
+    store: Path, tmp_path: Path
+) -> None:
+    late = write(tmp_path / "late.etdp", read_dump("real/load_only"))
+    killed("committed:1", lambda: ingest(store, late))
+    before = everything(store)
+    killed("swap:1", lambda: rebuild_store(store))
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
+    before = everything(store)
+
+    def spoil() -> None:
+        with Warehouse.open(store) as warehouse:
+            warehouse.writing.execute("DELETE FROM events")
+            failpoint("spoilt")
+
+    killed("spoilt:1", spoil)
+    killed("set aside:2", lambda: rebuild_store(store))
+    with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
+        Warehouse.open(store, read_only=True)
+    assert rebuild_store(store).kept
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+def test_a_rebuild_loses_no_dump_that_the_archive_lacks(store: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "mine.etdp", read_dump("real/load_only"))
+    ingest(store, file, archive=False)
+    before = contents(store)
+    with pytest.raises(StoreError, match="1 of its dumps are not in the archive"):
+        rebuild_store(store)
+    assert ingest(store, file).n_duplicates == 1  # which puts it into the archive
+    assert rebuild_store(store).n_dumps == 6
+    assert contents(store) == before
+
+
+@pytest.mark.slow
+def test_a_rebuild_can_be_forced_and_keeps_the_old_file(store: Path, tmp_path: Path) -> None:
+    ingest(store, write(tmp_path / "mine.etdp", read_dump("real/load_only")), archive=False)
+    done = rebuild_store(store, is_forced=True)
+    assert done.n_dumps == 5
+    assert done.kept is not None
+    assert done.kept.exists()
+
+
+def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> None:
+    segment = Archive(store).segments()[-1]
+    segment.path.chmod(0o600)
+    os.truncate(segment.path, segment.path.stat().st_size // 2)
+    (store / FILE_NAME).unlink()
+    done = rebuild_store(store)
+    assert [path.name for path in done.damaged] == [segment.path.name]
+    assert done.n_dumps >= 3
+    Warehouse.open(store, read_only=True).close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", cross_section(["cut", "gone"], 2))
+def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_again(
+    tmp_path: Path, damage: str
+) -> None:
+    store, files = tmp_path / "store", tmp_path / "in"
+    for name in ("load_only", "cnn_portable_n20"):
+        write(files / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(store, files)
+    before = contents(store)
+    first = Archive(store).segments()[0].path
+    first.chmod(0o600)
+    first.write_bytes(b"PAR1") if damage == "cut" else first.unlink()
+    with pytest.raises(StoreError, match="1 of its dumps are not in the archive") as caught:
+        rebuild_store(store)
+    assert ("damaged segments were moved" in str(caught.value)) == (damage == "cut")
+    assert contents(store) == before
+    assert ingest(store, files).n_duplicates == 2
+    assert rebuild_store(store).n_dumps == 2
+    assert contents(store) == before
+
+
+@pytest.mark.slow
+def test_a_rebuild_that_fails_leaves_the_store_as_it_was(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(store)
+
+    def fail(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuild_store(store, progress=fail)
+    assert everything(store) == before
+
+
+def test_a_store_in_use_or_without_an_archive_is_not_rebuilt(store: Path, tmp_path: Path) -> None:
+    with Warehouse.open(store, read_only=True), pytest.raises(StoreLockedError):
+        rebuild_store(store)
+    with pytest.raises(StoreError, match="has no archive"):
+        rebuild_store(tmp_path)

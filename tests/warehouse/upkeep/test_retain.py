@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.corpus import read_dump
+from tests.support.cross_section import cross_section
+from tests.support.etrecord_builder import MODELS
+from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
+from warehouse import Warehouse
+from warehouse.upkeep.rebuild import rebuild_store
+from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
+
+OLD = (datetime.now(UTC) - timedelta(days=100)).isoformat()
+FACTS: dict[str, dict[str, Any]] = {
+    "mixed_portable_n20": {"captured_at": OLD, "counters": COUNTERS},
+    "mixed_xnnpack_n20": {"captured_at": OLD, "build": "v2"},
+    "cnn_portable_n20": {},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    for name, facts in FACTS.items():
+        file = write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
+        ingest(folder / "store", file, manifest=MANIFEST | facts)
+    return folder / "store"
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Path:
+    """Two old dumps, of b1 and v2, and a new one."""
+    return Path(shutil.copytree(made, tmp_path / "store"))
+
+
+def drop(store: Path, kept_builds: str | None = None) -> list[int]:
+    with Warehouse.open(store) as warehouse:
+        old = find_old_events(warehouse.writing, days=90, kept_builds=kept_builds)
+        drop_old_events(warehouse.writing, store, old)
+    return [int(id_) for id_ in old["dump_id"].to_pylist()]
+
+
+def test_events_of_old_dumps_go_and_nothing_else(store: Path) -> None:
+    before = contents(store)
+    assert len(before["counters"]) == 3
+    assert drop(store, "v*") == [1]
+    after = contents(store)
+    assert {row[0] for row in after["events"]} == {"2", "3"}
+    assert [row[0] for row in after["dropped_events"]] == ["1"]
+    for name in before.keys() - {"events", "dropped_events", "event_histograms"}:
+        assert after[name] == before[name], name
+    assert drop(store, "v*") == []
+    assert drop(store) == [2]
+
+
+@pytest.mark.slow
+def test_percentiles_can_be_had_approximately_of_dropped_events(store: Path) -> None:
+    def count_missing() -> int:
+        with Warehouse.open(store, read_only=True) as warehouse:
+            answer = warehouse.query("percentiles", approx=True)
+            return sum(answer["missing_count"].to_pylist())
+
+    assert count_missing() == 0
+    drop(store)
+    assert count_missing() == 0
+
+
+@pytest.mark.slow
+def test_dropped_events_stay_away_when_the_store_is_rebuilt(store: Path) -> None:
+    drop(store)
+    before = everything(store)
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+def test_dropped_events_of_a_dump_that_the_archive_got_later_stay_away(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.etdp", read_dump("real/load_only"))
+    store, manifest = tmp_path / "store", MANIFEST | {"captured_at": OLD}
+    ingest(store, file, manifest=manifest, archive=False)
+    assert drop(store) == [1]
+    assert not (store / "archive").exists()
+    ingest(store, file, manifest=manifest)
+    before = everything(store)
+    rebuild_store(store)
+    assert everything(store) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", cross_section(["mixed_xnnpack_n20", "mixed_portable_n20"], 2))
+def test_an_etrecord_that_comes_after_events_were_dropped_tells_the_same(
+    store: Path, tmp_path: Path, name: str
+) -> None:
+    file = write(tmp_path / f"{name}.etdp", read_dump(f"real/{name}"))
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", file.with_suffix(".etrecord"))
+    whole = Path(shutil.copytree(store, tmp_path / "whole"))
+    drop(store)
+    for one in (store, whole):
+        done = ingest(one, file, manifest=MANIFEST | FACTS[name])
+        assert (done.n_duplicates, done.refused) == (1, ())
+    ours, theirs = contents(store), contents(whole)
+    assert ours["event_origins"] == theirs["event_origins"] != []
+    assert ours["event_modules"] == theirs["event_modules"]
+
+
+def test_what_would_go_is_summed_by_build(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        sums = sum_by_build(find_old_events(warehouse.writing, days=0)).to_pylist()
+        old = find_old_events(warehouse.writing, days=10**12)
+    assert old.num_rows == 0
+    assert [(row["build"], row["dump_count"]) for row in sums] == [("b1", 2), ("v2", 1)]
+    assert all(row["event_count"] > 100 and row["event_bytes"] > 100 for row in sums)
+
+
+def test_answers_that_miss_dropped_events_say_so(store: Path) -> None:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.query("percentiles").schema.metadata is None
+    drop(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for answer in (
+            warehouse.query("percentiles"),
+            warehouse.query("event_blocks", dump=1),
+            warehouse.sql("SELECT count(*) FROM named_events"),
+            warehouse.sql("SELECT 1 FROM dumps, events LIMIT 1"),
+        ):
+            assert answer.schema.metadata[b"note"].startswith(b"2 of the store's dumps have no raw")
+        for complete in (
+            warehouse.query("dumps"),
+            warehouse.sql("SELECT events FROM runs, run_signatures"),
+        ):
+            assert complete.schema.metadata is None

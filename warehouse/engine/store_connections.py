@@ -1,0 +1,161 @@
+"""Connections that answer questions about an open store, each made on first use."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import duckdb
+
+from warehouse.catalogue.queries import Query
+from warehouse.engine.connection import (
+    open_cursor,
+    open_reader,
+    translated_errors,
+    use_database,
+)
+from warehouse.engine.functions import register_functions
+from warehouse.engine.migrations import check_version
+from warehouse.engine.seal import is_sealed
+from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
+from warehouse.engine.views import make_temporary_views, named_views, reads_events
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_LIMITS: Mapping[str, str | int] = {}
+# Statements of tracehouse may spill to disk. Those of users touch no file, or read any file.
+Trust = Literal["trusted", "untrusted", "with files"]
+
+
+class StoreConnections:
+    """Connections to one file of a store; cursors of its writer if it is open for writing.
+
+    Attributes:
+        file: The store's DuckDB file, or a snapshot of it.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        file: Path,
+        *,
+        writer: duckdb.DuckDBPyConnection | None = None,
+        limits: Mapping[str, str | int] = _NO_LIMITS,
+    ) -> None:
+        """Name the file, which the caller keeps from being changed meanwhile.
+
+        `limits` are DuckDB's settings for what untrusted statements may take.
+        """
+        self.file, self._limits = file, limits
+        self._store, self._writer = store, writer
+        self._spill: tempfile.TemporaryDirectory[str] | None = None
+        self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
+        self._views: set[tuple[Trust, str]] = set()
+        self._descriptor: int | None = None
+
+    def check(self) -> None:
+        """Pass if the file is a store of this version, through a connection that touches nothing.
+
+        Raises:
+            StoreError: The file is unreadable or no store, or holds foreign objects.
+            StoreVersionError: A newer tracehouse wrote it.
+            OldStoreError: An older one did.
+        """
+        store = str(self._store)
+        with translated_errors(self._store, self.file):
+            with suppress(OSError):  # DuckDB will say that it cannot be read
+                self._descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
+            connection = open_reader(self.file, limits=self._limits)
+            self._connections["untrusted"] = connection
+            is_known = self._descriptor is not None and is_sealed(self.file, self._descriptor)
+            if not is_known:
+                check_no_foreign_objects(connection, store)
+            use_database(connection)
+            check_version(connection, store, read_only=True)
+            if not is_known:
+                check_tables(connection, store)
+
+    def connection(self, trust: Trust, text: str = "") -> duckdb.DuckDBPyConnection:
+        """The connection for a statement, with the views that its text names.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        with translated_errors(self._store, self.file):
+            if trust not in self._connections:
+                self._connections[trust] = self._open(trust)
+                use_database(self._connections[trust])
+            missing = [name for name in named_views(text) if (trust, name) not in self._views]
+            make_temporary_views(self._connections[trust], missing)
+            self._views.update((trust, name) for name in missing)
+        return self._connections[trust]
+
+    def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """The connection for a canned query with these parameters.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        connection = self.connection("trusted", query.sql)
+        register_functions(connection, query.sql)
+        return connection
+
+    def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
+        """What the answer to a statement may miss, in words; empty if it misses nothing."""
+        if not reads_events(text):
+            return ""
+        ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
+        if not count:
+            return ""
+        return (
+            f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
+            "what is read from raw events lacks them"
+        )
+
+    def with_note(
+        self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str
+    ) -> pa.Table:
+        """The answer to a statement, with its `note`, if any, in the metadata."""
+        note = self.note(connection, text)
+        return answer.replace_schema_metadata({"note": note}) if note else answer
+
+    def explaining_errors(self) -> AbstractContextManager[None]:
+        """Replace errors of statements in the body where their cause is known."""
+        return nullcontext()
+
+    def interrupt(self) -> None:
+        """Stop the running statements, from another thread."""
+        for connection in list(self._connections.values()):
+            connection.interrupt()
+
+    def close(self) -> None:
+        """Close all connections, but not the writer."""
+        for connection in self._connections.values():
+            connection.close()
+        # Only now: DuckDB's lock goes when any descriptor is closed.
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._spill is not None:
+            self._spill.cleanup()
+            self._spill = None
+
+    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+        if self._writer is not None:
+            return open_cursor(self._writer)
+        return open_reader(
+            self.file, spill=self._spill_folder(trust), allow_files=trust == "with files"
+        )
+
+    def _spill_folder(self, trust: Trust) -> Path | None:
+        """A private folder for what trusted statements spill to disk, made on first use."""
+        if trust != "trusted":
+            return None
+        if self._spill is None:
+            self._spill = tempfile.TemporaryDirectory(prefix="tracehouse-")
+        return Path(self._spill.name)

@@ -1,0 +1,98 @@
+"""The inbox: dumps are handed over to a store, whoever else works with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Lock
+
+from ingest.dump import Dump
+from ingest.durable import sync_path
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
+from warehouse.errors import StoreError
+from warehouse.inbox.group_commit import GroupCommit
+from warehouse.inbox.log import LogWriter
+from warehouse.inbox.records import Delivery, pack_delivery
+from warehouse.inbox.spools import Spool
+
+
+class Inbox:
+    """Where threads and processes hand dumps over to a store; see `Warehouse.drain`.
+
+    It needs no lock of the store. Use as a context manager, or call `close`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder of a store's inbox; see `open`."""
+        self._folder = folder
+        self._writer = LogWriter(folder)
+        self._writing = Lock()
+        self._group = GroupCommit(str(folder), self._write)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Inbox:
+        """The inbox of the store in a directory.
+
+        Raises:
+            StoreError: There is no store, or it cannot be written.
+        """
+        store = Path(path)
+        if not (os.path.exists(store / FILE_NAME) or os.path.isdir(store / ARCHIVE_FOLDER)):
+            problem = "no store here; create one with 'tracehouse ingest PATHS...'"
+            raise StoreError(str(store), problem)
+        folder = store / INBOX_FOLDER
+        try:
+            folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
+            sync_path(store)
+        except OSError as error:
+            raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
+        return cls(folder)
+
+    def accept(self, dump: Dump) -> str:
+        """Take a dump over; when this returns, it is on disk and will be in the store.
+
+        What others hand over while the disk is busy goes to it together.
+
+        Returns:
+            The dump's SHA-256.
+
+        Raises:
+            StoreError: It was not taken, for instance because the disk is full.
+            SourceError: The dump, or what comes with it, cannot be read.
+            ManifestError: It has no manifest.
+        """
+        delivery = pack_delivery(dump)
+        waiter: Future[str] = Future()
+        if self._group.join(delivery, waiter):
+            self._group.run()
+        return waiter.result()
+
+    def accept_all(self, deliveries: Sequence[Delivery]) -> None:
+        """Take dumps over that are packed; all of them are on disk then, or none is.
+
+        Raises:
+            StoreError: They were not taken, for instance because the disk is full.
+        """
+        with self._writing:
+            self._writer.append(deliveries)
+
+    def spool(self, *, is_zip: bool = False) -> Spool:
+        """Room for a file that comes in pieces; close it. A zip is always in a file."""
+        return Spool(self._folder, is_zip=is_zip)
+
+    def _write(self, deliveries: Sequence[Delivery]) -> list[str]:
+        self.accept_all(deliveries)
+        return [one.sha256 for one in deliveries]
+
+    def close(self) -> None:
+        """Let go of the log that was appended to."""
+        with self._writing:
+            self._writer.close()
+
+    def __enter__(self) -> Inbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

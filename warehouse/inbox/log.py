@@ -1,0 +1,263 @@
+"""Files of the intake log: appended to by whoever hands dumps over, sealed by whoever takes them.
+
+Each who appends has a file of its own, and its lock while it does so. A file is sealed by another
+name: once what is being written to it is on disk, nothing more is.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ingest.batching import batches
+from ingest.dump import Bytes
+from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
+from warehouse.engine.failpoints import failpoint
+from warehouse.errors import StoreError
+from warehouse.inbox.records import (
+    KEY_BYTES,
+    Delivery,
+    LoggedFile,
+    LogRecord,
+    Scan,
+    read_record,
+    scan_log,
+)
+from warehouse.inbox.tallies import (
+    Tally,
+    add_cut,
+    delete_log,
+    open_tally,
+    read_tally,
+    write_tally,
+)
+
+LOG_BYTES = 64 << 20  # from this size on a log is not appended to any more
+MAP_BYTES = 16 << 10  # from this size on a file in a log is mapped rather than read
+
+_OPEN, _SEALED = ".log", ".sealed"
+_NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
+_JOINED_BYTES = 1 << 20  # written together
+_PAUSE = 0.002  # seconds between two looks at a lock
+_CLOSED = -1  # in place of a file's number, which the system gives to the next that is opened
+_LONGEST_APPEND = 30.0  # seconds that a log is waited for, which is still being written to
+
+# Keys of logs that this process writes: all in them is what it hashed, and on disk, or was taken
+# back. What others wrote may have been damaged since, and is hashed again when it is read.
+_OWN: set[bytes] = set()
+
+
+class LogWriter:
+    """Appends to a log of its own, or to the next, where it is big enough or was sealed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the inbox's folder."""
+        self._folder = folder
+        self._path = folder
+        self._file: int | None = None
+        self._tally: int | None = None
+        self._size = self._count = 0
+
+    def append(self, deliveries: Sequence[Delivery]) -> None:
+        """Append records; they are all on disk, or none is.
+
+        Raises:
+            StoreError: The disk is full, or the folder cannot be written.
+        """
+        try:
+            file = self._hold()
+            self._write(file, deliveries)
+        except BaseException as error:  # an interrupt too must leave nothing half-written
+            self._undo()
+            if not isinstance(error, OSError):
+                raise
+            raise StoreError(
+                str(self._folder),
+                f"cannot be written: {error.strerror}; what is being handed over was not taken: "
+                "make room and hand it over again",
+            ) from error
+        self._size += sum(one.byte_count for one in deliveries)
+        self._count += len(deliveries)
+        with suppress(OSError):  # the dumps are on disk, and the tally is only of help
+            if self._tally is not None:
+                write_tally(self._tally, Tally(self._count, self._size))
+        unlock(file)
+        if self._size >= LOG_BYTES:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the log; the next append begins another."""
+        if self._tally is not None:
+            if not self._size:
+                delete_log(self._path)
+            self._let_go()
+
+    def _hold(self) -> int:
+        """The log, locked, and not sealed before it is let go."""
+        while True:
+            file = self._begin() if self._file is None else self._file
+            lock(file)
+            if self._path.exists():
+                return file
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for file in (self._file, self._tally):
+            if file is not None:
+                os.close(file)
+        self._file = self._tally = None
+
+    def _begin(self) -> int:
+        self._path = name_log(self._folder, _OPEN)
+        self._size = self._count = 0
+        self._tally = open_tally(self._path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
+        own_log(self._path)
+        sync_path(self._folder)
+        return self._file
+
+    def _write(self, file: int, deliveries: Sequence[Delivery]) -> None:
+        for piece in _pieces(deliveries, key_of(self._path)):
+            write_all(file, piece)
+            failpoint("log append")
+        failpoint("log sync")
+        sync_data(file)
+        failpoint("log synced")
+
+    def _undo(self) -> None:
+        """Take back what was appended; nothing is appended after what may be left of it."""
+        if self._file is not None:
+            disown_log(self._path)
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+        with suppress(OSError):
+            self.close()
+
+
+class SealedLog:
+    """A log that nobody appends to any more, open to be read."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        """Take an open file."""
+        self.path, self._file = path, file
+        self._key = key_of(path)
+        self._map: memoryview | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> SealedLog | None:
+        """The log at a path; None while somebody still appends to it.
+
+        An OSError is passed on.
+        """
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        deadline = time.monotonic() + _LONGEST_APPEND
+        while not try_lock(file):
+            if time.monotonic() >= deadline:
+                os.close(file)
+                return None
+            time.sleep(_PAUSE)
+        unlock(file)  # or its owner could not look whether it was sealed
+        return cls(path, file)
+
+    def scan(self) -> Scan:
+        """Its records, each proved unless this process wrote it; an OSError is passed on."""
+        size = os.fstat(self._file).st_size
+        scan = scan_log(self._file, self._key, is_proved=self._key in _OWN)
+        return add_cut(scan, read_tally(self.path), size)
+
+    def record(self, offset: int) -> LogRecord:
+        """A record that was found at an offset.
+
+        Raises:
+            StoreError: It is gone.
+        """
+        record = read_record(self._file, offset, self._key)
+        if record is None:
+            raise StoreError(str(self.path), f"offset {offset:,}: changed while it was read")
+        return record
+
+    def read(self, part: LoggedFile) -> Bytes:
+        """The bytes of a file in a record.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        try:
+            data = self.pread(part.offset, part.byte_count)
+        except OSError as error:
+            raise StoreError(
+                str(self.path), f"cannot be read: {error.strerror}; it stays, try again"
+            ) from error
+        if len(data) != part.byte_count:
+            raise StoreError(str(self.path), "changed while it was read; try again")
+        return data
+
+    def pread(self, offset: int, byte_count: int) -> Bytes:
+        """Bytes at an offset, fewer at its end; unless they are few, none is held in memory."""
+        if byte_count < MAP_BYTES:
+            return os.pread(self._file, byte_count, offset)
+        if self._map is None:
+            self._map = memoryview(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
+        return self._map[offset : offset + byte_count]
+
+    def close(self) -> None:
+        """Let go of it, once; what was read of it stays readable."""
+        self._map = None  # then `os.close` frees its pages if it is deleted, while others run
+        os.close(self._file)
+        self._file = _CLOSED
+        disown_log(self.path)
+
+
+def own_log(path: Path) -> None:
+    """Take note that all that will stand in a log was hashed by this process as it came."""
+    _OWN.add(key_of(path))
+
+
+def disown_log(path: Path) -> None:
+    """Take note that a log may hold something else."""
+    _OWN.discard(key_of(path))
+
+
+def seal_logs(folder: Path) -> list[Path]:
+    """Seal all logs of an inbox, and list those that are, in the order in which they were begun.
+
+    One may still be written to for a moment, see `SealedLog.open`.
+    """
+    for path in _logs(folder, _OPEN):
+        with suppress(FileNotFoundError):  # its owner closed it, and it was empty
+            path.rename(path.with_suffix(_SEALED))
+    failpoint("log seal")
+    return sorted(_logs(folder, _SEALED))
+
+
+def _logs(folder: Path, suffix: str) -> list[Path]:
+    return [path for path in folder.glob(f"*{suffix}") if _NAME.fullmatch(path.stem)]
+
+
+def find_logs(folder: Path) -> list[Path]:
+    """The logs of an inbox, sealed and not."""
+    return [*_logs(folder, _OPEN), *_logs(folder, _SEALED)]
+
+
+def name_log(folder: Path, suffix: str = _SEALED) -> Path:
+    """A path for a log that is begun now; by default of a sealed one."""
+    return folder / f"{time.time_ns():020}-{secrets.token_hex(KEY_BYTES)}{suffix}"
+
+
+def key_of(path: Path) -> bytes:
+    """The key of a log's records, which its name says."""
+    return bytes.fromhex(path.stem.rpartition("-")[2])
+
+
+def _pieces(deliveries: Sequence[Delivery], key: bytes) -> Iterator[Bytes]:
+    """Records as few pieces to write, none of them copied if it is big."""
+    parts = (part for delivery in deliveries for part in (delivery.head(key), *delivery.files))
+    for some in batches(parts, len, _JOINED_BYTES):
+        yield b"".join(some) if len(some) > 1 else some[0]

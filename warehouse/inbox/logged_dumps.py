@@ -1,0 +1,141 @@
+"""Dumps in sealed logs, and what is damaged there: given on while later logs are being proved."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.dump import Bytes, Companion, Dump
+from ingest.durable import sync_path
+from ingest.errors import SourceError
+from warehouse.archive.segments import sync_and_hash
+from warehouse.inbox.log import SealedLog
+from warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
+from warehouse.load.children import FilePart
+from warehouse.load.entries import parse_manifest
+
+DAMAGED = "damaged"  # why dumps were refused; and the folder of what is left of them
+
+_COPIED_BYTES = 1 << 20  # at a time
+
+
+class LoggedDumps:
+    """The dumps in logs, each made when its turn comes; then the damaged ones.
+
+    A log is waited for when the dumps before it were made.
+
+    Attributes:
+        notes: What was torn off, as sentences, once all are made.
+        places: Where files of the dumps made so far stand, by SHA-256; ETRecords as they are.
+    """
+
+    def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
+        """Take logs, and what is found in each; whoever waits for that gets its OSError."""
+        self._logs = logs
+        self._made: deque[tuple[int, SealedLog]] = deque()  # logs, with the dumps up to their ends
+        self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
+        self.notes: list[str] = []
+        self.places: dict[Hashable, FilePart] = {}
+
+    def __len__(self) -> int:
+        """How many there are in the logs that were looked through by now."""
+        known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
+        scans = [scan.result() for scan in known]
+        n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
+        return sum(len(scan.offsets) for scan in scans) + n_damaged
+
+    def __iter__(self) -> Iterator[Dump]:
+        """Each in turn; what is no record is copied to where it stays before the first of those."""
+        count = 0
+        for log, scan in self._logs:
+            offsets, damages = scan.result()
+            for offset in offsets:
+                yield self._incoming(log, log.record(offset))
+            count += len(offsets)
+            if not damages:  # which are looked at again after the last log
+                self._made.append((count, log))
+        yield from map(Dump.unreadable, list(self._keep_damaged()))
+
+    def finished(self, count: int) -> Iterator[SealedLog]:
+        """Logs whose dumps are all among the first so many, each told once; none with damage."""
+        while self._made and self._made[0][0] <= count:
+            yield self._made.popleft()[1]
+
+    def is_read(self, log: SealedLog) -> bool:
+        """Whether the bytes of every dump of a log that were asked for could be read."""
+        return not self._unread[log]
+
+    def _keep_damaged(self) -> Iterator[SourceError]:
+        for log, scan in self._logs:
+            for damage in scan.result().damages:
+                where = f"{log.path}: offset {damage.offset:,}"
+                what = damage.problem
+                if damage.byte_count:
+                    kept = _keep(log, damage)
+                    what += f": these {damage.byte_count:,} bytes are kept as {kept}"
+                if damage.is_torn:
+                    remedy = "they were not acknowledged, unless the file was cut"
+                    self.notes.append(f"{where}: {what}; {remedy}")
+                else:
+                    problem = f"{what}; hand over again what was in it"
+                    yield SourceError(where, problem, reason=DAMAGED)
+
+    def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
+        etrecord = _companion(log, record.etrecord)
+        for part in filter(None, record[1:4]):
+            self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
+        if record.etrecord:
+            self.places[etrecord] = self.places[record.etrecord.sha256]
+        unread = self._unread[log]
+        unread.add(record.dump)
+
+        def read() -> Bytes:
+            data = log.read(record.dump)
+            unread.discard(record.dump)
+            return data
+
+        return Dump(
+            record.dump.name,
+            read,
+            lambda: parse_manifest(record.manifest),
+            record.dump.byte_count,
+            etrecord,
+            _companion(log, record.debug_buffer),
+            record.dump.sha256,  # which the scan proved
+        )
+
+
+@dataclass(frozen=True)
+class _LoggedBytes:
+    """Gives the bytes of a file in a log; equal to another of the same bytes."""
+
+    sha256: str
+    log: SealedLog = field(compare=False)
+    part: LoggedFile = field(compare=False)
+
+    def __call__(self) -> Bytes:
+        return self.log.read(self.part)
+
+
+def _companion(log: SealedLog, part: LoggedFile | None) -> Companion | None:
+    if part is None:
+        return None
+    return Companion(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
+
+
+def _keep(log: SealedLog, damage: Damage) -> Path:
+    """Copy damaged bytes of a log to a file, which is on disk; where that is."""
+    folder = log.path.parent / DAMAGED
+    folder.mkdir(exist_ok=True)
+    copy = folder / f"{log.path.stem}-{damage.offset}{'.torn' if damage.is_torn else '.bytes'}"
+    position, end = damage.offset, damage.offset + damage.byte_count
+    with open(copy, "wb") as file:
+        while chunk := log.pread(position, min(_COPIED_BYTES, end - position)):
+            file.write(chunk)
+            position += len(chunk)
+    sync_and_hash(copy)
+    sync_path(folder)
+    return copy

@@ -1,0 +1,215 @@
+"""Records of the intake log: a dump with all that came with it, and the proof that it is whole.
+
+A record is a header (mark, key of its file, sizes, checksums), facts as JSON (manifest; name, size
+and SHA-256 of each file) and the files' bytes. The key is a secret of the log's file, so that no
+dump can hold what looks like a record of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ingest.dump import Bytes, Dump, HashedFile
+
+KEY_BYTES = 8
+
+_MARK = b"\x93TRINTK\n"
+_SIZES = struct.Struct(f"<{len(_MARK)}s{KEY_BYTES}sIQI")  # of the facts, of the files; facts' CRC
+_CRC = struct.Struct("<I")  # of the above
+_HEADER_BYTES = _SIZES.size + _CRC.size
+_CHUNK_BYTES = 256 << 10  # read at a time: so little stays in the cache while it is hashed
+
+
+class Delivery(NamedTuple):
+    """A dump to append to a log.
+
+    Attributes:
+        name: What the dump is called.
+        sha256: SHA-256 of the dump.
+        manifest: Its manifest as canonical JSON.
+        facts: What the record says before the files' bytes, as JSON.
+        files: The bytes of the dump and of its companions.
+    """
+
+    name: str
+    sha256: str
+    manifest: str
+    facts: bytes
+    files: list[Bytes]
+
+    @property
+    def byte_count(self) -> int:
+        """Size of its record."""
+        return _HEADER_BYTES + len(self.facts) + sum(map(len, self.files))
+
+    def padded(self, head_bytes: int) -> Delivery | None:
+        """The same with a head of so many bytes; None if it is longer."""
+        room = head_bytes - _HEADER_BYTES
+        return self._replace(facts=self.facts.ljust(room)) if len(self.facts) <= room else None
+
+    def head(self, key: bytes) -> bytes:
+        """Its record up to the files' bytes."""
+        crc = zlib.crc32(self.facts)
+        sizes = _SIZES.pack(_MARK, key, len(self.facts), sum(map(len, self.files)), crc)
+        return sizes + _CRC.pack(zlib.crc32(sizes)) + self.facts
+
+
+class LoggedFile(NamedTuple):
+    """A file in a record: its name, where it stands in the log's file, and its SHA-256."""
+
+    name: str
+    offset: int
+    byte_count: int
+    sha256: str
+
+
+class LogRecord(NamedTuple):
+    """A record that was read: the manifest as canonical JSON, the files, and where it ends."""
+
+    manifest: str
+    dump: LoggedFile
+    etrecord: LoggedFile | None
+    debug_buffer: LoggedFile | None
+    end: int
+
+
+class Damage(NamedTuple):
+    """Bytes of a log that are no record.
+
+    They are torn, if they may be what was written when a process was killed or the power failed;
+    then nobody was told that they are safe.
+    """
+
+    offset: int
+    byte_count: int
+    problem: str
+    is_torn: bool
+
+
+class Scan(NamedTuple):
+    """What a log holds: where its whole records start, and what else there is."""
+
+    offsets: list[int]
+    damages: list[Damage]
+
+
+def pack_delivery(dump: Dump) -> Delivery:
+    """A dump with its manifest and companions, read and hashed.
+
+    SourceError and ManifestError of one that cannot be read are passed on.
+    """
+    etrecord, debug_buffer = (
+        one and HashedFile.of(one.name, one.read()) for one in (dump.etrecord, dump.debug_buffer)
+    )
+    manifest = dump.manifest().canonical_json()
+    return make_delivery(manifest, dump.read_hashed(), etrecord, debug_buffer)
+
+
+def make_delivery(
+    manifest: str,
+    dump: HashedFile,
+    etrecord: HashedFile | None = None,
+    debug_buffer: HashedFile | None = None,
+) -> Delivery:
+    """A dump with its manifest, as canonical JSON, and companions."""
+    files = (dump, etrecord, debug_buffer)
+    listed = [one and (one.name, len(one.data), one.sha256) for one in files]
+    facts = json.dumps({"manifest": manifest, "files": listed}).encode()
+    contents = [one.data for one in files if one]
+    return Delivery(dump.name, dump.sha256, manifest, facts, contents)
+
+
+def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
+    """Find the records of an open log's file, and prove each to the last bit, unless they are.
+
+    After damage the next record is looked for: one never costs another. An OSError of a file that
+    cannot be read is passed on.
+    """
+    scan, position, size = Scan([], []), 0, os.fstat(file).st_size
+    while position < size:
+        record = read_record(file, position, key)
+        if record and record.end <= size and (is_proved or _is_whole(file, record)):
+            scan.offsets.append(position)
+            position = record.end
+            continue
+        end = _find_mark(file, position + 1, key)
+        scan.damages.append(_judge(file, record, position, size if end is None else end, size))
+        position = size if end is None else end
+    return scan
+
+
+def read_record(file: int, position: int, key: bytes) -> LogRecord | None:
+    """The record that starts there; None if none does. The files' bytes are not looked at."""
+    header = os.pread(file, _HEADER_BYTES, position)
+    if len(header) < _HEADER_BYTES:
+        return None
+    sizes, (crc,) = header[: _SIZES.size], _CRC.unpack(header[_SIZES.size :])
+    mark, its_key, facts_bytes, data_bytes, facts_crc = _SIZES.unpack(sizes)
+    if (mark, its_key, zlib.crc32(sizes)) != (_MARK, key, crc):
+        return None
+    facts = os.pread(file, facts_bytes, position + _HEADER_BYTES)
+    start = position + _HEADER_BYTES + facts_bytes
+    if len(facts) < facts_bytes:
+        return LogRecord("", LoggedFile("", start, 0, ""), None, None, start + data_bytes)
+    if zlib.crc32(facts) != facts_crc:
+        return None
+    content = json.loads(facts)
+    dump, etrecord, debug_buffer = _place(content["files"], start)
+    return LogRecord(content["manifest"], dump, etrecord, debug_buffer, start + data_bytes)  # type: ignore[arg-type]
+
+
+def _place(files: Sequence[tuple[str, int, str] | None], start: int) -> list[LoggedFile | None]:
+    placed: list[LoggedFile | None] = []
+    for file in files:
+        placed.append(file and LoggedFile(file[0], start, file[1], file[2]))
+        start += file[1] if file else 0
+    return placed
+
+
+def _is_whole(file: int, record: LogRecord) -> bool:
+    """Whether the bytes of the record's files are those that were hashed."""
+    for part in filter(None, record[1:4]):
+        digest, position, end = hashlib.sha256(), part.offset, part.offset + part.byte_count
+        while chunk := os.pread(file, min(_CHUNK_BYTES, end - position), position):
+            digest.update(chunk)
+            position += len(chunk)
+        if digest.hexdigest() != part.sha256:
+            return False
+    return True
+
+
+def _find_mark(file: int, position: int, key: bytes) -> int | None:
+    """Where the next record starts, or seems to."""
+    wanted = _MARK + key
+    while len(chunk := os.pread(file, _CHUNK_BYTES, position)) >= len(wanted):
+        found = chunk.find(wanted)
+        if found >= 0:
+            return position + found
+        position += len(chunk) - len(wanted) + 1
+    return None
+
+
+def _judge(file: int, record: LogRecord | None, start: int, end: int, size: int) -> Damage:
+    """What is wrong with bytes that are no record."""
+    count = end - start
+    is_last = end == size
+    if is_last and ((record and record.end > size) or (not record and count < _HEADER_BYTES)):
+        return Damage(start, count, "ends in an incomplete record", is_torn=True)
+    if is_last and not record and _is_zero(file, start, end):
+        return Damage(start, count, "ends in zeros", is_torn=True)
+    what = "a record does not have the SHA-256 it had" if record else "a record was overwritten"
+    return Damage(start, count, what, is_torn=False)
+
+
+def _is_zero(file: int, position: int, end: int) -> bool:
+    while chunk := os.pread(file, min(_CHUNK_BYTES, end - position), position):
+        if chunk.strip(b"\0"):
+            return False
+        position += len(chunk)
+    return True

@@ -1,1 +1,0 @@
-"""Files on their way into a store: read, claimed, decoded and committed in order."""

@@ -1,0 +1,99 @@
+"""Connections that answer questions about a lake: DuckDB over its files, with a store's views."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import duckdb
+
+from warehouse.catalogue.queries import Query
+from warehouse.engine.connection import open_memory
+from warehouse.engine.store_connections import StoreConnections, Trust
+from warehouse.engine.views import named_views
+from warehouse.lake.commits import LakeState, read_filled_state
+from warehouse.lake.damage import lake_errors
+from warehouse.lake.dump_locations import files_of_parts, locate_dumps
+from warehouse.lake.layout import LakePart
+from warehouse.lake.place import Lake
+from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, related_dumps
+from warehouse.lake.views import make_tables, show_files
+
+
+class LakeConnections(StoreConnections):
+    """Connections that all see a lake in one state.
+
+    Attributes:
+        lake: The lake.
+        state: The state.
+    """
+
+    def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
+        """Take a lake in a known state, by default its present one.
+
+        Raises:
+            LakeError: It is no lake, cannot be read, or is empty.
+        """
+        place = Path(lake.root if lake.is_local else lake.name)
+        super().__init__(place, place)
+        self.lake, self.state = lake, state or read_filled_state(lake)
+        self._parts: Mapping[int, LakePart] | None = None
+        self._shown: dict[str, Sequence[str] | None] = {}
+
+    def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """The connection for a canned query, whose tables show no more files than it needs."""
+        connection = super().for_query(query, params)
+        files = self.pruned_files(query, params)
+        with self.explaining_errors():
+            self._show(connection, files)
+        return connection
+
+    def pruned_files(
+        self, query: Query, params: Mapping[str, object]
+    ) -> Mapping[str, Sequence[str]]:
+        """The files, by table, that a canned query needs; of absent tables it needs all."""
+        connection = super().for_query(query, params)
+        with self.explaining_errors():
+            dumps = chosen_dumps(connection, query, params)
+            return {} if dumps is None else self._files_of(connection, query, dumps)
+
+    def explaining_errors(self) -> AbstractContextManager[None]:
+        """Replace errors of the body where a file of the lake is gone or cut."""
+        return lake_errors(self.lake, self.state)
+
+    def _files_of(
+        self, connection: duckdb.DuckDBPyConnection, query: Query, dumps: Collection[int]
+    ) -> dict[str, list[str]]:
+        """Files, by table, with rows of the dumps; of runs, with all rows that number them."""
+        if self._parts is None:
+            located = locate_dumps(self.lake, self.state)
+            self._parts = {dump.dump_id: dump.part for dump in located}
+        files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
+        if "named_run_signatures" not in named_views(query.sql):
+            return files
+        related = related_dumps(connection, dumps)
+        numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
+        return files | {"runs": numbered["runs"]}
+
+    def _show(
+        self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Let tables of dumps consist of these files; absent tables, of all their files."""
+        for table in PRUNED_TABLES:
+            paths = files.get(table)
+            if paths != self._shown.get(table):
+                every = [file.path for file in self.state.of(table)]
+                show_files(connection, self.lake, table, every if paths is None else paths)
+                self._shown[table] = paths
+
+    def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+        connection = open_memory(
+            spill=self._spill_folder(trust),
+            folder=Path(self.lake.root) if self.lake.is_local else None,
+            allow_files=trust == "with files",
+        )
+        with self.explaining_errors():
+            make_tables(connection, self.lake, self.state)
+        connection.execute("SET lock_configuration = true")
+        return connection

@@ -1,0 +1,181 @@
+"""Dumps that go into the store together: planned by size, each with what comes with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ingest.batching import batches
+from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
+from ingest.errors import EtRecordError, ManifestError, SourceError
+from warehouse.load.content import UNDECODABLE, split
+from warehouse.load.decoders import Decoder
+from warehouse.load.isolate import Failure, isolate
+from warehouse.load.new_dump import NewDump
+from warehouse.programs.reader import Program, ProgramReader
+
+BATCH_BYTES = 4 << 20
+BATCH_FILES = 140
+
+
+class Duplicate(NamedTuple):
+    """A dump whose bytes were met before, in the store or in this run, and their manifest there."""
+
+    dump: NewDump
+    known_manifest: str
+
+
+@dataclass
+class Batch:
+    """Dumps on their way into the store together.
+
+    Attributes:
+        file_count: Dumps the batch began with.
+        byte_count: Bytes of these.
+        n_refused_companions: ETRecords and debug buffers that came with them and were refused.
+        dumps: Dumps to decode.
+        duplicates: Dumps whose bytes were met before.
+        refused: Files refused so far.
+    """
+
+    file_count: int
+    byte_count: int
+    n_refused_companions: int = 0
+    dumps: list[NewDump] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the dumps, and of the debug buffers of all."""
+        held = sum(len(dump.data) for dump in self.all_dumps() if dump.data is not None)
+        return held + sum(self.logged_bytes())
+
+    def all_dumps(self) -> list[NewDump]:
+        """The dumps to decode, then the duplicates."""
+        return [*self.dumps, *(duplicate.dump for duplicate in self.duplicates)]
+
+    def logged_bytes(self) -> list[int]:
+        """Bytes of each debug buffer."""
+        return [len(dump.debug_buffer.data) for dump in self.all_dumps() if dump.debug_buffer]
+
+    def program_ids(self) -> set[int]:
+        """Ids of the ETRecords that its dumps came with."""
+        return {dump.program.id for dump in self.all_dumps() if dump.program}
+
+    def refuse(
+        self, name: str, reason: str, detail: str, sha256: str | None = None, data: Any = None
+    ) -> None:
+        """Put a file on record that is not taken."""
+        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
+
+    def refuse_companion(self, name: str, reason: str, detail: str, data: Any = None) -> None:
+        """Put a file on record that came with a dump."""
+        self.n_refused_companions += 1
+        sha256 = None if data is None else hashlib.sha256(data).hexdigest()
+        self.refuse(name, reason, detail, sha256, data)
+
+    def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
+        """Put a dump's debug buffer on record as refused, and take the dump without it."""
+
+        def bare(one: NewDump) -> NewDump:
+            return one._replace(debug_buffer=None) if one is dump else one
+
+        if dump.debug_buffer:
+            name, data, _ = dump.debug_buffer
+            self.refuse_companion(
+                name, reason, f"the debug buffer of {dump.source}: {detail}", data
+            )
+            self.dumps = [bare(one) for one in self.dumps]
+            self.duplicates = [one._replace(dump=bare(one.dump)) for one in self.duplicates]
+
+
+def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:
+    """Neighbouring dumps that make a batch."""
+    return batches(dumps, size_of, BATCH_BYTES, BATCH_FILES)
+
+
+def size_of(dump: Dump) -> int:
+    """Bytes of a dump and its debug buffer, as far as they are known."""
+    return dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
+
+
+class ManifestAndCompanions:
+    """Reads what dumps do not say themselves: their manifests, ETRecords and debug buffers."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        """Take the decoder, which tries each ETRecord and debug buffer before it is read here."""
+        self._decoder = decoder
+        self._programs = ProgramReader()
+        self._tried: set[object] = set()  # pairs of an ETRecord's reader and a method
+        self._broken: set[object] = set()  # readers of ETRecords that broke the decoder
+
+    def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
+        """The dump with its manifest and companions.
+
+        Companions that cannot be read are refused, and so is a dump without a manifest.
+        """
+        name, data, sha256 = file
+        try:
+            manifest = isolate(dump.manifest)
+        except (ManifestError, SourceError) as error:
+            batch.refuse(name, "manifest", describe_problem(error, name), sha256, data)
+            return None
+        if isinstance(manifest, Failure):
+            batch.refuse(name, "manifest", manifest.detail, sha256, data)
+            return None
+        program = self._read_program(dump.etrecord, manifest.method, batch)
+        buffer = _read_buffer(dump.debug_buffer, batch)
+        return NewDump(name, sha256, manifest, program, buffer, data)
+
+    def try_buffers(self, batch: Batch) -> None:
+        """Refuse debug buffers that break the decoder; their dumps are taken without them."""
+        logged = [dump for dump in batch.all_dumps() if dump.debug_buffer]
+        for dump, trouble in self._find_broken(logged) if logged else ():
+            batch.leave_out_buffer(dump, UNDECODABLE, trouble.detail)
+
+    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Failure]]:
+        tried = isolate(lambda: self._decoder.try_buffers(dumps))
+        if isinstance(tried, Failure) and len(dumps) == 1:
+            yield dumps[0], tried
+        elif isinstance(tried, Failure):
+            for some in split(dumps):
+                yield from self._find_broken(some)
+
+    def _read_program(
+        self, file: Companion | None, method: str | None, batch: Batch
+    ) -> Program | None:
+        if file is None or file.read in self._broken:
+            return None
+        try:
+            program = isolate(lambda: self._try_and_read(file, method))
+        except SourceError as error:
+            batch.refuse_companion(file.name, "etrecord", describe_problem(error, file.name))
+            return None
+        except EtRecordError as error:
+            problem = describe_problem(error, file.name)
+            batch.refuse_companion(file.name, "etrecord", problem, file.read())
+            return None
+        if isinstance(program, Failure):
+            self._broken.add(file.read)
+            batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
+            return None
+        return program
+
+    def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
+        if (file.read, method) not in self._tried:
+            self._decoder.try_program(file, method)
+            self._tried.add((file.read, method))
+        return self._programs.read(*((file,) if method is None else (file, method)))
+
+
+def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:
+    if file is None:
+        return None
+    try:
+        return HashedFile.of(file.name, file.read())
+    except SourceError as error:
+        batch.refuse_companion(file.name, error.reason, error.problem)
+        return None

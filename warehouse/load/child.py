@@ -1,0 +1,140 @@
+"""The child: a process that decodes what others handed over, and may die of it.
+
+It reads the files itself, says what came of them, and is ended by the kernel, whatever it is at,
+when the process that it works for is gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+
+from ingest import DecodedBatch, stream_dump
+from ingest.debug_buffer import build_tensors
+from ingest.errors import DumpError, IngestError
+from ingest.schemas.dumps import DELEGATE_METADATA
+from warehouse.children.limits import (
+    count_data,
+    leave_no_core,
+    let_owner_go_first,
+    limit_data,
+    tie_to_owner,
+)
+from warehouse.children.messages import GONE, Message, Tables, requests, send
+from warehouse.load.content import Content, decode_content
+from warehouse.load.isolate import Failure, isolate
+from warehouse.load.messages import flatten_content, flatten_decoded
+
+_PARSED = DELEGATE_METADATA.field("parsed")
+
+
+def serve(channel: int) -> None:
+    """Decode what is asked for through a socket until its other end is closed."""
+    tie_to_owner()
+    leave_no_core()
+    let_owner_go_first()  # else it decodes while many threads commit, and rests while one does
+    gc.freeze()
+    child = _Child()
+    with socket.socket(fileno=channel) as asked:
+        with suppress(*GONE):
+            send(asked, {})
+        for message in requests(asked):
+            answer = child.answer(message)
+            with suppress(*GONE):
+                send(asked, *answer)
+
+
+class _Child:
+    """Answers one request after the other."""
+
+    def __init__(self) -> None:
+        self._own_bytes = count_data()
+        self._parts: Iterator[DecodedBatch] = iter(())
+        self._tasks: dict[str, Callable[[Message], Tables]] = {
+            "decode": _decode,
+            "stream": self._stream,
+            "next": self._next,
+            "program": _try_program,
+            "buffers": _try_buffers,
+        }
+
+    def answer(self, request: Message) -> tuple[Message, Tables]:
+        """What came of a request: what is wrong, or tables."""
+        if self._own_bytes is not None:
+            limit_data(self._own_bytes + request["most_bytes"])
+        try:
+            done = isolate(lambda: self._do(request))
+        except DumpError as error:
+            return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
+        return ({"trouble": done.detail}, {}) if isinstance(done, Failure) else done
+
+    def _do(self, request: Message) -> tuple[Message, Tables]:
+        try:
+            return {}, self._tasks[request["task"]](request)
+        except MemoryError:
+            return {"is_too_much": True}, {}
+
+    def _stream(self, request: Message) -> Tables:
+        (data,) = _map_files(request["files"])
+        parts = stream_dump(data, request["name"])
+        self._parts = (_parsed(part, request["backends"]) for part in parts)
+        return {}
+
+    def _next(self, _: Message) -> Tables:
+        return {} if (part := next(self._parts, None)) is None else flatten_decoded(part)
+
+
+def _decode(request: Message) -> Tables:
+    decoded, statistics = decode_content(_map_files(request["files"]))
+    return flatten_content(Content(_parsed(decoded, request["backends"]), statistics))
+
+
+def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
+    """The same with what delegates' metadata says, which parsers of backends may have to tell."""
+    rows = decoded.tables["delegate_metadata"]
+    if rows.num_rows:
+        from warehouse.load.logged_data import parse_metadata  # takes long to import
+
+        rows = parse_metadata(rows, backends.__getitem__)
+    else:
+        rows = rows.append_column(_PARSED, pa.nulls(0, _PARSED.type))
+    return DecodedBatch({**decoded.tables, "delegate_metadata": rows}, decoded.errors)
+
+
+def _try_program(request: Message) -> Tables:
+    """Read an ETRecord as whoever asks will; that it is malformed is not for us to say."""
+    from ingest.etrecord.record import decode_etrecord
+    from ingest.etrecord.tables import build_etrecord_tables
+
+    (data,) = _map_files(request["files"])
+    with suppress(IngestError):
+        build_etrecord_tables(decode_etrecord(data, "ETRecord").of_method(request["method"]))
+    return {}
+
+
+def _try_buffers(request: Message) -> Tables:
+    """Look up the tensors of dumps in their debug buffers, which follow the dumps."""
+    files = _map_files(request["files"])
+    dumps, buffers = files[: len(files) // 2], files[len(files) // 2 :]
+    values = decode_content(dumps).decoded.tables["debug_values"]
+    index = values["dump_index"].to_numpy()
+    for number, buffer in enumerate(buffers):
+        parts, _ = build_tensors(values.filter(pa.array(index == number)), buffer)
+        for _ in parts:
+            pass
+    return {}
+
+
+def _map_files(files: list[tuple[str, int, int]]) -> list[memoryview]:
+    """Parts of files: name, offset and size of each."""
+    maps: dict[str, memoryview] = {}
+    for name in {name for name, _, count in files if count}:
+        with open(name, "rb") as file:
+            maps[name] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    nothing = memoryview(b"")
+    return [maps.get(name, nothing)[offset : offset + count] for name, offset, count in files]

@@ -1,0 +1,59 @@
+"""Counters of dumps, as rows: what manifests state, and what delegates log as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.manifest.models import Manifest
+from ingest.producers import COUNTER
+from ingest.schemas.dumps import COUNTERS
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.load.appending import append_rows
+
+_STATED = "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
+
+
+def insert_counters(
+    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
+) -> None:
+    """Insert what the manifests of new dumps, by id, state."""
+    rows = [row for id_, manifest in manifests.items() for row in _rows(id_, manifest)]
+    append_rows(connection, "counters", pa.Table.from_pylist(rows, COUNTERS))
+
+
+def replace_counters(
+    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
+) -> None:
+    """Let the counters of dumps that manifests state be those that they state now."""
+    connection.execute(_STATED, [list(manifests)])
+    insert_counters(connection, manifests)
+
+
+def insert_logged_counters(
+    connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
+) -> None:
+    """Insert the counters among events, numbered by dump, that delegates logged."""
+    logged = pc.equal(signatures["kind"], COUNTER)
+    if pc.any(logged).as_py():
+        with (
+            registered(connection, "new_events", events),
+            registered(connection, "new_signatures", signatures.filter(logged)),
+        ):
+            found = connection.sql(read_statement("logged_counters")).to_arrow_table()
+            append_rows(connection, "counters", found)
+
+
+def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    for counter in manifest.counters or ():
+        facts = {"dump_id": dump_id, **counter.model_dump(include={"name", "unit", "source"})}
+        if counter.value is not None:
+            yield {**facts, "run_index": None, "value": counter.value}
+        for run_index, value in enumerate(counter.values or ()):
+            if value is not None:
+                yield {**facts, "run_index": run_index, "value": value}

@@ -1,0 +1,70 @@
+"""Which dumps are new: neither in the store nor among those that came before them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import duckdb
+
+from ingest.dump import Dump, HashedFile, Refusal
+from warehouse.engine.connection import open_cursor
+from warehouse.load.batches import Batch, Duplicate, ManifestAndCompanions
+from warehouse.load.decoders import Decoder
+from warehouse.load.known import StoredDumps
+
+_FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
+
+
+class Deduplicator:
+    """Sorts dumps that were read, in order, in one thread; close it.
+
+    It shares nothing with the thread that commits: the batches hold all that the commit needs.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
+        """Look at the store through a cursor of its own."""
+        self._connection = open_cursor(connection)
+        self._stored = StoredDumps(self._connection)
+        self._reader = ManifestAndCompanions(decoder)
+        self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
+        self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
+
+    def close(self) -> None:
+        """Close the cursor."""
+        self._connection.close()
+
+    def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
+        """A batch: the dumps to decode, those met before, and those that are refused."""
+        files = [file for file in read if isinstance(file, HashedFile)]
+        batch = Batch(len(dumps), sum(len(file.data) for file in files))
+        self._look_up([file.sha256 for file in files])
+        for dump, file in zip(dumps, read, strict=True):
+            if isinstance(file, Refusal):
+                batch.refused.append(file)
+            else:
+                self._add(dump, file, batch)
+        self._reader.try_buffers(batch)
+        return batch
+
+    def _add(self, incoming: Dump, file: HashedFile, batch: Batch) -> None:
+        dump = self._reader.read(incoming, file, batch)
+        if dump is None:
+            return
+        known = self._manifests.get(dump.sha256)
+        if known is None:
+            self._manifests[dump.sha256] = dump.manifest.canonical_json()
+            batch.dumps.append(dump)
+            return
+        if dump.sha256 not in self._unfiled:
+            dump = dump._replace(data=None)
+        batch.duplicates.append(Duplicate(dump, known))
+
+    def _look_up(self, hashes: Sequence[str]) -> None:
+        """Remember the manifests of those of some dumps that the store has."""
+        known = self._stored.manifests(hashes)
+        if known:
+            filed = self._connection.execute(_FILED, [list(known)]).fetchall()
+            self._unfiled.update(known.keys() - {row[0] for row in filed})
+        for sha256, manifest in known.items():
+            self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same

@@ -1,0 +1,235 @@
+"""The rows of dumps, written into the open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch
+from ingest.manifest.resolver import Manifest
+from ingest.schemas.dumps import DUMPS
+from ingest.tables.user_kinds import with_user_kinds
+from warehouse.archive.entries import Ids
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.errors import StoreError
+from warehouse.load.appending import append_rows
+from warehouse.load.counters import insert_counters, insert_logged_counters
+from warehouse.load.ids import Builds, NamedIds
+from warehouse.load.logged_data import (
+    attach_buffers,
+    insert_values,
+    number_dumps,
+    parse_metadata,
+)
+from warehouse.load.new_dump import NewDump
+from warehouse.load.signature_rows import SignatureRows
+from warehouse.programs.event_origins import trace_events
+from warehouse.programs.reader import Program, Programs
+from warehouse.statistics.rollups import Statistics
+
+Facts = dict[str, Any]  # columns of dumps
+
+_PER_DUMP = ("runs", "events", "allocators", "allocations")
+_SIGNATURES = ("run_signatures", "event_signatures")
+_TAKEN = """
+SELECT count(*) FROM dumps
+WHERE sha256 IN (SELECT unnest($hashes)) OR dump_id IN (SELECT unnest($ids))
+"""
+_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+
+
+class DumpRows:
+    """Writes rows of dumps; remembers the ids in use, so it is of no use after a rollback."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Read the ids in use."""
+        self._connection = connection
+        highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
+        ((self._last_dump,),) = connection.execute(highest).fetchall()
+        self._devices = NamedIds(connection, "device")
+        self._models = NamedIds(connection, "model")
+        self._builds = Builds(connection)
+        self._signatures = {name: SignatureRows(connection, name) for name in _SIGNATURES}
+        self._programs = Programs(connection)
+
+    def identify(self, dumps: Sequence[NewDump]) -> list[Facts]:
+        """Columns of dumps that their content does not tell, and what they refer to.
+
+        Numbers are those that dumps have by the archive, or else the next.
+        """
+        # Dumps of a folder often share their manifest: its facts are worked out once.
+        known: dict[int, Facts] = {}
+        facts = []
+        for dump in dumps:
+            key = id(dump.manifest)
+            if key not in known:
+                known[key] = self.manifest_facts(dump.manifest, dump.ids)
+            id_ = dump.ids.dump if dump.ids else self._last_dump + 1
+            self._last_dump = max(self._last_dump, id_)
+            facts.append({"dump_id": id_, **known[key]})
+        distinct = {(dump.taken_at, id(dump.manifest)): dump.manifest for dump in dumps}
+        self._builds.complete((taken, manifest) for (taken, _), manifest in distinct.items())
+        return facts
+
+    def manifest_facts(self, manifest: Manifest, ids: Ids | None = None) -> Facts:
+        """Columns of dumps that the manifest alone determines; numbers as in `identify`."""
+        clock = manifest.clock
+        return {
+            "device_id": self._devices.id_of(manifest.device, ids and ids.device),
+            "build_id": self._builds.id_of(manifest.build, ids and ids.build),
+            "model_id": self._models.id_of(manifest.model, ids and ids.model),
+            "captured_at": manifest.captured_at,
+            "tick_unit": clock.unit,
+            "ns_per_tick": clock.ns_per_tick,
+            "delegate_ns_per_tick": clock.delegate_ns_per_tick(manifest.model.backend),
+            "manifest": manifest.canonical_json(),
+        }
+
+    def insert_content(
+        self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
+    ) -> None:
+        """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
+        tables = decoded.tables
+        for name in _PER_DUMP:
+            append_rows(self._connection, name, number_dumps(tables[name], ids))
+        buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
+        insert_values(self._connection, tables["debug_values"], ids, buffers)
+        metadata = parse_metadata(
+            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+        )
+        append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        told = {**tables, "event_signatures": with_user_kinds(tables["event_signatures"])}
+        for name, signatures in self._signatures.items():
+            signatures.insert(told[name])
+        insert_logged_counters(
+            self._connection, number_dumps(tables["events"], ids), told["event_signatures"]
+        )
+
+    def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
+        """Insert what was worked out from the events of dumps."""
+        for name, rows in statistics.tables.items():
+            append_rows(self._connection, name, number_dumps(rows, ids))
+
+    def insert_dumps(
+        self,
+        dumps: Sequence[NewDump],
+        facts: Sequence[Facts],
+        decoded: DecodedBatch,
+        resolution: NDArray[np.int64],
+    ) -> None:
+        """Insert the rows of dumps whose content is in, and what their ETRecords say of it.
+
+        Args:
+            dumps: Those that `decoded` has a row of in its table of dumps, in order.
+            facts: Their own, as `identify` gave them.
+            decoded: The tables.
+            resolution: That of their delegates' clocks.
+
+        Raises:
+            StoreError: The store has one of them, or one of their ids, by now.
+        """
+        if not dumps:
+            return
+        ids = [row["dump_id"] for row in facts]
+        self._check_unique([dump.sha256 for dump in dumps], ids)
+        rows = self._dump_rows(dumps, facts, decoded)
+        rows["delegate_resolution_ticks"] = resolution
+        append_rows(self._connection, "dumps", _table(rows, DUMPS))
+        numbered = dict(zip(ids, dumps, strict=True))
+        insert_counters(self._connection, {id_: one.manifest for id_, one in numbered.items()})
+        self._trace({id_: one.program for id_, one in numbered.items() if one.program})
+
+    def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
+        """Check that the store has no dump of these bytes, or of these ids.
+
+        Raises:
+            StoreError: It has.
+        """
+        asked = {"hashes": hashes, "ids": ids}
+        ((count,),) = self._connection.execute(_TAKEN, asked).fetchall()
+        if count or len(set(hashes)) < len(hashes):
+            ((path,),) = self._connection.execute(_PATH).fetchall()
+            raise StoreError(
+                path,
+                "somebody else put dumps in meanwhile: nothing of this batch was stored; "
+                "let one at a time write to the store, and run the command again",
+            )
+
+    def attach_companions(self, dumps: Sequence[NewDump]) -> list[NewDump]:
+        """Give dumps that are in the store the ETRecords and debug buffers they came with.
+
+        They replace others; of several for one dump the last counts.
+
+        Returns:
+            The dumps that got new ones, with these alone.
+        """
+        programs = {dump.sha256: dump.program for dump in dumps if dump.program}
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        asked = {"hashes": [*programs, *buffers]}
+        text = read_statement("stored_companions")
+        known = self._connection.execute(text, asked).fetchall()
+        new_programs, new_buffers, changes = {}, {}, []
+        attached = []
+        for sha256, id_, record, buffer in known:
+            program, logged = programs.get(sha256), buffers.get(sha256)
+            if program and program.id != record:
+                new_programs[id_] = program
+            if logged and logged.sha256 != buffer:
+                new_buffers[id_] = logged
+            if id_ in new_programs or id_ in new_buffers:
+                names = {dump.sha256: dump for dump in dumps}
+                attached.append(
+                    names[sha256]._replace(
+                        program=new_programs.get(id_), debug_buffer=new_buffers.get(id_)
+                    )
+                )
+            changes.append(
+                {
+                    "dump_id": id_,
+                    "etrecord_id": program.id if program else record,
+                    "debug_buffer_sha256": logged.sha256 if logged else buffer,
+                }
+            )
+        if new_programs or new_buffers:
+            columns = pa.schema([DUMPS.field(name) for name in changes[0]])
+            with registered(
+                self._connection, "changes", pa.Table.from_pylist(changes, schema=columns)
+            ):
+                self._connection.execute(read_statement("set_companions"))
+            self._trace(new_programs)
+            attach_buffers(self._connection, new_buffers)
+        return attached
+
+    def _trace(self, programs: Mapping[int, Program]) -> None:
+        """Store the ETRecords of dumps, and what they say of the dumps' events."""
+        self._programs.add(programs.values())
+        trace_events(self._connection, programs)
+
+    def _dump_rows(
+        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: DecodedBatch
+    ) -> dict[str, object]:
+        content = decoded.tables["dumps"]
+        return {
+            **{name: content[name] for name in content.column_names[1:]},
+            "sha256": [dump.sha256 for dump in dumps],
+            "source": [dump.source for dump in dumps],
+            "ingested_at": [dump.taken_at for dump in dumps],
+            "etrecord_id": [dump.program and dump.program.id for dump in dumps],
+            "debug_buffer_sha256": [d.debug_buffer and d.debug_buffer.sha256 for d in dumps],
+            **{name: [row[name] for row in facts] for name in facts[0]},
+        }
+
+
+def _table(columns: Mapping[str, object], schema: pa.Schema) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.ChunkedArray) else pa.array(column, field.type)
+        for field in schema
+        for column in [columns[field.name]]
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

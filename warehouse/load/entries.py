@@ -1,0 +1,114 @@
+"""What is loaded, as entries of the archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from ingest.dump import Refusal
+from ingest.manifest.fields import FullShape
+from ingest.manifest.models import Manifest
+from warehouse.archive.entries import (
+    COMPANIONS,
+    DEBUG_BUFFER,
+    DUMP,
+    ETRECORD,
+    REFUSED,
+    Entry,
+    Ids,
+)
+from warehouse.archive.history import History
+from warehouse.load.dump_rows import Facts
+from warehouse.load.new_dump import NewDump
+
+
+def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: History) -> list[Entry]:
+    """Entries of new dumps, after those of the files they came with."""
+    if not history.is_kept:
+        return []
+    return _companion_entries(dumps, history) + [
+        Entry(
+            DUMP,
+            dump.taken_at,
+            dump.source,
+            dump.sha256,
+            Ids(row["dump_id"], row["device_id"], row["build_id"], row["model_id"]),
+            row["manifest"],
+            dump.program and dump.program.record.sha256,
+            dump.debug_buffer and dump.debug_buffer.sha256,
+            data=dump.data,
+        )
+        for dump, row in zip(dumps, facts, strict=True)
+    ]
+
+
+def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
+    """Entries of files that came later than their dumps, each with its dump."""
+    if not history.is_kept:
+        return []
+    return _companion_entries([dump._replace(taken_at=now) for dump in dumps], history) + [
+        Entry(
+            COMPANIONS,
+            now,
+            dump.source,
+            dump.sha256,
+            manifest=dump.manifest.canonical_json(),
+            etrecord_sha256=dump.program and dump.program.record.sha256,
+            debug_buffer_sha256=dump.debug_buffer and dump.debug_buffer.sha256,
+        )
+        for dump in dumps
+    ]
+
+
+def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry]:
+    """Entries of refused files, with the bytes of those that the archive does not hold."""
+    if not history.is_kept:
+        return []
+    missing = history.missing(one.sha256 for one in refusals if one.sha256)
+    entries = []
+    for one in refusals:
+        data = one.data if one.sha256 in missing else None
+        missing.discard(one.sha256 or "")
+        entries.append(
+            Entry(
+                REFUSED,
+                one.refused_at,
+                one.source,
+                one.sha256,
+                reason=one.reason,
+                byte_offset=one.byte_offset,
+                detail=one.detail,
+                data=data,
+            )
+        )
+    return entries
+
+
+@lru_cache(maxsize=4096)
+def parse_manifest(text: str) -> Manifest:
+    """The manifest that an entry states."""
+    return Manifest.model_validate(FullShape(json.loads(text)))
+
+
+def _companion_entries(dumps: Sequence[NewDump], history: History) -> list[Entry]:
+    """Entries of the ETRecords and debug buffers that the archive does not hold yet."""
+    files = {sha256: (kind, dump, name, data) for kind, dump, sha256, name, data in _files(dumps)}
+    missing = history.missing(files)
+    return [
+        Entry(kind, dump.taken_at, name, sha256, data=data)
+        for sha256, (kind, dump, name, data) in files.items()
+        if sha256 in missing
+    ]
+
+
+def _files(dumps: Iterable[NewDump]) -> Iterator[tuple[str, NewDump, str, str, Any]]:
+    for dump in dumps:
+        if dump.program:
+            record = dump.program.record
+            yield ETRECORD, dump, record.sha256, record.source, dump.program.data
+        if dump.debug_buffer:
+            buffer = dump.debug_buffer
+            yield DEBUG_BUFFER, dump, buffer.sha256, buffer.name, buffer.data

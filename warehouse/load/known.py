@@ -1,0 +1,66 @@
+"""The index of stored dumps: whether a store has a dump, and with which manifest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+_LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
+_MOST_RECENT = 1 << 14  # that are searched one by one before they are sorted among the others
+_STARTS = "SELECT CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start"
+_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
+
+class StoredDumps:
+    """The dumps of a store, for any thread.
+
+    The first 64 bits of each SHA-256 are in memory (eight bytes a dump), so the store is asked only
+    about dumps that it has, nearly always.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Read the index through a connection, which later questions use too."""
+        self._connection = connection
+        self._starts: NDArray[np.uint64] = connection.execute(_STARTS, [_LETTERS]).fetchnumpy()[
+            "start"
+        ]
+        self._recent: set[int] = set()  # starts of dumps that were stored since
+        self._lock, self._asking = threading.Lock(), threading.Lock()
+
+    def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
+        """The manifests, as canonical JSON, of those of some dumps that the store has."""
+        likely = self._likely(hashes)
+        return self.look_up(likely) if likely else {}
+
+    def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
+        """The same, asked of the store even if the index does not have them yet."""
+        with self._asking:
+            return dict(self._connection.execute(_KNOWN, [list(hashes)]).fetchall())
+
+    def add(self, hashes: Iterable[str]) -> None:
+        """Take note of dumps that were stored since."""
+        with self._lock:
+            self._recent.update(map(_start_of, hashes))
+            if len(self._recent) > _MOST_RECENT:
+                recent = np.sort(np.fromiter(self._recent, np.uint64, len(self._recent)))
+                places = self._starts.searchsorted(recent)
+                self._starts = np.insert(self._starts, places, recent)
+                self._recent = set()
+
+    def _likely(self, hashes: Sequence[str]) -> list[str]:
+        """Those of some dumps that the index has."""
+        starts = list(map(_start_of, hashes))
+        wanted = np.array(starts, np.uint64)
+        with self._lock:
+            first = self._starts.searchsorted(wanted)
+            is_stored = first < self._starts.searchsorted(wanted, side="right")
+            known = zip(hashes, starts, is_stored.tolist(), strict=True)
+            return [sha256 for sha256, start, is_in in known if is_in or start in self._recent]
+
+
+def _start_of(sha256: str) -> int:
+    return int(sha256[:_LETTERS], 16)

@@ -1,0 +1,189 @@
+"""Decoded dumps into the store: one transaction per batch, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from ingest import DecodedBatch
+from ingest.dump import NOW, Refusal
+from ingest.schemas.dumps import INGEST_ERRORS
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import DROPPED, SETTLED, Entry
+from warehouse.archive.history import History, recorded
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.engine.failpoints import failpoint
+from warehouse.load.dump_rows import DumpRows, Facts
+from warehouse.load.entries import (
+    attached_entries,
+    dump_entries,
+    refusal_entries,
+)
+from warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
+from warehouse.load.new_dump import NewDump
+from warehouse.load.stored_events import summarise_stored
+from warehouse.statistics.rollups import Statistics
+
+_CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
+
+
+class Loader:
+    """The single writer of a store."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, archive: Archive | None = None
+    ) -> None:
+        """Take the connection that writes, and where all that it writes is sealed first, if any."""
+        self._connection, self._archive = connection, archive
+        self._rows: DumpRows | None = None
+
+    def load(
+        self,
+        dumps: Sequence[NewDump],
+        decoded: DecodedBatch,
+        statistics: Statistics,
+        refusals: Sequence[Refusal],
+    ) -> int:
+        """Commit a batch.
+
+        Args:
+            dumps: The dumps that were decoded, by ``dump_index``; refused ones are left out.
+            decoded: Their tables.
+            statistics: Those of their events.
+            refusals: Files to record as refused; each is recorded once.
+
+        Returns:
+            Dumps committed.
+        """
+        failpoint("decoded")
+        index = decoded.tables["dumps"]["dump_index"].to_numpy()
+        ids = np.zeros(len(dumps), np.int32)
+        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
+        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        store_ahead(self._connection, decoded.tables["debug_values"], logged)
+        with self._transaction() as (rows, history, now):
+            good = [_taken(dumps[i], now) for i in index.tolist()]
+            facts = rows.identify(good)
+            history.add(dump_entries(good, facts, history))
+            self._record(refusals, history, now)
+            history.end()
+            ids[index] = [row["dump_id"] for row in facts]
+            rows.insert_content(decoded, ids, dumps)
+            rows.insert_statistics(statistics, ids)
+            rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
+        return len(index)
+
+    def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
+        """Commit one dump that is decoded in parts.
+
+        Signatures may come in any part, again or not, and the row of dumps comes in the last.
+        Nothing of it is kept if one of them shows that it is malformed (DumpError).
+
+        Returns:
+            Profile events in it.
+        """
+        n_events = 0
+        with self._transaction() as (rows, history, now):
+            good = [_taken(dump, now)]
+            facts = rows.identify(good)
+            history.add(dump_entries(good, facts, history))
+            history.end()
+            ids = np.array([facts[0]["dump_id"]], np.int32)
+            for part in parts:
+                rows.insert_content(part, ids, good)
+                n_events += part.tables["events"].num_rows
+            resolution = np.ones(1, np.int64)
+            for statistics in summarise_stored(self._connection, int(ids[0]), part):
+                rows.insert_statistics(statistics, ids)
+                resolution = statistics.resolution
+            rows.insert_dumps(good, facts, part, resolution)
+        return n_events
+
+    def record(self, refusals: Sequence[Refusal]) -> None:
+        """Put files on record as refused, each once."""
+        if refusals:
+            with self._transaction() as (_, history, now):
+                self._record(refusals, history, now)
+
+    def attach(self, dumps: Sequence[NewDump]) -> None:
+        """Give dumps that the store has already the ETRecords and debug buffers they came with."""
+        buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
+        if buffers or any(dump.program for dump in dumps):
+            store_ahead_of_dumps(self._connection, buffers)
+            with self._transaction() as (rows, history, now):
+                attached = rows.attach_companions(dumps)
+                history.add(attached_entries(attached, history, now))
+
+    def file_stored(self, dumps: Sequence[NewDump]) -> None:
+        """Put dumps that the store has, but not its archive, into the archive."""
+        if not dumps or self._archive is None:
+            return
+        by_hash = {dump.sha256: dump for dump in dumps}
+        with self._transaction() as (_, history, _):
+            missing = history.missing(by_hash)
+            stored = self._connection.sql(
+                read_statement("stored_dumps"), params={"hashes": list(missing)}
+            )
+            facts = stored.to_arrow_table().to_pylist()
+            known = [
+                by_hash[row["sha256"]]._replace(source=row["source"], taken_at=row["ingested_at"])
+                for row in facts
+            ]
+            history.add([*dump_entries(known, facts, history), *_dropped_entries(facts)])
+
+    def settle_conflicts(self, dumps: Sequence[NewDump]) -> None:
+        """Put on record that files now agree with the store on the manifest of their bytes."""
+        self.settle([(dump.source, dump.sha256) for dump in dumps])
+
+    def settle(self, files: Sequence[tuple[str, str]]) -> None:
+        """The same, of files by name and SHA-256."""
+        if not files or not self._has_conflicts():
+            return
+        rows = [{"source": source, "sha256": sha256} for source, sha256 in files]
+        with (
+            self._transaction() as (_, history, now),
+            registered(self._connection, "agreed", pa.Table.from_pylist(rows)),
+        ):
+            settled = self._connection.execute(read_statement("settle_conflicts")).fetchall()
+            history.add([Entry(SETTLED, now, source, sha256) for source, sha256 in settled])
+
+    def _has_conflicts(self) -> bool:
+        ((count,),) = self._connection.execute(_CONFLICTS).fetchall()
+        return bool(count)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
+        """All of the body's writes, or none and nothing remembered of them."""
+        rows, self._rows = self._rows or DumpRows(self._connection), None
+        with recorded(self._connection, self._archive) as history:
+            yield rows, history, datetime.now(UTC)
+        self._rows = rows
+
+    def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
+        """Record refusals that are not on record yet."""
+        if not refusals:
+            return
+        timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]
+        rows = pa.Table.from_pylist([one._asdict() for one in timed], schema=INGEST_ERRORS)
+        with registered(self._connection, "refused", rows):
+            new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
+        history.add(refusal_entries([one for one in timed if one[:5] in new], history))
+
+
+def _dropped_entries(facts: Sequence[Facts]) -> list[Entry]:
+    """Entries that drop the events of dumps again that have none any more."""
+    return [
+        Entry(DROPPED, row["dropped_at"], row["source"], row["sha256"])
+        for row in facts
+        if row["dropped_at"] is not None
+    ]
+
+
+def _taken(dump: NewDump, now: datetime) -> NewDump:
+    return dump._replace(taken_at=now) if dump.taken_at is NOW else dump

@@ -1,0 +1,129 @@
+"""What dumps log besides times: values, whose tensors a debug buffer holds, and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest.debug_buffer import PART_BYTES, build_tensors
+from ingest.dump import HashedFile
+from ingest.schemas.dumps import DELEGATE_METADATA
+from ingest.schemas.tensors import SHA256, TENSORS
+from ingest.tables.numbering import renumber_dumps
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import insert_rows, registered
+from warehouse.load.appending import append_rows
+from warehouse.load.delegate_metadata import metadata_json
+
+Buffers = Mapping[int, HashedFile]
+
+_LONG_BYTES = 64 << 20
+_PARSED = DELEGATE_METADATA.field("parsed")
+_DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
+
+def insert_values(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
+) -> None:
+    """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    append_rows(connection, "debug_values", number_dumps(hashed, ids))
+
+
+def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
+    """Commit the tensors of long debug buffers, some at a time, before what refers to them.
+
+    In one transaction they would take six times their size in memory. Should what refers to them
+    not be committed after all, they are rows that nothing refers to, until they are wanted again.
+    """
+    long = {key: one for key, one in buffers.items() if len(one.data) >= _LONG_BYTES}
+    if long:
+        _store_tensors(connection, rows, long)
+
+
+def store_ahead_of_dumps(
+    connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, HashedFile]
+) -> None:
+    """The same for dumps that the store has already, by their SHA-256."""
+    found = connection.execute(_DUMPS, [list(buffers)]).fetchall()
+    known = {id_: buffers[sha256] for sha256, id_ in found}
+    store_ahead(connection, _stored_values(connection, known), known)
+
+
+def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
+    """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
+    rows = _stored_values(connection, buffers)
+    hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
+    with registered(connection, "hashed", hashed):
+        connection.execute(read_statement("set_tensors"))
+
+
+def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> pa.Table:
+    text = read_statement("stored_tensors")
+    return connection.sql(text, params={"dumps": list(buffers)}).to_arrow_table()
+
+
+def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
+    """Decoded delegate metadata with what it says as JSON, unless it has that already.
+
+    `backend` is that of a dump_index.
+    """
+    if _PARSED.name in rows.column_names:
+        return rows
+    parse = lru_cache(maxsize=1024)(metadata_json)
+    dumps, raw = rows["dump_index"].to_pylist(), rows["metadata"].to_pylist()
+    texts = [parse(data, backend(dump)) for dump, data in zip(dumps, raw, strict=True)]
+    return rows.append_column(_PARSED, pa.array(texts, pa.string()))
+
+
+def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
+    """Rows with `dump_id` for `dump_index`."""
+    numbered = renumber_dumps(rows, ids)
+    return numbered.rename_columns(["dump_id", *rows.column_names[1:]])
+
+
+def _store_tensors(
+    connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
+) -> pa.ChunkedArray:
+    """Store the tensors of values; gives the hash of each, null where no content is known.
+
+    Values of a dump stand side by side; its number, which the buffers go by, is the first column.
+    """
+    hashes: list[pa.Array] = []
+    waiting: list[pa.Table] = []
+    dump = values.column(0).to_numpy()
+    bounds = [0, *(np.flatnonzero(np.diff(dump)) + 1).tolist(), len(dump)]
+    for first, last in pairwise(bounds):
+        buffer = buffers.get(int(dump[first])) if first < last else None
+        if buffer is None:
+            hashes.append(pa.nulls(last - first, pa.string()))
+        else:
+            contents, hashed = build_tensors(values.slice(first, last - first), buffer.data)
+            hashes.append(hashed)
+            for part in contents:
+                waiting.append(part)
+                if sum(table.nbytes for table in waiting) >= PART_BYTES:
+                    _insert_tensors(connection, waiting)
+    _insert_tensors(connection, waiting)
+    return pa.chunked_array(hashes, pa.string())
+
+
+def _insert_tensors(connection: duckdb.DuckDBPyConnection, tables: list[pa.Table]) -> None:
+    """Insert the tensors that are new, and let go of all."""
+    is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
+    rows = _distinct(pa.concat_tables([TENSORS.empty_table(), *tables]))
+    tables.clear()
+    insert_rows(connection, "tensors", rows, is_new)
+
+
+def _distinct(tensors: pa.Table) -> pa.Table:
+    _, first = np.unique(tensors["sha256"].to_numpy(), return_index=True)
+    is_first = np.zeros(tensors.num_rows, np.bool_)
+    is_first[first] = True
+    return tensors.filter(pa.array(is_first))  # unlike take, it copes with more than 2 GB

@@ -1,0 +1,87 @@
+"""Statistics of dumps too big for memory, from their events as the store has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ingest import DecodedBatch
+from ingest.batching import batches
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.statistics.rollups import (
+    Statistics,
+    clock_steps,
+    group_events,
+    is_long,
+    mark_delegated,
+    summarise_events,
+)
+from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
+
+_MOST_EVENTS = 1 << 21  # read back at a time; a signature is never split
+
+
+def summarise_stored(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, last: DecodedBatch
+) -> Iterator[Statistics]:
+    """Statistics of one dump, some signatures at a time, its runs last.
+
+    Args:
+        connection: What has its events and their signatures.
+        dump_id: The dump, which counts as dump 0.
+        last: What was decoded of it and has its row of dumps.
+
+    Yields:
+        Rows to insert, each time with the resolution of the dump.
+    """
+    numbers = RunNumbers.of(last, 1)
+    has_histogram = is_long(last.tables["dumps"])
+    is_complete = _complete_runs(connection, dump_id, numbers.count)
+    runs = np.zeros((numbers.count, 3))
+    resolution = _resolution(connection, dump_id)
+    for signatures in _some_signatures(connection, dump_id):
+        events = _read_events(connection, dump_id, signatures)
+        groups = group_events(events)
+        totals = EventSums(events, RunParts.of(signatures), numbers).total(is_complete)
+        runs += totals.runs
+        steps = clock_steps(groups, mark_delegated(groups, signatures), resolution)
+        rows = summarise_events(groups, has_histogram, steps)
+        yield Statistics(rows | {"event_totals": totals.events}, resolution)
+    yield Statistics({"run_totals": run_rows(numbers, is_complete, runs)}, resolution)
+
+
+def _resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> NDArray[np.int64]:
+    """What `delegate_resolution` says of all events of the dump."""
+    found = connection.execute(read_statement("resolution_of_dump"), {"dump": dump_id})
+    return np.array(found.fetchall()[0], np.int64)
+
+
+def _complete_runs(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, count: int
+) -> NDArray[np.bool_]:
+    text = read_statement("complete_runs_of_dump")
+    found = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
+    is_complete = np.zeros(count, bool)
+    is_complete[found["run_index"].to_numpy()] = True
+    return is_complete
+
+
+def _some_signatures(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Iterator[pa.Table]:
+    """Event signatures of a dump and their kinds, as many at a time as fit into memory."""
+    text = read_statement("signature_counts")
+    counts = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
+    first = 0
+    for some in batches(counts["event_count"].to_pylist(), int, _MOST_EVENTS):
+        yield counts.slice(first, len(some))
+        first += len(some)
+
+
+def _read_events(
+    connection: duckdb.DuckDBPyConnection, dump_id: int, signatures: pa.Table
+) -> pa.Table:
+    values = {"dump": dump_id, "signatures": signatures["event_signature_id"].to_pylist()}
+    return connection.sql(read_statement("events_of_signatures"), params=values).to_arrow_table()

@@ -1,1 +1,0 @@
-"""Decoded dumps written into the open transaction."""

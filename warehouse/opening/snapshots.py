@@ -1,0 +1,201 @@
+"""Snapshots: read-only copies of a store's file, for those who ask while another process writes.
+
+One is published by the process that writes, between two commits: it brings all that was committed
+into the file and copies that. Whoever reads a snapshot holds a lock on it, and it is not removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.durable import lock, rename, try_lock
+from warehouse.engine.failpoints import failpoint
+from warehouse.engine.seal import seal_file, seal_of
+from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.engine.writer import Writer
+from warehouse.errors import StoreError
+
+KEPT = 3  # the newest ones
+PAUSE = 60.0  # seconds from one to the next in a long ingest
+_SHARE = 20  # times what publishing one took lie between it and the next, at least
+
+_UNFINISHED = ".new"
+_NAME = re.compile(r"(\d{6,})-(\d{8}T\d{6}Z)\.duckdb")
+_TIME = "%Y%m%dT%H%M%S%z"
+_READ_ONLY = 0o444
+_PART_BYTES = 1 << 20
+_KERNEL_BYTES = 64 << 20  # which copies them itself
+_CLONE = 0x40049409  # Linux: share the blocks of another file, until one of them is written
+
+
+class Snapshot(NamedTuple):
+    """A published snapshot.
+
+    Attributes:
+        path: Its file.
+        number: Its place in the order in which they were published.
+        taken_at: When, in UTC, to the second.
+    """
+
+    path: Path
+    number: int
+    taken_at: datetime
+
+    @classmethod
+    def at(cls, path: Path) -> Snapshot | None:
+        """The snapshot that a file is by its name; None if it is none."""
+        found = _NAME.fullmatch(path.name)
+        if found is None or not path.is_file():
+            return None
+        with suppress(ValueError):  # no such day
+            return cls(path, int(found[1]), datetime.strptime(found[2], _TIME))
+        return None
+
+    def describe(self) -> str:
+        """When it was taken, and how old it is."""
+        age = max((datetime.now(UTC) - self.taken_at).total_seconds(), 0.0)
+        return f"the snapshot of {self.taken_at:%Y-%m-%d %H:%M:%S}Z, which is {age:,.0f} s old"
+
+
+def find_snapshots(store: Path) -> list[Snapshot]:
+    """The snapshots of a store, the oldest first."""
+    folder = store / SNAPSHOT_FOLDER
+    paths = folder.iterdir() if os.path.isdir(folder) else ()
+    return sorted(filter(None, map(Snapshot.at, paths)), key=lambda one: one.number)
+
+
+def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
+    """Publish what is committed, and remove all but the newest snapshots that nobody reads.
+
+    The caller holds the store's lock, and commits nothing meanwhile.
+
+    Raises:
+        StoreError: The disk is full, or the store's file was deleted or replaced.
+    """
+    writer.checkpoint()
+    folder = store / SNAPSHOT_FOLDER
+    try:
+        folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
+        for left in folder.glob(f"*{_UNFINISHED}"):
+            left.unlink()
+        known = find_snapshots(store)
+        snapshot = _publish(writer.file.descriptor, folder, known[-1].number + 1 if known else 1)
+        for old in [*known, snapshot][:-KEPT]:
+            _remove_unless_read(old.path)
+    except OSError as error:
+        raise StoreError(
+            str(folder),
+            f"cannot be written: {error.strerror}; the snapshots that are there stay: make room "
+            "and run 'tracehouse snapshot'",
+        ) from error
+    return snapshot
+
+
+class Publisher:
+    """Publishes a snapshot now and then while a store is written."""
+
+    def __init__(self, publish: Callable[[], object], *, pause_seconds: float = PAUSE) -> None:
+        """Take what publishes one; the first is due after a pause."""
+        self._publish, self._pause_seconds = publish, pause_seconds
+        self._due = time.monotonic() + pause_seconds
+
+    def publish_if_due(self, *, is_wanted: bool = False) -> bool:
+        """Publish a snapshot, unless the last is too recent for what it took; True if published.
+
+        What publishing raises is passed on.
+
+        Args:
+            is_wanted: Publish one in any case.
+        """
+        start = time.monotonic()
+        if not is_wanted and start < self._due:
+            return False
+        self._publish()
+        end = time.monotonic()
+        self._due = end + max(self._pause_seconds, _SHARE * (end - start))
+        return True
+
+
+class HeldSnapshot:
+    """A snapshot that stays until it is released."""
+
+    def __init__(self, snapshot: Snapshot, file: int) -> None:
+        """Take a file that is locked."""
+        self.snapshot, self._file = snapshot, file
+
+    def release(self) -> None:
+        """Let it be removed."""
+        os.close(self._file)
+
+
+def hold_newest(store: Path) -> HeldSnapshot | None:
+    """The newest snapshot, which the caller releases; None if there is none.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    for snapshot in reversed(find_snapshots(store)):
+        try:
+            file = os.open(snapshot.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # removed since: there are newer ones, but this will do
+            continue
+        except OSError as error:
+            raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
+        lock(file, is_shared=True)
+        if os.fstat(file).st_nlink:
+            return HeldSnapshot(snapshot, file)
+        os.close(file)
+    return None
+
+
+def _publish(source: int, folder: Path, number: int) -> Snapshot:
+    """Copy a file into the folder, where it appears only when it is whole and on disk."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    path = folder / f"{number:06}-{now:%Y%m%dT%H%M%S}Z.duckdb"
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    try:
+        with open(unfinished, "x+b", opener=_open_private) as target:
+            _copy(source, target.fileno())
+            os.fsync(target.fileno())
+            os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
+            failpoint("publish")
+            rename(unfinished, path)
+            seal_file(path, target.fileno())
+        failpoint("published")
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Snapshot(path, number, now)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _copy(source: int, target: int) -> None:
+    with suppress(OSError):  # most file systems cannot
+        fcntl.ioctl(target, _CLONE, source)
+        return
+    position = 0
+    with suppress(AttributeError, OSError):  # some systems cannot: then we go on where they stopped
+        while count := os.copy_file_range(source, target, _KERNEL_BYTES, position, position):
+            position += count
+    while part := os.pread(source, _PART_BYTES, position):
+        position += os.pwrite(target, part, position)
+
+
+def _remove_unless_read(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if try_lock(file):  # else a reader has it: the next publication removes it
+            seal_of(path).unlink(missing_ok=True)
+            path.unlink()
+    finally:
+        os.close(file)

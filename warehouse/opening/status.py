@@ -1,0 +1,207 @@
+"""How a store is doing, told without changing anything in it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.history import find_unindexed
+from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import reading, translated_errors
+from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
+from warehouse.errors import StoreError, StoreLockedError
+from warehouse.opening.read import OpenedStore, is_there, open_live, open_snapshot
+from warehouse.opening.snapshots import find_snapshots
+from warehouse.upkeep.compact import is_compaction_wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COUNTS, _REFUSALS = "store_counts", "ingest_errors"
+
+
+class StoreCounts(NamedTuple):
+    """What is in the file, or the snapshot, that was read.
+
+    Attributes:
+        dumps: Dumps.
+        events: Profile events in them.
+        devices: Devices.
+        builds: Builds.
+        models: Models.
+        last_ingest_at: When the last dump was committed; None if there is none.
+        archived_files: Files that the archive holds.
+        unarchived_dumps: Dumps that it does not hold.
+        refused: Files that were refused and have not come in since.
+    """
+
+    dumps: int
+    events: int
+    devices: int
+    builds: int
+    models: int
+    last_ingest_at: datetime | None
+    archived_files: int
+    unarchived_dumps: int
+    refused: int
+
+
+class StoreStatus(NamedTuple):
+    """How a store is doing.
+
+    Attributes:
+        problem: Why it cannot be read, and what to do; empty if it can, or could if no other
+            process wrote it.
+        is_locked: Whether another process writes it.
+        writer_process_id: That process, where the system tells it.
+        file_bytes: Size of the DuckDB file.
+        log_bytes: Size of what was committed but not yet brought into it.
+        archive_bytes: Size of the archive.
+        snapshot_bytes: Size of the snapshots; blocks that they share are counted again.
+        inbox_bytes: Size of what was taken but not yet committed.
+        inbox_files: Files that it is in.
+        archive_segments: Files that the archive is in.
+        is_uncompacted: Whether dumps were forgotten that free blocks of the file may still hold.
+        unindexed_segments: Those whose entries the file lacks; None if it was not read.
+        snapshot_ages_seconds: Ages of the snapshots, the newest first.
+        counted_at: When the snapshot was taken that was counted; None if it was the file.
+        counts: What is in it; None if neither could be read.
+    """
+
+    problem: str
+    is_locked: bool
+    writer_process_id: int | None
+    file_bytes: int
+    log_bytes: int
+    archive_bytes: int
+    snapshot_bytes: int
+    inbox_bytes: int
+    inbox_files: int
+    archive_segments: int
+    is_uncompacted: bool
+    unindexed_segments: int | None
+    snapshot_ages_seconds: list[int]
+    counted_at: datetime | None
+    counts: StoreCounts | None
+
+
+class _Counted(NamedTuple):
+    """What could be read of the store's content, and why no more could."""
+
+    problem: str = ""
+    is_locked: bool = False
+    writer_process_id: int | None = None
+    counts: StoreCounts | None = None
+    counted_at: datetime | None = None
+    unindexed_segments: int | None = None
+
+
+class StoreInUse(Protocol):
+    """A store as the process that writes it can ask it; see `Warehouse`."""
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query."""
+
+    def sql(self, text: str, params: Mapping[str, object] | None = None) -> pa.Table:
+        """Rows of a SELECT."""
+
+
+def read_status(store: Path, *, writer: StoreInUse | None = None) -> StoreStatus:
+    """How the store is doing; while another process writes it, by its newest snapshot.
+
+    Args:
+        store: The store's directory.
+        writer: The store, as the process that writes it can ask it.
+    """
+    counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
+    file, snapshots = store / FILE_NAME, find_snapshots(store)
+    archive, folder = Archive(store), store / INBOX_FOLDER
+    segments = archive.segments()  # fails on a folder that cannot be read, before all else is 0
+    inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
+    now = time.time()
+    return StoreStatus(
+        **counted._asdict(),
+        file_bytes=_size([file]),
+        log_bytes=_size([log_of(file)]),
+        archive_bytes=_size(archive.folder.rglob("*")),
+        snapshot_bytes=_size(snapshot.path for snapshot in snapshots),
+        inbox_bytes=_size(inbox),
+        inbox_files=len(inbox),
+        archive_segments=len(segments),
+        is_uncompacted=is_compaction_wanted(store),
+        snapshot_ages_seconds=[
+            max(int(now - snapshot.taken_at.timestamp()), 0) for snapshot in reversed(snapshots)
+        ],
+    )
+
+
+def _read_counts(store: Path) -> _Counted:
+    locked, counted = None, _Counted()
+    try:
+        if not is_there(store):
+            raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
+        try:
+            opened: OpenedStore | None = open_live(store, wait=0.0, is_urgent=True)
+        except StoreLockedError as error:
+            locked, opened = error, open_snapshot(store)
+        if opened:
+            counted = _count(store, opened)
+    except StoreError as error:
+        counted = _Counted(problem=error.problem)
+    if locked:
+        return counted._replace(is_locked=True, writer_process_id=locked.pid)
+    return counted
+
+
+def _ask_writer(store: Path, writer: StoreInUse) -> _Counted:
+    found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
+    counts = _counts(found, writer.query(_REFUSALS))
+    return _Counted(is_locked=True, writer_process_id=os.getpid(), counts=counts)
+
+
+def _count(store: Path, opened: OpenedStore) -> _Counted:
+    archive = Archive(store)
+    try:
+        connection = opened.answering.connection("trusted")
+        with translated_errors(store, opened.answering.file), reading(connection):
+            found = connection.sql(read_statement(_COUNTS), params=_segments(archive))
+            refusals = answer_query(connection, find_query(_REFUSALS), {})
+            counts = _counts(found.to_arrow_table(), refusals)
+            unindexed = find_unindexed(connection, archive)
+    finally:
+        opened.release()
+    if opened.snapshot:
+        return _Counted(counts=counts, counted_at=opened.snapshot.taken_at)
+    return _Counted(counts=counts, unindexed_segments=len(unindexed))
+
+
+def _segments(archive: Archive) -> dict[str, object]:
+    return {"segments": list(archive.numbers())}
+
+
+def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
+    (row,) = found.to_pylist()
+    files = {  # one may have been refused for several reasons, one after the other
+        (refusal["source"], refusal["sha256"])
+        for refusal in refusals.select(["source", "sha256", "is_resolved"]).to_pylist()
+        if not refusal["is_resolved"]
+    }
+    return StoreCounts(**row, refused=len(files))
+
+
+def _size(paths: Iterable[Path]) -> int:
+    """Bytes in files; one that is gone by now, as a merged segment may be, has none."""
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total

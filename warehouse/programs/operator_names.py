@@ -1,0 +1,85 @@
+"""The operators that are mentioned in the names of a delegate's events. Pure.
+
+A backend without a delegate map still names its events after operators: XNNPACK runs a linear as
+"Fully Connected (NC, F32) GEMM #1". Such a name does not identify a node, but it distinguishes a
+method that has such an operator from one that has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+_WORD = re.compile(r"[a-z]+")
+_FEWEST_LETTERS = 3  # of an operator's name, as in add, mul, exp
+_MOST_LETTERS = 100  # of an event's name; the rest is ignored
+_NUMBER = "# 0123456789"  # at the end of a name, numbers the events of one operator
+# First words of ATen operators by the word that a backend uses for them.
+_SYNONYMS = {
+    "fully": ("linear", "addmm", "mm"),
+    "batch": ("bmm",),
+    "deconvolution": ("convolution",),
+    "transpose": ("permute",),
+    "reshape": ("view",),
+    "concatenate": ("cat",),
+    "clamp": ("relu", "hardtanh"),
+    "average": ("avg",),
+}
+# First words of operators that backends fuse into others, fold into constants, or drop.
+_SILENT = {
+    "relu", "hardtanh", "clamp", "batch", "native", "view", "reshape", "unsafe", "squeeze",
+    "unsqueeze", "alias", "clone", "to", "permute", "transpose", "t", "expand", "constant",
+    "full", "scalar", "arange", "quantize", "dequantize", "choose",
+}  # fmt: skip
+
+
+class Unmatched(NamedTuple):
+    """Counts of what remains when each name is matched with one operator that it mentions.
+
+    Attributes:
+        names: Names without an operator.
+        operators: Operators without a name, except those that backends fuse or drop.
+    """
+
+    names: int
+    operators: int
+
+
+def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched:
+    """Names and operators that remain when each operator is matched with at most one name.
+
+    >>> count_unmatched(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
+    Unmatched(names=1, operators=1)
+    >>> count_unmatched(["Multiply (ND) #1", "Multiply (ND) #2"], ["mul", "max_pool2d"])
+    Unmatched(names=1, operators=1)
+    """
+    left = Counter(_first_word(operator) for operator in operators)
+    unmatched = 0
+    for name, count in Counter(name[:_MOST_LETTERS].rstrip(_NUMBER) for name in names).items():
+        for word in _operator_words(name):
+            matched = min(count, left[word])
+            left[word] -= matched
+            count -= matched
+        unmatched += count
+    return Unmatched(unmatched, sum(left[word] for word in left.keys() - _SILENT))
+
+
+@lru_cache(maxsize=4_096)  # a name recurs with other numbers, and for every method
+def _operator_words(name: str) -> tuple[str, ...]:
+    """Possible first words of the operator in a name, the longest first: mul for Multiply."""
+    return tuple(
+        first_word
+        for word in _WORD.findall(name.casefold())
+        for first_word in (
+            *_SYNONYMS.get(word, ()),
+            *(word[:end] for end in range(len(word), _FEWEST_LETTERS - 1, -1)),
+        )
+    )
+
+
+def _first_word(operator: str) -> str:
+    match = _WORD.search(operator)
+    return match[0] if match else ""

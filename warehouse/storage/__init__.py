@@ -1,1 +1,0 @@
-"""A store as a whole: made anew out of its archive, copied, thinned out, looked after."""

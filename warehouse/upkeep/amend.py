@@ -1,0 +1,168 @@
+"""Manifests that were ingested wrongly: what is to be corrected, and the correction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from ingest.errors import ManifestError
+from ingest.manifest.fields import Fields, find_key, list_differences
+from ingest.manifest.models import Manifest
+from ingest.manifest.resolver import correct_manifest
+from ingest.schemas.dumps import DUMPS
+from warehouse.archive.entries import AMENDED, Entry, Ids
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.errors import QueryError
+from warehouse.load.counters import replace_counters
+from warehouse.load.dump_rows import DumpRows
+from warehouse.load.entries import parse_manifest
+from warehouse.load.logged_data import parse_metadata
+from warehouse.upkeep.choice import ChosenDump
+from warehouse.upkeep.recording import recorded_upkeep
+
+_NUMBERS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+_FACTS = (
+    "sha256", "device_id", "build_id", "model_id", "captured_at", "tick_unit", "ns_per_tick",
+    "delegate_ns_per_tick", "manifest",
+)  # fmt: skip
+_AMENDED = pa.schema([DUMPS.field(name) for name in _FACTS])
+_TRACED = "SELECT source FROM dumps WHERE NOT etrecord_id IS NULL AND dump_id IN (SELECT unnest(?))"
+
+
+class Amendment(NamedTuple):
+    """A dump and the manifest that it is to have, as canonical JSON."""
+
+    dump: ChosenDump
+    manifest: str
+
+    def changes(self) -> list[tuple[str, str, str]]:
+        """Fields that it changes, each with what it states now and then."""
+        return list_differences(self.dump.manifest, self.manifest)
+
+    def is_of_method(self) -> bool:
+        """Whether it changes the method of the program that was run."""
+        return any(name == "method" for name, _, _ in self.changes())
+
+
+def parse_corrections(stated: Sequence[str]) -> Fields:
+    """Fields by key out of ``FIELD=VALUE``; an empty value withdraws the field.
+
+    >>> parse_corrections(["build=b42", "device.os="])
+    {('build', 'id'): 'b42', ('device', 'os'): None}
+
+    Raises:
+        ManifestError: One is no such text, or there is no such field.
+    """
+    fields: Fields = {}
+    for text in stated:
+        name, mark, value = text.partition("=")
+        if not mark:
+            raise ManifestError("--set", f"found '{text}', wanted FIELD=VALUE")
+        try:
+            fields[find_key(name.strip())] = value or None
+        except ValueError as error:
+            raise ManifestError("--set", str(error)) from error
+    return fields
+
+
+def plan_amendments(
+    connection: duckdb.DuckDBPyConnection, dumps: Sequence[ChosenDump], stated: Fields
+) -> list[Amendment]:
+    """What is to be corrected, of dumps that do not state it already.
+
+    A malformed correction raises ManifestError.
+
+    Raises:
+        QueryError: The method of a dump that came with an ETRecord would change.
+    """
+    planned = []
+    for dump in dumps:
+        manifest = correct_manifest(dump.manifest, "--set", stated).canonical_json()
+        if manifest != dump.manifest:
+            planned.append(Amendment(dump, manifest))
+    _check_methods(connection, planned)
+    return planned
+
+
+def amend_manifests(
+    connection: duckdb.DuckDBPyConnection, store: Path, amendments: Sequence[Amendment]
+) -> None:
+    """Correct manifests, in the store and in its archive.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    now = datetime.now(UTC)
+    with recorded_upkeep(connection, store) as history:
+        rows = DumpRows(connection)
+        entries = [
+            Entry(
+                AMENDED,
+                now,
+                one.dump.source,
+                one.dump.sha256,
+                _number_names(rows, one),
+                one.manifest,
+            )
+            for one in amendments
+        ]
+        history.add(entries)
+        amend_dumps(connection, entries)
+
+
+def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
+    """Give dumps the manifests that entries state; names that no dump has any more go."""
+    rows = DumpRows(connection)
+    known = dict(connection.execute(_NUMBERS, [[e.sha256 for e in entries]]).fetchall())
+    manifests = {
+        str(one.sha256): parse_manifest(str(one.manifest)) for one in entries if one.sha256 in known
+    }
+    ids = {one.sha256: one.ids for one in entries}
+    facts = [
+        {"sha256": sha256, **rows.manifest_facts(manifest, ids[sha256])}
+        for sha256, manifest in manifests.items()
+    ]
+    with registered(connection, "amended", pa.Table.from_pylist(facts, _AMENDED)):
+        connection.execute(read_statement("set_manifest_facts"))
+    replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
+    _parse_again(connection, manifests)
+    connection.execute(read_statement("settle_names"))
+
+
+def _number_names(rows: DumpRows, amendment: Amendment) -> Ids:
+    """Numbers of the dump, and of the device, build and model that its manifest names."""
+    facts = rows.manifest_facts(parse_manifest(amendment.manifest))
+    named = (facts["device_id"], facts["build_id"], facts["model_id"])
+    return Ids(amendment.dump.dump_id, *named)
+
+
+def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, Manifest]) -> None:
+    """Read the delegates' metadata of dumps as their backends write it by now."""
+    hashes = list(manifests)
+    text = read_statement("stored_metadata")
+    rows = connection.sql(text, params={"hashes": hashes}).to_arrow_table()
+    if rows.num_rows:
+        parsed = parse_metadata(rows, lambda index: manifests[hashes[index]].model.backend)
+        with registered(connection, "parsed_metadata", parsed):
+            connection.execute(read_statement("set_metadata"))
+
+
+def _check_methods(connection: duckdb.DuckDBPyConnection, amendments: Sequence[Amendment]) -> None:
+    """Pass if no dump is traced to another program by its new manifest.
+
+    Raises:
+        QueryError: One is.
+    """
+    changed = [one.dump.dump_id for one in amendments if one.is_of_method()]
+    found = connection.execute(_TRACED, [changed]).fetchone()
+    if found:
+        raise QueryError(
+            f"{found[0]}: its ETRecord was read for the method it states: to state another, forget "
+            "the dump with 'tracehouse forget' and ingest it again"
+        )

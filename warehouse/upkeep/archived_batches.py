@@ -1,0 +1,187 @@
+"""Entries of the archive as batches to load: dumps, and what is to be done after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import duckdb
+
+from ingest.dump import Companion, HashedFile
+from ingest.errors import EtRecordError
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import (
+    AMENDED,
+    COMPANIONS,
+    DECIDED,
+    DROPPED,
+    DUMP,
+    ERASED,
+    FORGOTTEN,
+    REFUSED,
+    Entry,
+)
+from warehouse.archive.segments import Segment, read_entries
+from warehouse.errors import ArchiveError
+from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
+from warehouse.load.entries import parse_manifest
+from warehouse.load.new_dump import NewDump
+from warehouse.programs.reader import Program, ProgramReader
+
+_UPKEEP = (AMENDED, DECIDED, DROPPED, FORGOTTEN)  # what is loaded later depends on these
+_INDEXED = "SELECT segment FROM archive_segments"
+_ANY = "SELECT count(*) > 0 FROM dumps"
+_STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+
+
+@dataclass
+class ArchivedBatch(Batch):
+    """Dumps of one segment that the store does not have.
+
+    Attributes:
+        attached: Dumps that the store has by then, with the files that came later.
+        changes: Entries of other kinds, to be done after the dumps are in.
+        segment: Number of the segment, if these are its last entries.
+        entry_count: Entries in the segment, likewise.
+        files: Files in it, as rows of archived_files, likewise.
+    """
+
+    attached: list[NewDump] = field(default_factory=list)
+    changes: list[Entry] = field(default_factory=list)
+    segment: int | None = None
+    entry_count: int = 0
+    files: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_upkeep(self) -> bool:
+        """Whether what comes after it must wait until it is done."""
+        return any(entry.kind in _UPKEEP for entry in self.changes)
+
+
+class ArchiveReader:
+    """Reads segments for one replay."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+        """Look at the store through a cursor of one's own."""
+        self._connection, self._archive = connection, archive
+        self._programs = ProgramReader()
+        self._indexed = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+        ((self._has_dumps,),) = connection.execute(_ANY).fetchall()  # before the replay
+        self._met: set[bytes] = set()  # dumps
+        self._held: dict[str, Entry] = {}  # files of the segment that is read
+        self._records: dict[str, Companion] = {}  # ETRecords met
+
+    def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
+        """All of them in order, without those of merged segments that the store knows.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
+        """
+        for segment in segments:
+            for number, entries in groupby(read_entries(segment), itemgetter(0)):
+                if number not in self._indexed:
+                    yield from self._segment(number, (entry for _, entry in entries))
+                self._held.clear()
+
+    def _segment(self, number: int, entries: Iterable[Entry]) -> Iterator[ArchivedBatch]:
+        batch, count = ArchivedBatch(0, 0), 0
+        files: list[dict[str, Any]] = []
+        for entry in entries:
+            count += 1
+            if entry.data is not None:
+                files.append(_file_row(entry, number))
+            if batch.byte_count >= BATCH_BYTES or len(batch.dumps) >= BATCH_FILES:
+                yield self._without_stored(batch)
+                batch = ArchivedBatch(0, 0)
+            self._take(entry, batch)
+        batch.segment, batch.entry_count, batch.files = number, count, files
+        yield self._without_stored(batch)
+
+    def _take(self, entry: Entry, batch: ArchivedBatch) -> None:
+        sha256 = entry.sha256 or ""
+        if entry.kind == DUMP:
+            key = bytes.fromhex(sha256)[:16]
+            if key not in self._met:
+                self._met.add(key)
+                batch.dumps.append(self._dump(entry, batch))
+                batch.byte_count += len(entry.data)
+        elif entry.kind == COMPANIONS:
+            batch.attached.append(self._dump(entry, batch))
+        elif entry.kind != REFUSED and entry.data is not None:
+            self._held[sha256] = entry
+        elif entry.kind != ERASED:
+            batch.changes.append(entry)
+            if entry.kind == FORGOTTEN:  # it may have come again
+                self._met.discard(bytes.fromhex(sha256)[:16])
+
+    def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
+        """The batch without dumps that the store had already."""
+        if not self._has_dumps:
+            return batch
+        hashes = [dump.sha256 for dump in batch.dumps]
+        stored = {row[0] for row in self._connection.execute(_STORED, [hashes]).fetchall()}
+        batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]
+        return batch
+
+    def _dump(self, entry: Entry, batch: ArchivedBatch) -> NewDump:
+        manifest = parse_manifest(str(entry.manifest))
+        return NewDump(
+            entry.name,
+            str(entry.sha256),
+            manifest,
+            self._program(entry.etrecord_sha256, manifest.method, batch),
+            self._buffer(entry.debug_buffer_sha256),
+            entry.data,
+            entry.ids,
+            entry.recorded_at,
+        )
+
+    def _program(
+        self, sha256: str | None, method: str | None, batch: ArchivedBatch
+    ) -> Program | None:
+        if sha256 is None:
+            return None
+        if sha256 not in self._records:
+            self._records[sha256] = Companion(self._find(sha256).name, _Bytes(sha256, self._find))
+        file = self._records[sha256]
+        try:
+            return self._programs.read(file, method)
+        except EtRecordError as error:  # it was taken once, by another version
+            batch.refuse_companion(file.name, "etrecord", error.problem)
+            return None
+
+    def _buffer(self, sha256: str | None) -> HashedFile | None:
+        if sha256 is None:
+            return None
+        entry = self._find(sha256)
+        return HashedFile(entry.name, entry.data, sha256)
+
+    def _find(self, sha256: str) -> Entry:
+        """The entry of a file, with its bytes.
+
+        Raises:
+            ArchiveError: The archive has none.
+        """
+        entry = self._held.get(sha256) or self._archive.find(sha256)
+        if entry is None:
+            raise ArchiveError(str(self._archive.folder), f"has no file of SHA-256 {sha256}")
+        return entry
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Gives the bytes of a file of the archive; equal to another of the same file."""
+
+    sha256: str
+    find: Callable[[str], Entry] = field(compare=False)
+
+    def __call__(self) -> Any:
+        return self.find(self.sha256).data
+
+
+def _file_row(entry: Entry, segment: int) -> dict[str, Any]:
+    size = len(entry.data)
+    return {"sha256": entry.sha256, "kind": entry.kind, "byte_count": size, "segment": segment}

@@ -1,0 +1,160 @@
+"""Dumps deleted for good: from the store, from its archive and from what was published of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from ingest.schemas.archive import ARCHIVED_FILES
+from ingest.schemas.dumps import STORED
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, Entry
+from warehouse.archive.rewriting import delete_segments, rewrite_segments
+from warehouse.archive.segments import read_entries
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered, transaction, translated_errors
+from warehouse.engine.failpoints import failpoint
+from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from warehouse.errors import StoreError
+from warehouse.upkeep.choice import ChosenDump
+from warehouse.upkeep.compact import compact_store, want_compaction
+from warehouse.upkeep.recording import current_user, recorded_upkeep
+
+_COMPANIONS = (ETRECORD, DEBUG_BUFFER)
+_FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
+_FORGOTTEN = STORED["forgotten_dumps"]
+_PER_DUMP = [name for name in STORED if "dump_id" in STORED[name].names]
+_GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
+
+UNCOMPACTED = (
+    "dumps were forgotten, but free blocks of the DuckDB file may hold some of them until "
+    "'tracehouse compact' is run"
+)
+
+
+def forget_dumps(
+    connection: duckdb.DuckDBPyConnection, store: Path, dumps: Sequence[ChosenDump]
+) -> None:
+    """Delete dumps and all that only they had: names, signatures, ETRecords, debug buffers.
+
+    That they were forgotten, when and by whom is on record in the table forgotten_dumps; their
+    bytes may come in again, as a new dump. The file of the store holds them in blocks that are
+    free until it is compacted, see `finish_forgetting`. A damaged segment of the archive raises
+    ArchiveError; the rest is done when the store is opened to write after it was rebuilt.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    want_compaction(store)
+    now, user = datetime.now(UTC), current_user()
+    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
+    with recorded_upkeep(connection, store) as history:
+        history.add(entries)
+        delete_dumps(connection, entries)
+    with translated_errors(store):
+        erase_forgotten(connection, store)
+
+
+def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
+    """Delete dumps, what was refused of their bytes, and all that no other dump refers to."""
+    rows = [
+        {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
+        for one in entries
+    ]
+    with registered(connection, "forgotten", pa.Table.from_pylist(rows, _FORGOTTEN)):
+        for name in sorted(_PER_DUMP, key="dumps".__eq__):
+            connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
+        connection.execute(read_statement("record_forgotten"))
+    connection.execute(read_statement("delete_unused"))
+    connection.execute(read_statement("settle_names"))
+
+
+def finish_forgetting(store: Path, *, wait: float) -> None:
+    """Compact a store that is closed, so that nothing of forgotten dumps is in free blocks.
+
+    Raises:
+        StoreError: It cannot be done now; says what will do it.
+    """
+    try:
+        compact_store(store, wait=wait)
+    except StoreError as error:
+        raise StoreError(error.path, f"{error.problem}; {UNCOMPACTED}") from error
+
+
+def find_kept_files(store: Path) -> list[Path]:
+    """Files put aside for their damage or difference, which may hold what was forgotten."""
+    aside = Archive(store).folder / "damaged"
+    return [*sorted(store.glob(f"{FILE_NAME}*.old-*")), *sorted(aside.glob("*"))]
+
+
+def is_unerased(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the archive still holds dumps that were forgotten."""
+    return connection.execute(read_statement("unerased_dumps")).fetchone() is not None
+
+
+def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+    """Erase forgotten dumps from the archive, with files that came with no other, and snapshots.
+
+    Killed at any moment, it does the rest when it is called again. An ArchiveError of a damaged
+    segment, or an OSError such as of a full disk, stops it.
+    """
+    archive = Archive(store)
+    hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
+    found = _Contents(archive, hashes)
+    dirty_paths, kept_files = found.sort()
+    for _, same in groupby(archive.files(), attrgetter("first", "last")):
+        files = list(same)
+        dirty = [one for one in files if one.path in dirty_paths]
+        if dirty and len(dirty) == len(files):
+            rewrite_segments(archive, dirty[:1], found.erased)
+        delete_segments(archive, dirty)
+    failpoint("erase snapshots")
+    for path in (store / SNAPSHOT_FOLDER).glob("*"):
+        path.unlink()
+    failpoint("erased")
+    kept = pa.Table.from_pylist(kept_files, _FILE)
+    with transaction(connection), registered(connection, "kept_files", kept):
+        connection.execute(read_statement("keep_archived_files"))
+
+
+class _Contents:
+    """What is in an archive, as far as it says what is to be erased."""
+
+    def __init__(self, archive: Archive, hashes: set[str]) -> None:
+        self._archive, self._hashes = archive, hashes
+        kept = (entry for _, (_, entry) in self._entries() if not self._is_of(entry))
+        used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
+        self._used = set(chain.from_iterable(used))
+
+    def sort(self) -> tuple[set[Path], list[dict[str, int | str | None]]]:
+        """Segments that hold an entry to erase; and files, with segments' numbers, that stay."""
+        dirty, files = set(), []
+        for path, (number, entry) in self._entries():
+            if self._is_erased(entry):
+                dirty.add(path)
+            elif entry.byte_count is not None:
+                files.append({"sha256": entry.sha256, "segment": number})
+        return dirty, files
+
+    def erased(self, entry: Entry) -> Entry:
+        """The entry, or what stands where one was."""
+        return Entry(ERASED, entry.recorded_at, "") if self._is_erased(entry) else entry
+
+    def _entries(self) -> Iterator[tuple[Path, tuple[int, Entry]]]:
+        for file in self._archive.files():
+            for numbered in read_entries(file, with_data=False):
+                yield file.path, numbered
+
+    def _is_of(self, entry: Entry) -> bool:
+        """Whether an entry is about a dump that is forgotten."""
+        return entry.sha256 in self._hashes and entry.kind not in (FORGOTTEN, *_COMPANIONS)
+
+    def _is_erased(self, entry: Entry) -> bool:
+        is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
+        return is_unused or self._is_of(entry)

@@ -1,0 +1,203 @@
+"""A store's DuckDB file made anew out of its archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.rewriting import clear_leftovers
+from warehouse.archive.segments import Segment, check_segment
+from warehouse.engine.checksums import Checksum, table_checksums
+from warehouse.engine.connection import (
+    open_reader,
+    open_writer,
+    take_in_log,
+    translated_errors,
+    use_database,
+)
+from warehouse.engine.failpoints import failpoint
+from warehouse.engine.log_sum import sum_of
+from warehouse.engine.migrations import migrate, present_schema, schema_version
+from warehouse.engine.store_file import FILE_NAME, log_of, make_file
+from warehouse.engine.store_lock import StoreLock
+from warehouse.errors import ArchiveError, StoreError
+from warehouse.upkeep.compact import end_wanting
+from warehouse.upkeep.forget import erase_forgotten, is_unerased
+from warehouse.upkeep.replay import ReplayProgress, replay
+
+_UNFILED = """
+SELECT count(*) FROM dumps
+WHERE sha256 NOT IN (SELECT sha256 FROM archived_files WHERE segment IN (SELECT unnest(?)))
+"""
+
+
+class RebuiltTable(NamedTuple):
+    """A table before and after; no row count of before where it could not be read."""
+
+    name: str
+    row_count: int
+    old_row_count: int | None
+    is_equal: bool | None
+
+
+class RebuildSummary(NamedTuple):
+    """What a rebuild did.
+
+    Attributes:
+        n_segments: Segments replayed.
+        n_dumps: Dumps in them.
+        n_events: Profile events in them.
+        tables: Each table, compared with the old one where that could be read.
+        damaged: Segments of the archive that are damaged, which were moved to these paths.
+        kept: Where the old file is, if it was damaged or differed.
+        problem: What was wrong with the old file; empty if it could be read.
+    """
+
+    n_segments: int
+    n_dumps: int
+    n_events: int
+    tables: tuple[RebuiltTable, ...]
+    damaged: tuple[Path, ...]
+    kept: Path | None
+    problem: str
+
+
+class _Old(NamedTuple):
+    """What is known of the file that is to be replaced."""
+
+    checksums: dict[str, Checksum]
+    n_unfiled: int
+    problem: str
+
+
+def rebuild_store(
+    path: Path,
+    *,
+    is_forced: bool = False,
+    wait: float = 0.0,
+    progress: Callable[[ReplayProgress], None] | None = None,
+) -> RebuildSummary:
+    """Make the store's DuckDB file anew beside the old one, and put it in its place.
+
+    Args:
+        path: The store's directory.
+        is_forced: Rebuild even if dumps are lost by it, which the archive does not hold.
+        wait: Seconds to wait for others who have it open.
+        progress: Called after each commit.
+
+    Raises:
+        StoreError: There is no archive, dumps would be lost, or the disk is full.
+        StoreLockedError: Others have the store open.
+    """
+    archive = Archive(path)
+    if not archive.segments():
+        raise StoreError(str(path), "has no archive to be rebuilt from: ingest its dumps again")
+    lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
+    try:
+        good, damaged = _check_segments(archive)
+        clear_leftovers(archive)
+        old = _look_at(path, archive)
+        if old.n_unfiled and not is_forced:
+            raise StoreError(
+                str(path),
+                f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
+                f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
+                "use --force",
+            )
+        done: list[ReplayProgress] = []
+        tables: list[RebuiltTable] = []
+        kept: list[Path] = []
+
+        def build(file: Path) -> None:
+            with open_writer(file) as connection:
+                use_database(connection)
+                migrate(connection)
+                done.append(replay(connection, archive, good, progress=progress))
+                if is_unerased(connection):
+                    erase_forgotten(connection, path)
+                tables.extend(_compare(table_checksums(connection), old.checksums))
+                connection.execute("CHECKPOINT")
+            is_same = bool(old.checksums) and all(table.is_equal for table in tables)
+            kept.extend(_set_aside(path / FILE_NAME, is_kept=not is_same))
+
+        with translated_errors(path):
+            is_shared = bool(path.stat().st_mode & 0o077)
+            make_file(path, build, is_shared=is_shared)
+            end_wanting(path)
+    finally:
+        lock.release()
+    (replayed,) = done
+    counts = replayed.done_files, replayed.n_dumps, replayed.n_events
+    moved = tuple(damaged)
+    return RebuildSummary(*counts, tuple(tables), moved, next(iter(kept), None), old.problem)
+
+
+def _blame(damaged: Sequence[Path]) -> str:
+    """Which segments were moved away, if any."""
+    if not damaged:
+        return ""
+    names = ", ".join(path.name for path in damaged)
+    return f" (damaged segments were moved to {damaged[0].parent}: {names})"
+
+
+def _look_at(store: Path, archive: Archive) -> _Old:
+    """The old file's content, as far as it can be read."""
+    if not (store / FILE_NAME).exists():
+        return _Old({}, 0, f"{FILE_NAME} is gone")
+    try:
+        with open_reader(store / FILE_NAME) as connection:
+            use_database(connection)
+            version = schema_version(connection)
+            ((n_unfiled,),) = connection.execute(_UNFILED, [list(archive.numbers())]).fetchall()
+            if version != present_schema():
+                return _Old({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
+            checksums = table_checksums(connection)
+    except duckdb.Error as error:
+        return _Old({}, 0, str(error).splitlines()[0])
+    return _Old(checksums, n_unfiled, "")
+
+
+def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:
+    """Segments that are whole, and where the others were moved."""
+    good, damaged = [], []
+    for segment in archive.segments():
+        try:
+            check_segment(segment)
+            good.append(segment)
+        except ArchiveError:
+            damaged.append(archive.set_aside(segment))
+    return good, damaged
+
+
+def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[RebuiltTable]:
+    return [
+        RebuiltTable(
+            name,
+            found.row_count,
+            old[name].row_count if name in old else None,
+            found == old[name] if name in old else None,
+        )
+        for name, found in new.items()
+    ]
+
+
+def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
+    """Make room for a new file; the old one and its log stay under other names if wanted.
+
+    Whoever is killed meanwhile leaves no file that stands there without what its log holds.
+    """
+    if not is_kept:
+        take_in_log(file)
+        return []
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    kept = []
+    for old in (file, log_of(file), sum_of(file)):
+        failpoint("set aside")
+        if old.exists():
+            kept.append(old.rename(old.with_name(f"{old.name}.old-{stamp}")))
+    return kept

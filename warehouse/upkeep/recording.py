@@ -1,0 +1,35 @@
+"""An upkeep of a store, in its archive before it is committed."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from warehouse.archive.archive import Archive
+from warehouse.archive.history import History, recorded
+from warehouse.engine.connection import translated_errors
+
+
+@contextmanager
+def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
+    """A transaction whose entries are sealed in the archive first, if the store has one.
+
+    Raises:
+        StoreError: The archive cannot be written, or the disk is full.
+    """
+    archive = Archive(store)
+    kept = archive if archive.segments() else None  # one without dumps would rebuild nothing
+    with translated_errors(store), recorded(connection, kept) as history:
+        yield history
+
+
+def current_user() -> str:
+    """Name of the user whose process this is."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name, as in a container
+        return "unknown"

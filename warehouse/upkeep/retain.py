@@ -1,0 +1,79 @@
+"""Raw events that are old enough to go: all that is made out of them stays, and so do their bytes.
+
+What the archive holds can be ingested into another store, or inspected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from ingest.schemas.dumps import DUMPS
+from ingest.schemas.fields import UTC_US
+from warehouse.archive.entries import DROPPED, Entry
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.connection import registered
+from warehouse.load.histograms import fill_histograms
+from warehouse.upkeep.recording import recorded_upkeep
+
+_DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
+_HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
+_MOST_DAYS = 365_000  # earlier than that is no date
+
+
+def find_old_events(
+    connection: duckdb.DuckDBPyConnection, *, days: int, kept_builds: str | None = None
+) -> pa.Table:
+    """Dumps whose events were taken more days ago than that, and are there.
+
+    Args:
+        connection: The store.
+        days: How old they may be.
+        kept_builds: Builds whose events stay, as a glob.
+
+    Returns:
+        dump_id, sha256, source, build, n_events, event_bytes: about what they take in the file,
+        taken_at: time of capture, or else of the ingest.
+    """
+    ((event_bytes,),) = connection.execute(read_statement("event_bytes")).fetchall()
+    before = datetime.now(UTC) - timedelta(days=min(days, _MOST_DAYS))
+    asked = {"before": before, "kept": kept_builds, "event_bytes": event_bytes}
+    return connection.sql(read_statement("old_events"), params=asked).to_arrow_table()
+
+
+def sum_by_build(old: pa.Table) -> pa.Table:
+    """Builds with old events, by name: dump_count, event_count, event_bytes, times of the dumps."""
+    totals = (
+        ("dump_id", "count"), ("n_events", "sum"), ("event_bytes", "sum"),
+        ("taken_at", "min"), ("taken_at", "max"),
+    )  # fmt: skip
+    names = ["build", "dump_count", "event_count", "event_bytes", "first_taken_at", "last_taken_at"]
+    sums = old.group_by("build").aggregate(totals)
+    columns = ["build", *(f"{name}_{how}" for name, how in totals)]
+    return sums.select(columns).rename_columns(names).sort_by("build")
+
+
+def drop_old_events(connection: duckdb.DuckDBPyConnection, store: Path, old: pa.Table) -> None:
+    """Drop the events of dumps, as `find_old_events` found them.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    now = datetime.now(UTC)
+    rows = old.select(["source", "sha256"]).to_pylist()
+    entries = [Entry(DROPPED, now, row["source"], row["sha256"]) for row in rows]
+    with recorded_upkeep(connection, store) as history:
+        history.add(entries)
+        drop_events(connection, entries)
+
+
+def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
+    """Drop the events of dumps, which get histograms of them; all else of them stays."""
+    rows = [{"sha256": one.sha256, "recorded_at": one.recorded_at} for one in entries]
+    with registered(connection, "dropped", pa.Table.from_pylist(rows, _DROPPED)):
+        fill_histograms(connection, [row[0] for row in connection.execute(_HELD).fetchall()])
+        connection.execute(read_statement("drop_events"))
