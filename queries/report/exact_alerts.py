@@ -7,7 +7,7 @@ from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.asked import AskedStore
+from queries.queryable import Queryable
 from queries.report.alerts import Evidence, bisect_commands, find_state, is_reported, night_alert
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
@@ -42,7 +42,7 @@ class ExactNight(NamedTuple):
     muted: dict[str, int]
 
 
-def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
+def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
     """The measures without noise of a head and of the builds before it.
 
     Args:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from queries.asked import AskedStore
+from queries.queryable import Queryable
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
@@ -36,7 +36,7 @@ WHERE build = $head GROUP BY device, model, backend"""
 
 
 def nightly_report(
-    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge | None = None
+    store: Queryable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
+from queries.queryable import Queryable
 from queries.report.night import SERIES
 
 Row = Mapping[str, Any]
@@ -25,7 +25,7 @@ class _Value(NamedTuple):
 
 
 def read_values(
-    store: AskedStore, base: str, head: str, *, has_reference: bool
+    store: Queryable, base: str, head: str, *, has_reference: bool
 ) -> dict[Key, dict[str, list[float]]]:
     """Values of the dumps of each series, by build.
 

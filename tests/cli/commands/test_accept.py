@@ -43,9 +43,9 @@ def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> N
     cross_section(
         [
             (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
-            (["g", "--reason", "  "], "say why, in words"),
+            (["g", "--reason", "  "], "wanted a reason, found none"),
             (["g"], "Missing option '--reason'"),
-            (["--reason", "x"], "say which, or --model, --device or --since"),
+            (["--reason", "x"], "wanted groups, --model, --device or --since"),
         ],
         2,
     ),

@@ -71,7 +71,7 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "two"], check=True)
     outcome = run("bisect-step", group["id"], "--store", store)
     assert outcome.code == 125
-    assert outcome.error.startswith("skip: no build in the store was made of commit ")
+    assert outcome.error.startswith("skip: no build in the store was made from commit ")
 
 
 @pytest.mark.slow
@@ -112,4 +112,4 @@ def test_without_a_repository_the_build_must_be_said(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     outcome = run("bisect-step", group, "--store", nightly_store)
     assert outcome.code == 128
-    assert "say --build BUILD" in outcome.err
+    assert "name one with --build BUILD" in outcome.err

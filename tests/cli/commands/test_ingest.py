@@ -357,7 +357,7 @@ def test_dry_run_shows_what_would_come_in_and_writes_nothing(
     refused, said = outcome.err.splitlines()
     assert refused.startswith(f"refused: {tmp_path}/bad.etdp: ")
     assert said == (
-        f"dry run: nothing was written; to come in: 1 dump, in {own} already: 0, refused: 1 file"
+        f"dry run: nothing was written; new: 1 dump, already in {own}: 0, refused: 1 file"
     )
     assert not own.exists()
 

@@ -100,7 +100,7 @@ def test_member_of_a_zip_with_several_dumps_is_chosen_by_name(inspect, tmp_path,
         file.write(three_runs, "b.etdp")
     status, out, err = inspect(archive)
     assert (status, out) == (1, b"")
-    assert err == f"error: {archive}: holds 2 dumps, wanted one, such as {archive}!a.etdp\n"
+    assert err == f"error: {archive}: holds 2 dumps; name one of them, such as {archive}!a.etdp\n"
     assert answer(inspect, f"{archive}!b.etdp") == answer(inspect, three_runs)
 
 
@@ -248,4 +248,4 @@ def test_method_that_the_etrecord_lacks_is_refused_with_those_it_has(inspect):
 def test_method_without_an_etrecord_is_wrong_usage(inspect):
     status, _, err = inspect(DUMP, "--method", "forward")
     assert status == 2
-    assert "wanted --etrecord, whose method it is" in err
+    assert "wanted --etrecord, too: the method is" in err

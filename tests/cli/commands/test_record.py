@@ -148,7 +148,7 @@ def test_progress_shows_on_a_terminal(program, own, monkeypatch):
     [
         (("--inputs", "gone.npz"), "gone.npz: does not exist"),
         (("--etrecord", "gone.etrecord"), "gone.etrecord: does not exist"),
-        (("--output", "gone/a.etdp"), "gone/a.etdp: no such folder"),
+        (("--output", "gone/a.etdp"), "gone/a.etdp: its folder does not exist"),
         (("--python", "gone"), "gone: cannot be run: No such file or directory"),
         (("--method", "x"), "ExecuTorch cannot run x: it has no method 'x'"),
     ],

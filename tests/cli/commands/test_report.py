@@ -19,9 +19,9 @@ Run = Callable[..., Outcome]
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "say either --nightly or --base BUILD"),
-        (["--nightly", "--base", "b1"], "say either --nightly or --base BUILD"),
-        (["--base", "b1"], "say which build to compare, too"),
+        ([], "wanted either --nightly or --base BUILD"),
+        (["--nightly", "--base", "b1"], "wanted either --nightly or --base BUILD"),
+        (["--base", "b1"], "wanted the build to compare with --base"),
         (["--nightly", "--format", "pdf"], "pdf"),
         (["--base", "b1", "--head", "b1"], "'b1', which is 'base' too; wanted another one"),
     ],
@@ -71,7 +71,7 @@ def test_the_form_is_that_of_the_files_suffix(
     args = ("report", "--nightly", "--head", "b9", "--store", nightly_store, "--output", file)
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
-    unknown = ", in markdown, as its name ends in none of .html, .htm, .json, .xml, .md"
+    unknown = ", in markdown, as its suffix is none of .html, .htm, .json, .xml, .md"
     assert outcome.err == (
         "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10\n"
         f"report: {file}{'' if file.suffix else unknown}\n"

@@ -217,7 +217,7 @@ def test_the_estimate_is_what_is_written_but_for_what_gets_lost(farm):
 
 def test_a_folder_that_is_not_empty_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(SinkError, match="not empty, wanted a new or empty folder"):
+    with pytest.raises(SinkError, match="not empty; wanted a new or empty folder"):
         write(tmp_path, FarmSize(1, 1, 1, 1, 1))
     assert contents(tmp_path) == {"mine.txt": b"mine"}
 
