@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from queries.queryable import Queryable
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 

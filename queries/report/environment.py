@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from queries.queryable import Queryable
 from queries.report.content import EnvironmentChange
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import FleetNight
 
 Row = Mapping[str, Any]

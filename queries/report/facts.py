@@ -7,7 +7,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from queries.queryable import Queryable
 from queries.report.content import (
     DriftPoint,
     EnvironmentChange,
@@ -23,6 +22,7 @@ from queries.report.figures import count_text
 from queries.report.parts import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20

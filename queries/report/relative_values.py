@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from queries.queryable import Queryable
 from queries.report.night import SERIES
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 Key = tuple[object, ...]
