@@ -21,6 +21,8 @@ FOLDERS = {
     ".": "unit",
     "browser": "system",
     "cli": "store",
+    "cli/commands/test_drain.py": "system",
+    "cli/commands/test_record.py": "system",
     "cli/handover/test_inboxes.py": "system",
     "cli/output/test_interrupt.py": "system",
     "cli/serve": "system",

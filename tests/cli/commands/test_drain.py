@@ -24,7 +24,6 @@ def hand_over(store: Path, count: int) -> None:
             inbox.accept(tiny_incoming(number))
 
 
-@pytest.mark.system
 def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 3)
     outcome = run("drain", "--store", tmp_path, "--format", "json")
@@ -50,7 +49,6 @@ def test_the_help_and_the_docs_tell_what_decoding_may_take(run: Run) -> None:
     assert f"| {' + '.join(time)} |" in limits
 
 
-@pytest.mark.system
 def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")
@@ -60,7 +58,6 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     assert outcome.error.endswith("hand over again what was in it [damaged]")
 
 
-@pytest.mark.system
 @pytest.mark.slow
 def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
