@@ -126,7 +126,9 @@ def _known(blocks: Sequence[BlockData]) -> str:
     if not paths:
         return "no module is known: wanted the dump's ETRecord, with module names"
     more = len(paths) - _MOST_LISTED
-    return f"known are {', '.join(paths[:_MOST_LISTED])}" + (f" and {more:,} more" * (more > 0))
+    return f"known modules: {', '.join(paths[:_MOST_LISTED])}" + (
+        f" and {more:,} more" * (more > 0)
+    )
 
 
 def _counted(events: Iterable[EventData], is_inside: IsInside) -> Iterator[EventData]:
