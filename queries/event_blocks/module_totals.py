@@ -124,7 +124,7 @@ def module_total_table(
 def _known(blocks: Sequence[BlockData]) -> str:
     paths = module_paths(blocks)
     if not paths:
-        return "no module is known: wanted the dump's ETRecord, with module names"
+        return "no module is known; pass the dump's ETRecord with --etrecord"
     more = len(paths) - _MOST_LISTED
     return f"known modules: {', '.join(paths[:_MOST_LISTED])}" + (
         f" and {more:,} more" * (more > 0)
