@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cli.errors import as_usage_errors
-from cli.exit_codes import STATUS_OF_VERDICT
+from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
@@ -46,15 +46,6 @@ _Slack = Annotated[
     str | None,
     typer.Option("--slack", metavar="URL", help="Also post the report to this Slack webhook."),
 ]
-_Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is exceeded, 4 if "
-        "regressions are confirmed only where the environment changed, 5 if dumps that "
-        "tracehouse.toml expects are missing.",
-    ),
-]
 
 
 class _StoreChoice(NamedTuple):
@@ -77,13 +68,13 @@ def report(
     wait: Wait = 0.0,
     *,
     is_nightly: _Nightly = False,
-    is_failing: _Fail = False,
+    is_failing: FailOnRegression = False,
 ) -> None:
     """Report changes up to a build (--nightly), or between two builds (--base and --head).
 
     Raises:
-        BadParameter: Neither or both kinds of report are chosen_store for.
-        Exit: With status 3, 4 or 5, if that was chosen_store for; see `STATUS_OF_VERDICT`.
+        BadParameter: Neither or both kinds of report are requested.
+        Exit: With status 3, 4 or 5, if --fail-on-regression is given; see `STATUS_OF_VERDICT`.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query

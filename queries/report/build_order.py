@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from queries.queryable import Queryable
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 
 
 class _BuildTimes(NamedTuple):
-    """What tells which of two builds is the older one; all null if unknown."""
+    """What shows which of two builds is the older one; None where unknown."""
 
     ordinal: int | None
     committed_at: datetime | None

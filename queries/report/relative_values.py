@@ -1,4 +1,4 @@
-"""The values of the dumps of two builds, in the frame in which the query `comparison` compares."""
+"""The values of the dumps of two builds, as the query `comparison` compares them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from queries.queryable import Queryable
 from queries.report.night import SERIES
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 Key = tuple[object, ...]

@@ -46,6 +46,7 @@ def test_an_answer_is_drawn_into_a_file_in_place_of_its_table(run, store, tmp_pa
     assert (tmp_path / "p.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_an_answer_is_drawn_as_a_picture_too(run, store, tmp_path):
     done = run("query", "percentiles", "--plot", tmp_path / "p.PNG", "--store", store)
     assert (done.code, done.out, done.err) == (0, b"", "")
@@ -68,6 +69,7 @@ def test_what_is_drawn_into_a_file_has_no_other_format(run, store, tmp_path):
     assert not (tmp_path / "p.svg").exists()
 
 
+@pytest.mark.slow
 def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
     done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
     assert (done.code, done.err) == (0, "")

@@ -138,6 +138,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", cross_section(BOMBS, 10))
 def test_bomb_is_read_or_refused_in_bounded_memory(tmp_path, bomb):

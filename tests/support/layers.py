@@ -54,6 +54,7 @@ FOLDERS = {
     "warehouse": "store",
     "warehouse/load/test_children.py": "system",
     "warehouse/sandbox/test_workers.py": "system",
+    "warehouse/spark/test_session.py": "system",
     "warehouse/statistics": "unit",
     "warehouse/inbox/test_drain.py": "system",
     "warehouse/inbox/test_served.py": "system",

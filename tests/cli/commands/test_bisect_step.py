@@ -36,6 +36,7 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "code", "word"), [("b8", 0, "good"), ("b9", 1, "bad")])
 def test_the_status_is_what_git_wants(
     run: Run, nightly_store: Path, group: str, build: str, code: int, word: str
@@ -45,6 +46,7 @@ def test_the_status_is_what_git_wants(
     assert outcome.error.startswith(f"{word}: {build}: the change of convolution in group {group}")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_the_build_is_that_of_the_commit_that_git_has_out(
     run: Run, tmp_path: Path, commit: str
@@ -72,6 +74,7 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
     assert outcome.error.startswith("skip: no build in the store was made from commit ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [

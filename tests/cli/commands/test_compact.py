@@ -10,6 +10,7 @@ from tests.cli.conftest import Run
 from warehouse import Warehouse
 
 
+@pytest.mark.slow
 def test_a_store_is_compacted_and_its_size_told(run: Run, store: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
     with Warehouse.open(own) as warehouse:

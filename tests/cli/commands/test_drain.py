@@ -60,6 +60,7 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     assert outcome.error.endswith("hand over again what was in it [damaged]")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)

@@ -73,6 +73,7 @@ def test_status_tells_what_ends_a_forget_that_was_interrupted(
     assert run("status", "--store", own).err == ""
 
 
+@pytest.mark.slow
 def test_an_interrupted_forget_is_done_when_it_is_repeated(
     run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,6 +199,7 @@ def test_malformed_manifest_beside_a_dump_is_no_usage_error(
     assert "a.json: captured_at: found 'yesterday'" in outcome.error
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
     assert run("ingest", DUMP, *NAMES, "--store", own).err == ""
@@ -208,6 +209,7 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     assert "40/40" in outcome.text
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_quiet_shows_no_progress_on_a_terminal(tmp_path: Path) -> None:
     outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store", "-q")

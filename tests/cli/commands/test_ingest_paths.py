@@ -1,3 +1,5 @@
+"""Paths that cannot be read, beside others that can."""
+
 from __future__ import annotations
 
 import json

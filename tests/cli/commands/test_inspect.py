@@ -3,8 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 import zipfile
 
 import pyarrow as pa
@@ -227,24 +225,6 @@ def test_delegates_can_have_a_clock_of_their_own(inspect):
     status, _, err = inspect(MIXED, "--etrecord", RECORD, "--delegate-clock", "Xnn=us")
     assert status == 1
     assert err == "error: delegate clock of Xnn: no event ran on it; there are XnnpackBackend\n"
-
-
-@pytest.mark.system
-def test_neither_duckdb_nor_rich_is_loaded():
-    code = (
-        "import sys; from cli.main import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", MIXED, "--etrecord", RECORD],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == "\n"
-    assert done.stdout
 
 
 def test_stated_method_is_the_one_of_which_the_events_are(inspect):

@@ -1,3 +1,5 @@
+"""What `inspect` says of a dump with an ETRecord."""
+
 from __future__ import annotations
 
 import csv

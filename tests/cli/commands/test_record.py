@@ -131,6 +131,7 @@ def test_unreadable_dump_is_refused(run, program, own):
     assert done.error.startswith("refused: ")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_progress_shows_on_a_terminal(program, own, monkeypatch):
     packages = program.with_name("packages")

@@ -49,6 +49,7 @@ def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) ->
     assert "making the report 0:00:0" in outcome.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "begins"),
     cross_section(
@@ -173,6 +174,7 @@ def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     assert group["members"][0]["device"] == name.strip()
 
 
+@pytest.mark.slow
 def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
     assert run(*args).code == 0
 
 
+@pytest.mark.slow
 def test_metrics_of_the_benchmark_apps_are_judged(run: Run, tmp_path: Path) -> None:
     for number in range(8):
         for dump in record_build(number, count=8):

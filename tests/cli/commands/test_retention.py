@@ -15,6 +15,7 @@ def own(store: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(store, tmp_path / "own.store"))
 
 
+@pytest.mark.slow
 def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, own: Path) -> None:
     shown = run("retention", "--raw-days", "0", "--store", own, "--format", "json")
     assert shown.error == "note: nothing was changed; add --yes to drop these events"

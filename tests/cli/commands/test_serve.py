@@ -77,6 +77,7 @@ def test_a_wrong_setting_is_wrong_usage(
     assert (outcome.code, said in outcome.error) == (2, True)
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_service_behind_a_proxy_knows_that_it_is_reached_by_tls(tmp_path: Path) -> None:
     secret = create_token(tmp_path / "store", "me", scopes=[TokenScope.READ])

@@ -100,6 +100,7 @@ def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
     assert (done.code, "wanted the service's URL" in done.err) == (2, True)
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_terminal_shows_how_far_it_has_come(service: StandIn) -> None:
     shown = run_on_terminal("upload", FARM, "--url", service.url)

@@ -83,6 +83,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_every_canned_query_fits_a_terminal(store: Path) -> None:
     lines = [

@@ -46,6 +46,7 @@ def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcom
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 5))
 def test_answers_are_those_of_the_store(
     asked: Callable[..., tuple[Outcome, Outcome]], form: str

@@ -71,6 +71,7 @@ def verdicts(store: Warehouse, base: str, head: str) -> dict[Key, str]:
     }
 
 
+@pytest.mark.store
 @pytest.mark.slow
 def test_only_truncated_dumps_are_refused(farm, store):
     _, summary, truth = farm
@@ -82,6 +83,7 @@ def test_only_truncated_dumps_are_refused(farm, store):
     assert dumps == [{"n": summary.dumps - len(errors), "events": summary.events}]
 
 
+@pytest.mark.slow
 @pytest.mark.store
 def test_comparing_builds_finds_every_planted_change(farm, store):
     _, _, truth = farm
@@ -100,6 +102,7 @@ def test_comparing_builds_finds_every_planted_change(farm, store):
             assert {found[operator] for operator in operators} == {change["kind"]}
 
 
+@pytest.mark.store
 @pytest.mark.slow
 def test_comparing_builds_flags_nothing_else(farm, store):
     _, _, truth = farm

@@ -39,6 +39,7 @@ def from_file(name, *, record=None, has_buffer=True):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     cross_section(
