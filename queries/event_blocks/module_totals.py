@@ -124,9 +124,11 @@ def module_total_table(
 def _known(blocks: Sequence[BlockData]) -> str:
     paths = module_paths(blocks)
     if not paths:
-        return "no module is known: wanted the dump's ETRecord, with module names"
+        return "no module is known; pass the dump's ETRecord with --etrecord"
     more = len(paths) - _MOST_LISTED
-    return f"known are {', '.join(paths[:_MOST_LISTED])}" + (f" and {more:,} more" * (more > 0))
+    return f"known modules: {', '.join(paths[:_MOST_LISTED])}" + (
+        f" and {more:,} more" * (more > 0)
+    )
 
 
 def _counted(events: Iterable[EventData], is_inside: IsInside) -> Iterator[EventData]:

@@ -368,5 +368,5 @@ def test_dry_run_knows_what_is_in_the_store(run: Run, own: Path) -> None:
     before = {path: path.read_bytes() for path in own.rglob("*.duckdb")}
     outcome = run(*asked, "--dry-run")
     assert outcome.code == 0
-    assert "to come in: 0 dumps, in " in outcome.error
+    assert "new: 0 dumps, already in " in outcome.error
     assert {path: path.read_bytes() for path in own.rglob("*.duckdb")} == before

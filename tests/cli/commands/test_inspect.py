@@ -180,7 +180,7 @@ def test_module_shows_time_per_block_and_in_all(inspect):
 def test_unknown_module_lists_the_known_ones(inspect):
     status, out, err = inspect(MIXED, "--etrecord", RECORD, "--module", "nope")
     assert (status, out) == (1, b"")
-    assert err.endswith("there are c1, c2, fc\n")
+    assert err.endswith("known modules: c1, c2, fc\n")
 
 
 def test_results_are_compared_with_the_reference_outputs(inspect):

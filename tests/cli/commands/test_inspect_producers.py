@@ -79,7 +79,7 @@ def test_a_rule_that_is_none_is_told(inspect, user_rules):
     (user_rules / "tracehouse.toml").write_text(OWN.replace("RPC", "RPC("))
     status, _, err = inspect("qnn.etdp")
     assert status == 1
-    assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: no regular")
+    assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: not a")
 
 
 def test_a_rule_that_is_none_stops_only_commands_that_need_rules(user_rules, capsysbinary):

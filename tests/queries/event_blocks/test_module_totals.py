@@ -132,9 +132,11 @@ def test_the_table_has_a_row_per_block_that_counts_and_their_sum():
 
 def test_an_unknown_module_lists_the_known_ones():
     blocks = [block(event("kernel", 0, 1.0, "b.c"), event("kernel", 1, 1.0, "a"))]
-    with pytest.raises(QueryError, match=r"no event of this dump is in it; known are a, b, b\.c"):
+    with pytest.raises(
+        QueryError, match=r"no event of this dump is in it; known modules: a, b, b\.c"
+    ):
         module_total_table(blocks, "x", is_exact=False, unit=TimeScale.MS)
-    with pytest.raises(QueryError, match="none is known"):
+    with pytest.raises(QueryError, match="no module is known"):
         module_total_table([block()], "x", is_exact=False, unit=TimeScale.MS)
 
 
