@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from warehouse.engine.connection import open_memory, use_database
 from warehouse.engine.memory import store_in_memory
 from warehouse.engine.migrations import migrate
@@ -13,6 +15,7 @@ _COLUMNS = (
 )
 
 
+@pytest.mark.slow
 def test_it_has_the_tables_of_a_store_and_no_views() -> None:
     with closing(open_memory()) as stored, closing(store_in_memory()) as found:
         use_database(stored)

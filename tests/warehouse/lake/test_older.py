@@ -125,6 +125,7 @@ def test_what_delegates_counted_is_found_in_its_events(tmp_path: Path) -> None:
         assert lake.sql(COUNTED).to_pylist() == expected
 
 
+@pytest.mark.slow
 def test_a_table_that_nothing_reads_any_more_is_no_problem(tmp_path: Path) -> None:
     fill(tmp_path, real_looking_farm())
     [path] = (tmp_path / "devices").glob("*.parquet")
