@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from queries.report.verdicts import NIGHT_VERDICTS
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 NIGHTLY_VERDICTS = Header(
     name="nightly_verdicts",
     purpose="What a night says of every operator, and by which numbers.",
-    description="Verdicts: regression and improvement (confirmed), suspect_regression and "
-    "suspect_improvement, unchanged, within_build_noise, explained_by_run_shift, "
-    "below_resolution, needs_more_dumps, needs_more_builds, no_data. See docs/regressions.md.",
+    description=f"Verdicts: {', '.join(NIGHT_VERDICTS)}. See docs/regressions.md.",
     params=(
         Parameter("head", "STRING", (), is_required=False, default=None, doc="Build to judge."),
     ),
@@ -59,7 +58,7 @@ def answer_computed(
         ParameterError: A parameter is unknown, of the wrong type, or names what the store lacks.
     """
     from queries.report.night import judge_head
-    from queries.report.verdicts import nightly_verdicts  # the only one
+    from queries.report.nightly_verdicts import nightly_verdicts  # the only one
 
     values = bind_parameters(Query(COMPUTED[name], ""), params)
     head = values["head"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cli.errors import options_at_fault
-from cli.exit_codes import STATUS_OF_VERDICT
+from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
@@ -42,14 +42,6 @@ _Slack = Annotated[
     str | None,
     typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
 ]
-_Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is broken, 4 if "
-        "only with another environment, 5 if what tracehouse.toml expects was not recorded.",
-    ),
-]
 
 
 class _Asked(NamedTuple):
@@ -72,7 +64,7 @@ def report(
     wait: Wait = 0.0,
     *,
     is_nightly: _Nightly = False,
-    is_failing: _Fail = False,
+    is_failing: FailOnRegression = False,
 ) -> None:
     """Report what changed up to a build (--nightly), or between two (--base and --head).
 

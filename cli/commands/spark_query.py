@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from cli.commands.query import given_parameters, query_command
-from cli.exit_codes import STATUS_OF_VERDICT, fail
+from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
 from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
@@ -27,13 +27,6 @@ _AskedLake = Annotated[
 _Form = Annotated[
     Form,
     typer.Option("--format", help="Form of the report."),
-]
-_Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
-    ),
 ]
 
 
@@ -91,7 +84,7 @@ def report(
     head: Head = None,
     form: _Form = "markdown",
     config: Config = None,
-    is_failing: _Fail = False,
+    is_failing: FailOnRegression = False,
 ) -> None:
     """Report what changed up to a build of a lake, as 'tracehouse report --nightly' does.
 

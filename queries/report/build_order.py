@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 
 
 class _BuildTimes(NamedTuple):
-    """What tells which of two builds is the older one; all null if unknown."""
+    """What shows which of two builds is the older one; None where unknown."""
 
     ordinal: int | None
     committed_at: datetime | None

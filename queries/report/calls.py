@@ -48,12 +48,12 @@ def name_hidden_operators(store: AskedStore, group: Group, min_change: float) ->
         if row["level"] == "delegate" and row["verdict"] == group.direction
     }
 
-    told = [
+    guessed = [
         member.model_copy(update={"may_be": guesses.get(_names(member, _SERIES))})
         for member in members
     ]
     count = len(group.members)
-    return group.model_copy(update={"members": told[:count], "explains": told[count:]})
+    return group.model_copy(update={"members": guessed[:count], "explains": guessed[count:]})
 
 
 def _names(member: Member, columns: tuple[str, ...]) -> tuple[object, ...]:

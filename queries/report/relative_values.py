@@ -1,4 +1,4 @@
-"""The values of the dumps of two builds, in the frame in which the query `comparison` compares."""
+"""The values of the dumps of two builds, as the query `comparison` compares them."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import pytest
 
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
 from queries.report.night import judge_head
+from queries.report.nightly_verdicts import nightly_verdicts
 from queries.report.settings import Settings
-from queries.report.verdicts import nightly_verdicts
 from tests.support.nightly_farm import nightly_store
 from warehouse import Warehouse
 from warehouse.errors import ParameterError

@@ -77,18 +77,18 @@ class Access:
                 f"'{MAKE_ONE} --store {self._store}', or listen on 127.0.0.1",
             )
 
-    def need(self, request: HTTPConnection, scope: Scope) -> Bearer:
-        """Who asks, if they may do that; the request's state keeps it as `bearer`.
+    def need(self, request: HTTPConnection, *scopes: Scope) -> Bearer:
+        """Who asks, if they have one of the scopes; the request's state keeps it as `bearer`.
 
         Raises:
             Unauthorized: 401 without a token that holds.
-            Problem: 403 if it lacks the scope, or a page of another site asks.
+            Problem: 403 if it has none of the scopes, or a page of another site asks.
             StoreError: The tokens cannot be read.
         """
         bearer = request.state.bearer = self.identify(request)
-        if scope not in bearer.scopes:
+        if bearer.scopes.isdisjoint(scopes):
             has = ", ".join(sorted(bearer.scopes))
-            problem = f"the token '{bearer.name}' has no scope {scope}, only {has}"
+            problem = f"the token '{bearer.name}' has no scope {' or '.join(scopes)}, only {has}"
             raise Problem(HTTPStatus.FORBIDDEN, "no_scope", problem)
         return bearer
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
@@ -22,6 +22,22 @@ from cli.serve.answers.tables import (
     table_answer,
     text_answer,
     unchanged,
+)
+from cli.serve.http.endpoints import (
+    OBJECT,
+    PAGING,
+    QUERY_PATH,
+    READ_PROBLEMS,
+    ROWS,
+    TABLE_FORMAT,
+    TEXT,
+    Content,
+    Endpoint,
+    Input,
+    Operation,
+    content_of,
+    format_input,
+    table_content,
 )
 from cli.serve.http.negotiation import RESERVED, choose_form, read_page
 from cli.serve.http.problems import Problem
@@ -52,7 +68,6 @@ class Reads:
 
     async def list_queries(self, request: Request) -> Response:
         """The catalogue: every canned query with its parameters and columns."""
-        _service(request).access.need(request, Scope.READ)
         text = json_text([_described(header) for header in _headers()]) + "\n"
         tag = entity_tag(text)
         return (
@@ -62,9 +77,8 @@ class Reads:
     async def query(self, request: Request) -> Response:
         """Rows of a canned query."""
         service = _service(request)
-        bearer = service.access.need(request, Scope.READ)
         header = find_header(request.path_params["name"])
-        asked = QueryRequest(header, _read_params(request), bearer.pools)
+        asked = QueryRequest(header, _read_params(request), request.state.bearer.pools)
         asked.check_pools()
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
 
@@ -80,7 +94,6 @@ class Reads:
 
     async def schema(self, request: Request) -> Response:
         """Tables, views and columns that ad-hoc SQL can ask for."""
-        _service(request).access.need(request, Scope.READ)
         form, page = choose_form(request, TABLE_FORMS), read_page(request)
         return await _questions(request).ask(
             lambda reader: table_answer(request, reader.schema(), form, page=page)
@@ -93,7 +106,7 @@ class Reads:
             Problem: 400; what is asked for is unclear.
         """
         service = _service(request)
-        need_all_pools(service.access.need(request, Scope.READ), "the report")
+        need_all_pools(request.state.bearer, "the report")
         form = choose_form(request, REPORT_FORMS)
         head, base = (request.query_params.get(name) or None for name in ("head", "base"))
         for name in request.query_params:
@@ -116,7 +129,7 @@ class Reads:
     async def status(self, request: Request) -> Response:
         """How the store and the service are doing."""
         service = _service(request)
-        need_all_pools(service.access.need(request, Scope.READ), "the status")
+        need_all_pools(request.state.bearer, "the status")
         form = choose_form(request, TABLE_FORMS)
 
         def answer(reader: Warehouse) -> Response:
@@ -131,18 +144,6 @@ class Reads:
             return table_answer(request, table, form)
 
         return await _questions(request).ask(answer)
-
-
-def routes() -> list[Route]:
-    """What is read, and where."""
-    reads = Reads()
-    return [
-        Route("/v1/queries", reads.list_queries),
-        Route("/v1/queries/{name}", reads.query),
-        Route("/v1/schema", reads.schema),
-        Route("/v1/report", reads.report),
-        Route("/v1/status", reads.status),
-    ]
 
 
 def _make_report(
@@ -210,3 +211,32 @@ def _service(request: Request) -> Service:
 def _questions(request: Request) -> Questions:
     questions: Questions = request.app.state.questions
     return questions
+
+
+def routes() -> list[Endpoint]:
+    """Endpoints of what is read."""
+    reads, table = Reads(), {200: table_content()}
+    catalogue = {200: {"application/json": ROWS}, 304: {}}
+    report = {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}}
+    report_inputs = (
+        Input("head", "query", TEXT, "Build it is about; by default the last."),
+        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
+        format_input(REPORT_FORMS),
+    )
+    paged = (TABLE_FORMAT, *PAGING)
+    schema = "Tables, views and columns with their meanings."
+    status = "How the store and the service are doing."
+
+    def get(path: str, summary: str, answers: Mapping[int, Content], *inputs: Input) -> Operation:
+        scopes = (Scope.READ,)
+        return Operation("get", path, summary, scopes, answers, inputs, problems=READ_PROBLEMS)
+
+    queries = get("/v1/queries", "The canned queries.", catalogue)._replace(problems=())
+    query = get(QUERY_PATH, "Rows of a canned query.", {**table, 304: {}}, *paged)
+    return [
+        Endpoint(reads.list_queries, queries),
+        Endpoint(reads.query, query),
+        Endpoint(reads.schema, get("/v1/schema", schema, table, *paged)),
+        Endpoint(reads.report, get("/v1/report", "The report of a build.", report, *report_inputs)),
+        Endpoint(reads.status, get("/v1/status", status, table, TABLE_FORMAT)),
+    ]

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.limits import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import read_short
+from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Endpoint, Operation, table_content
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
@@ -72,14 +72,9 @@ def check_asker(request: Request) -> None:
     need_all_pools(service.access.need(request, Scope.SQL), "SQL")
 
 
-def routes() -> list[Route]:
-    """Where SQL is asked."""
-    return [Route("/v1/sql", _sql, methods=["POST"])]
-
-
 async def _sql(request: Request) -> Response:
     turns: SqlLimits = request.app.state.sql_turns
-    check_asker(request)  # before its body is read
+    need_all_pools(request.state.bearer, "SQL")
     form = choose_form(request, TABLE_FORMS)
     threads = request.app.state.service.spooling
     body = await read_short(
@@ -142,3 +137,24 @@ def _is_flat(params: object) -> bool:
         return False
     values = params.values() if isinstance(params, dict) else params
     return all(isinstance(value, _PLAIN) for value in values)
+
+
+def routes() -> list[Endpoint]:
+    """Endpoint of SQL."""
+    statement = {
+        "type": "object",
+        "required": ["sql"],
+        "properties": {"sql": TEXT, "params": {"type": ["object", "array", "null"]}},
+        "additionalProperties": False,
+    }
+    operation = Operation(
+        "post",
+        "/v1/sql",
+        "Rows of a SELECT over the newest snapshot.",
+        (Scope.SQL,),
+        {200: table_content()},
+        (TABLE_FORMAT,),
+        {"application/json": statement, "text/plain": TEXT},
+        (400, 406, 408, 413, 415, 422, 429, 503, 504),
+    )
+    return [Endpoint(_sql, operation)]

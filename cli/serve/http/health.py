@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
 
+from cli.serve.http.endpoints import JSON_OBJECT, Endpoint, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from cli.serve.settings import MOST_WAITING
@@ -75,9 +75,12 @@ async def _readyz(request: Request) -> Response:
     return JSONResponse({"status": "not ready", "obstacles": obstacles}, 503)
 
 
-def routes() -> Sequence[BaseRoute]:
-    """Routes that supervisors ask; they tell nothing secret and need no token."""
+def routes() -> list[Endpoint]:
+    """Endpoints for supervisors; they tell nothing secret and need no token."""
+    answers = {200: JSON_OBJECT}
+    lives = Operation("get", "/healthz", "Whether the process lives.", (), answers)
+    ready = "Whether it can do its work, or why not."
     return [
-        Route("/healthz", _healthz, methods=["GET"]),
-        Route("/readyz", _readyz, methods=["GET"]),
+        Endpoint(_healthz, lives),
+        Endpoint(_readyz, Operation("get", "/readyz", ready, (), {**answers, 503: JSON_OBJECT})),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,9 +20,9 @@ from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from cli.serve.access.authorization import Scope
+from cli.serve.http.endpoints import TEXT, Endpoint, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from warehouse.opening.snapshots import find_snapshots
@@ -152,11 +152,12 @@ class _LineFigures(Collector):
 
 
 async def _metrics(request: Request) -> Response:
-    request.app.state.service.access.need(request, Scope.READ)
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
-def routes() -> Sequence[BaseRoute]:
-    """Route of the figures."""
-    return [Route("/metrics", _metrics, methods=["GET"])]
+def routes() -> list[Endpoint]:
+    """Endpoint of the figures."""
+    answers = {200: {"text/plain": TEXT}}
+    figures = Operation("get", "/metrics", "Figures for Prometheus.", (Scope.READ,), answers)
+    return [Endpoint(_metrics, figures)]

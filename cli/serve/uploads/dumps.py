@@ -13,9 +13,8 @@ from http import HTTPStatus
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from cli.serve.access.authorization import Bearer, Scope
+from cli.serve.access.authorization import Bearer
 from cli.serve.access.pools import check_pool, pool_of
 from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_there
@@ -50,15 +49,6 @@ _UNKNOWN = HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was se
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 
-def routes() -> list[Route]:
-    """Where dumps are sent, and asked for."""
-    return [
-        Route("/v1/dumps/{sha256}", put_dump, methods=["PUT"]),
-        Route("/v1/dumps/{sha256}", get_dump, methods=["GET"]),
-        Route("/v1/dumps", post_dumps, methods=["POST"]),
-    ]
-
-
 async def put_dump(request: Request) -> Response:
     """Take a dump that is sent under its SHA-256, with its manifest in a header.
 
@@ -68,7 +58,7 @@ async def put_dump(request: Request) -> Response:
     service = _service(request)
     most_bytes = service.settings.max_dump_bytes
     async with refusing(request):
-        bearer = service.access.need(request, Scope.INGEST)
+        bearer: Bearer = request.state.bearer
         sha256 = _sha256_of(request)
         manifest = _stated_manifest(request.headers.get(MANIFEST_HEADER))
         check_pool(bearer, manifest.device.pool)
@@ -92,7 +82,7 @@ async def post_dumps(request: Request) -> Response:
     service = _service(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     async with refusing(request):
-        bearer = service.access.need(request, Scope.INGEST)
+        bearer: Bearer = request.state.bearer
         if kind not in (_FORM, _ZIP):
             detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
             raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
@@ -108,13 +98,7 @@ async def get_dump(request: Request) -> Response:
         Problem: It is not known, or not for everybody to ask.
     """
     service = _service(request)
-    try:
-        bearer = service.access.need(request, Scope.INGEST)
-    except Problem as problem:
-        if problem.status_code != HTTPStatus.FORBIDDEN:
-            raise
-        bearer = service.access.need(request, Scope.READ)
-    sha256 = _sha256_of(request)
+    sha256, bearer = _sha256_of(request), request.state.bearer
     state = await run_in_threadpool(find_state, service, sha256, bearer.pools)
     return JSONResponse({"sha256": sha256, **state})
 

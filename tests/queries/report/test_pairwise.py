@@ -8,7 +8,7 @@ import pytest
 from queries.report.outline import verdict_text
 from queries.report.pairwise import compare_report
 from queries.report.plots import drift_plot
-from queries.report.settings import Expected, Mute, Nightly, Owner, Settings, Threshold
+from queries.report.settings import ExpectedRecordings, Mute, Nightly, Owner, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -82,7 +82,7 @@ def test_a_head_that_cannot_be_compared_is_told(nightly, head, problem):
 
 
 def test_swapped_builds_are_doubted_and_what_is_expected_is_missed(nightly):
-    expected = Expected(devices=["phone", "watch"], models=["net"])
+    expected = ExpectedRecordings(devices=["phone", "watch"], models=["net"])
     found = compared(nightly, Settings(expected=[expected]), base="b7", head="b6")
     doubt, absent = found.notes
     assert doubt.startswith("by its ordinal the head b6 is older than the base b7")
