@@ -73,7 +73,7 @@ def check_asker(request: Request) -> None:
 
 
 async def _sql(request: Request) -> Response:
-    turns: SqlLimits = request.app.state.sql_turns
+    turns: SqlLimits = request.app.state.sql_limits
     need_all_pools(request.state.bearer, "SQL")
     form = choose_form(request, TABLE_FORMS)
     threads = request.app.state.service.spooling

@@ -46,7 +46,7 @@ async def sql_box(request: Request) -> Response:
     """The box; and what its statement answers."""
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
-    turns: SqlLimits = request.app.state.sql_turns
+    turns: SqlLimits = request.app.state.sql_limits
     try:
         check_asker(request)
         if not text.strip():
