@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,7 @@ class Service:
         store: The store's directory.
         settings: How it is set up.
         config: Settings file of its reports, if it was given one.
+        started: When it was opened, on the monotonic clock.
         inbox: Takes dumps over, from any thread.
         consumer: Brings them into the store.
         access: Who may what.
@@ -60,6 +62,7 @@ class Service:
             StoreError: It cannot be opened; see `Warehouse.open`.
         """
         self.store, self.settings, self.config = store, settings, config
+        self.started = time.monotonic()
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
             opened.enter_context(served(store))

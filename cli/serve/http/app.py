@@ -16,8 +16,7 @@ from starlette.routing import BaseRoute
 from cli.serve.access import sessions
 from cli.serve.access.audit import AuditFile
 from cli.serve.answers import reads, sql
-from cli.serve.answers.questions import Questions
-from cli.serve.answers.sql import SqlLimits
+from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.http import health, metrics, openapi
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
@@ -30,14 +29,15 @@ from cli.serve.uploads import dump_endpoints
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
+_QUESTIONS = 4, 64  # questions to the live store at a time, and those that wait
 _ERRORS = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
 
 
 def make_app(service: Service) -> Starlette:
     """The application of a service, which is closed when the application shuts down.
 
-    The application's state has the `service`, its `metrics`, the queue of the `audit` log,
-    `questions` to the live store, and the `sql_limits`.
+    The application's state has the `service`, its `metrics`, the queue `audit` of the audit
+    log, and the limits of questions to the live store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
@@ -64,8 +64,9 @@ def make_app(service: Service) -> Starlette:
         exception_handlers=dict.fromkeys(_ERRORS, answer_problem),
     )
     app.state.service, app.state.metrics, app.state.audit = service, figures, audit
-    app.state.questions = Questions(service)
-    app.state.sql_limits = SqlLimits(service)
+    workers = service.settings.sql_workers
+    app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
+    app.state.sql_limit = ConcurrencyLimit(workers, sql.WAITING * workers)
     return app
 
 

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
 from ingest.errors import IngestError
 from queries.report.html import page_environment
@@ -22,7 +23,6 @@ from warehouse.errors import QueryError, WarehouseError
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from cli.serve.answers.questions import Questions
     from cli.serve.service import Service
     from warehouse import Warehouse
 
@@ -137,7 +137,6 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Resp
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        questions: Questions = request.app.state.questions
         bearer, filters = ANYBODY, _filters(request)
 
         def shown(store: Warehouse) -> Response:
@@ -147,7 +146,7 @@ def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Resp
 
         try:
             bearer = service.access.need(request, Scope.READ)
-            return await questions.ask(shown)
+            return await ask_store(request, shown)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.serve.access.authorization import Unauthorized
-from cli.serve.answers.sql import check_asker
+from cli.serve.answers.sql import ask_sql, check_access
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.page.site import Cell, Table, show, to_login
 from queries.plain_values import plain_rows
@@ -20,8 +20,6 @@ from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cli.serve.answers.sql import SqlLimits
 
 MOST_ROWS = 500
 RECIPES = (
@@ -46,12 +44,11 @@ async def sql_box(request: Request) -> Response:
     """The box; and what its statement answers."""
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
-    turns: SqlLimits = request.app.state.sql_limits
     try:
-        check_asker(request)
+        check_access(request)
         if not text.strip():
             return show(request, "sql.html.jinja", parts)
-        table, taken_at = await turns.ask(request, text)
+        table, taken_at = await ask_sql(request, text)
     except Unauthorized:
         return to_login(request)
     except (Problem, WarehouseError) as error:
