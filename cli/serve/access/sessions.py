@@ -1,9 +1,8 @@
-"""Logging in, for browsers: a token in a cookie that no script reads and no other site sends."""
+"""Sessions of browsers: a token in a cookie that no script reads and no other site sends."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -15,12 +14,12 @@ from cli.serve.http.bodies import read_short
 from cli.serve.http.problems import Problem
 from cli.serve.page.login import login_form
 
-_MOST_BYTES = 4096  # of a form
-_SECONDS = 30 * 24 * 3600
+_MOST_BYTES = 4096  # largest form
+_SECONDS = 30 * 24 * 3600  # a session
 
 
 async def _login(request: Request) -> Response:
-    """Keep the form's field `token` in a cookie, and go on to its field `next`."""
+    """Keep the form's `token` in a cookie, and go on to its `next`."""
     check_origin(request, is_cookie=False)
     form = await _form(request)
     place, token = form.get("next", "/"), form.get("token", "").strip()
@@ -29,7 +28,7 @@ async def _login(request: Request) -> Response:
     except Unauthorized as problem:
         request.state.reason = problem.reason
         return login_form(request, problem, place)
-    answer = RedirectResponse(_own_place(place), HTTPStatus.SEE_OTHER)
+    answer = RedirectResponse(_own_place(place), 303)
     answer.set_cookie(
         COOKIE,
         token,
@@ -43,7 +42,7 @@ async def _login(request: Request) -> Response:
 
 async def _logout(request: Request) -> Response:
     check_origin(request, is_cookie=False)
-    answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    answer = RedirectResponse("/", 303)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer
 
@@ -52,19 +51,19 @@ async def _form(request: Request) -> dict[str, str]:
     """The last value of each field of a short form.
 
     Raises:
-        Problem: It is longer than such a form can be, comes too slowly, or is not UTF-8.
+        Problem: The form is too long, too slow or malformed.
     """
     threads = request.app.state.service.spooling
     body = await read_short(request, threads, most_bytes=_MOST_BYTES)
     try:
         fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
     except ValueError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, "not_a_form", "wanted token=SECRET") from error
+        raise Problem(400, "not_a_form", "wanted token=SECRET") from error
     return {name: values[-1] for name, values in fields.items()}
 
 
 def _own_place(path: str) -> str:
-    r"""The path, if it is one of ours: browsers take //host and /\host for other sites."""
+    r"""The path, if it is in this site: browsers take //host and /\host for other sites."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_ours else "/"
 

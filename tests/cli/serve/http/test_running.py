@@ -146,7 +146,7 @@ def test_a_damaged_store_is_made_anew_when_the_service_starts(tmp_path: Path) ->
     (store / FILE_NAME).write_bytes(b"ruined" * 4096)
 
     with ServiceProcess(store, free_bytes=0) as service:
-        assert "making it anew out of the archive" in service.said
+        assert "rebuilding the store from the archive" in service.said
         with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
             assert await_state(client, tiny_dump(1))["state"] == "indexed"
 
