@@ -13,7 +13,6 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
-from cli.serve.access import sessions
 from cli.serve.access.audit import AuditFile
 from cli.serve.answers import reads, sql
 from cli.serve.answers.questions import ConcurrencyLimit
@@ -77,5 +76,5 @@ def _close(service: Service) -> None:
 
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
-    modules = (dump_endpoints, health, metrics, openapi, page, reads, sessions, sql)
+    modules = (dump_endpoints, health, metrics, openapi, page, reads, sql)
     return [route for module in modules for route in module.routes()]
