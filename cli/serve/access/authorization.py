@@ -108,7 +108,7 @@ class Access:
             check_origin(request, is_cookie=True)
         if secret is None:
             raise Unauthorized("no_token", "send a token: 'Authorization: Bearer SECRET'")
-        return self._bearer_of(secret)
+        return self.bearer_of(secret)
 
     def bearer_of(self, secret: str) -> Bearer:
         """The client that has a secret.
@@ -118,9 +118,6 @@ class Access:
             StoreError: The tokens cannot be read.
         """
         self._tokens.refresh()
-        return self._bearer_of(secret)
-
-    def _bearer_of(self, secret: str) -> Bearer:
         token = self._tokens.find(secret)
         if token is None:
             raise Unauthorized("unknown_token", "there is no such token, or it was revoked")

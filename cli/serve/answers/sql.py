@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,31 +18,34 @@ from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Endpoint, Operation, ta
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
+from ingest.errors import in_our_words
 from ingest.strict_json import parse_json
 from warehouse.errors import CostlyStatementError, StatementError
 from warehouse.sandbox.bounds import SnapshotAnswer
 
 _MOST_BODY_BYTES = 64 << 10
 WAITING = 4  # statements that may wait for each worker
-_PLAIN = str | int | float | bool | None
+_EXAMPLE = '{"sql": "SELECT $a", "params": {"a": 1}}'
 _STATUSES = {
     "seconds": (504, "deadline"),
     "memory": (422, "memory"),
     "answer": (413, "answer_too_long"),
     "text": (413, "statement_too_long"),
 }
+Value = str | int | float | bool | None
+Params = dict[str, Value] | list[Value] | None
 
 
-class _Statement(NamedTuple):
-    text: str
-    params: Mapping[str, object] | Sequence[object] | None = None
+class Statement(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: str
+    params: Params = None
 
 
-async def ask_sql(
-    request: Request,
-    text: str,
-    params: Mapping[str, object] | Sequence[object] | None = None,
-) -> SnapshotAnswer:
+async def ask_sql(request: Request, text: str, params: Params = None) -> SnapshotAnswer:
     """Rows of a statement of a client that may use SQL; see `check_access`.
 
     Raises:
@@ -79,7 +81,7 @@ async def _sql(request: Request) -> Response:
     return await run_in_threadpool(table_answer, request, table, form, headers=headers)
 
 
-def _read_statement(request: Request, body: bytes) -> _Statement:
+def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
     """The statement in a body.
 
     Raises:
@@ -88,39 +90,19 @@ def _read_statement(request: Request, body: bytes) -> _Statement:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if media_type == "text/plain":
-            return _Statement(body.decode())
+            return body.decode(), None
         if media_type == "application/json":
-            return _parse_statement(parse_json(body))
+            statement = Statement.model_validate(parse_json(body))
+            return statement.sql, statement.params
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"{name}: " for name in first["loc"][:1])
+        detail = f"the body: {place}{in_our_words(first['msg'])}; wanted JSON such as {_EXAMPLE}"
+        raise Problem(400, "body", detail) from error
     except (ValueError, RecursionError) as error:
         detail = f"the body {error}" if isinstance(error, ValueError) else "the body is too deep"
         raise Problem(400, "body", detail) from error
-    detail = 'wanted application/json, as {"sql": "SELECT 1"}, or text/plain'
-    raise Problem(415, "media_type", detail)
-
-
-def _parse_statement(value: object) -> _Statement:
-    """The statement in a JSON body.
-
-    Raises:
-        ValueError: The body has no statement, or more than that.
-    """
-    if not isinstance(value, dict) or not isinstance(value.get("sql"), str):
-        raise ValueError('lacks "sql", wanted {"sql": "SELECT $a", "params": {"a": 1}}')
-    if unknown := value.keys() - {"sql", "params"}:
-        raise ValueError(f"has '{min(unknown)}', wanted only sql and params")
-    params = value.get("params")
-    if not (params is None or _is_flat(params)):
-        raise ValueError(
-            "has bad params, wanted a list or an object of texts, numbers and booleans"
-        )
-    return _Statement(value["sql"], params)
-
-
-def _is_flat(params: object) -> bool:
-    if not isinstance(params, dict | list):
-        return False
-    values = params.values() if isinstance(params, dict) else params
-    return all(isinstance(value, _PLAIN) for value in values)
+    raise Problem(415, "media_type", f"wanted application/json, as {_EXAMPLE}, or text/plain")
 
 
 def routes() -> list[Endpoint]:

@@ -66,7 +66,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take more of a request, and count it if all of it belongs to a head that began before."""
-        only_head = 0 if self._is_in_head else 1  # a head may begin in the data, after a body
+        only_head = 0 if self._is_in_head else 1  # heads that begin in data that is all one head
         is_awaited, self._begun = self._waiting is not None, 0
         super().data_received(data)
         if self._is_in_head and is_awaited and self._begun == only_head:

@@ -26,12 +26,10 @@ from queries.report.figures import NONE, count_text, duration_text, number_text,
 MOST_DUMPS = 200
 MOST_EVENTS = 500
 _PLACE = ("device", "model", "backend")
-_SHOWN = (
-    "dump_id, sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events, "
-    "byte_count, source"
-)
+_COUNTS = ("n_runs", "n_events", "byte_count")
+_SHOWN = ", ".join(("sha256", *_PLACE, "build", "captured_at", "ingested_at", *_COUNTS))
 _NEWEST = (
-    f"SELECT {_SHOWN}, pool FROM named_dumps WHERE "  # noqa: S608 - constant names
+    f"SELECT {_SHOWN} FROM named_dumps WHERE "  # noqa: S608 - constant names
     + " AND ".join(
         f"($none_{name} OR {name} IN (SELECT unnest($of_{name})) "
         f"OR len(list_filter($of_{name}, lambda one: {name} GLOB one)) > 0)"
@@ -116,7 +114,7 @@ def _row(row: dict[str, Any]) -> list[Cell | str]:
         Cell(row["build"], link("/operators", **pick(row, "device", "build"))),
         NONE if row["captured_at"] is None else date_text(row["captured_at"]),
         age_text(row["ingested_at"]),
-        *(f"{row[name]:,}" for name in ("n_runs", "n_events", "byte_count")),
+        *(f"{row[name]:,}" for name in _COUNTS),
     ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -16,17 +17,12 @@ from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unaut
 from cli.serve.access.pools import hiding_names, pools_to_ask
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
+from cli.serve.service import Service
 from ingest.errors import IngestError
 from queries.report.figures import count_text
 from queries.report.html import page_environment
 from warehouse.errors import QueryError, WarehouseError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-    from datetime import datetime
-
-    from cli.serve.service import Service
-    from warehouse import Warehouse
+from warehouse.store import Warehouse
 
 VIEWS = {
     "/": "Fleet",
@@ -44,7 +40,6 @@ HEADERS = {
         "frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
 MOST_ROWS = 50_000  # most rows that a view reads
@@ -175,9 +170,9 @@ def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Respon
 
 def _filters(request: Request) -> dict[str, list[str]]:
     """The filters in the address, without empty fields of the form."""
-    given = {name: request.query_params.getlist(name) for name in NAMES}
-    kept = {name: [value for value in values if value] for name, values in given.items()}
-    return {name: values for name, values in kept.items() if values}
+    address = request.query_params
+    given = {name: [value for value in address.getlist(name) if value] for name in NAMES}
+    return {name: values for name, values in given.items() if values}
 
 
 def to_login(request: Request) -> Response:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,9 +18,6 @@ from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
 from warehouse.errors import WarehouseError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_ROWS = 500
 RECIPES = (
@@ -76,13 +74,7 @@ def _text(value: object) -> str:
 
 
 def _numbers(table: pa.Table) -> frozenset[int]:
-    import pyarrow as pa
-
-    types = pa.types
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return frozenset(
-        i
-        for i, column in enumerate(table.schema)
-        if types.is_integer(column.type)
-        or types.is_floating(column.type)
-        or types.is_decimal(column.type)
+        i for i, column in enumerate(table.schema) if any(one(column.type) for one in is_number)
     )

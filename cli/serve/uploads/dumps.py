@@ -79,25 +79,20 @@ async def post_dumps(request: Request) -> Response:
 
 
 async def get_dump(request: Request) -> Response:
-    """The state of a dump; a Problem of `find_state` is passed on."""
+    """The state of a dump; a Problem is passed on if it is unknown."""
     service: Service = request.app.state.service
     sha256, pools = _sha256_of(request), request.state.bearer.pools
-    state = await run_in_threadpool(find_state, service, sha256, pools)
+    state = await run_in_threadpool(_find_state, service, sha256, pools)
     return JSONResponse({"sha256": sha256, **state})
 
 
-def find_state(
+def _find_state(
     service: Service, sha256: str, pools: Collection[str] | None
 ) -> Mapping[str, str | None]:
-    """State of a dump with its reason, as in `GET /v1/dumps/{sha256}`.
-
-    Args:
-        service: The service.
-        sha256: SHA-256 of the dump.
-        pools: Device pools that the client is limited to; None for all.
+    """State of a dump, and its reason, for a client that may be limited to some pools.
 
     Raises:
-        Problem: The dump is unknown, or of another pool.
+        Problem: The client may not see the dump, or the dump is unknown, or not known yet.
     """
     known = service.consumer.known
     if pools is not None:
