@@ -141,11 +141,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _bearer_secret(headers: Mapping[str, str]) -> str | None:
-    """The secret in the header Authorization.
-
-    Raises:
-        Unauthorized: The header is malformed.
-    """
     given = headers.get("authorization")
     if given is None:
         return None
@@ -156,11 +151,7 @@ def _bearer_secret(headers: Mapping[str, str]) -> str | None:
 
 
 def _check_local(headers: Mapping[str, str]) -> None:
-    """Check that the client is on this machine, and is no page whose name resolves to it.
-
-    Raises:
-        Problem: 403; it is not.
-    """
+    # A page whose name resolves to this machine has another host.
     host = _PORT.sub("", headers.get("host", ""))
     if not is_loopback(host) or any(name in headers for name in _OF_PROXIES):
         problem = f"without tokens only this machine is served; make a token with '{MAKE_ONE}'"

@@ -203,11 +203,6 @@ def _digest(secret: str) -> str:
 
 
 def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -> None:
-    """Replace the tokens by the result of a function, atomically.
-
-    Raises:
-        StoreError: The tokens cannot be written.
-    """
     file = store / FILE_NAME
     try:
         with _locked(store), replacing(file, _MODE) as unfinished:

@@ -82,11 +82,6 @@ async def _sql(request: Request) -> Response:
 
 
 def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
-    """The statement in a body.
-
-    Raises:
-        Problem: 400 or 415; the body is malformed or of another type.
-    """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if media_type == "text/plain":

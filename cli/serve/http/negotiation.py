@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
@@ -11,7 +12,6 @@ from cli.serve.http.problems import Problem
 
 RESERVED = ("format", "limit", "offset")  # no parameter of a query has these names
 
-_MOST_DIGITS = 15
 _Name = TypeVar("_Name", bound=str)
 
 
@@ -84,9 +84,7 @@ def _read_count(request: Request, name: str, least: int) -> int | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    if not (
-        text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) >= least
-    ):
+    if not re.fullmatch("[0-9]{1,15}", text) or int(text) < least:
         detail = f"{name}={text}, wanted a whole number of at least {least}"
         raise Problem(400, name, detail)
     return int(text)

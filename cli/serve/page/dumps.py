@@ -93,11 +93,6 @@ def dump(visit: Visit) -> Parts:
 
 
 def _find(visit: Visit, sha256: str) -> dict[str, Any]:
-    """The dump of a SHA-256, or of its beginning.
-
-    Raises:
-        Problem: The visitor may see no such dump, or there are several.
-    """
     rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
     pools = visit.bearer.pools
     visible = [row for row in rows if pools is None or row["pool"] in pools]

@@ -55,11 +55,6 @@ def _show_form(request: Request, place: str, refusal: Problem | None = None) -> 
 
 
 async def _read_form(request: Request) -> dict[str, str]:
-    """The last value of each field of a short form.
-
-    Raises:
-        Problem: The form is too long, too slow or malformed.
-    """
     threads = request.app.state.service.spooling
     body = await read_short(request, threads, most_bytes=_MOST_BYTES)
     try:

@@ -89,11 +89,6 @@ async def get_dump(request: Request) -> Response:
 def _find_state(
     service: Service, sha256: str, pools: Collection[str] | None
 ) -> Mapping[str, str | None]:
-    """State of a dump, and its reason, for a client that may be limited to some pools.
-
-    Raises:
-        Problem: The client may not see the dump, or the dump is unknown, or not known yet.
-    """
     known = service.consumer.known
     if pools is not None:
         manifests = known.manifests([sha256]).values()
