@@ -1,4 +1,4 @@
-"""What an exit status means to the script that called us."""
+"""Exit statuses, as scripts see them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ExitCode(IntEnum):
     BISECT_STOP = 128
 
 
-# What --fail-on-regression ends with, by the verdict of a report; OK for all others.
+# Exit status of --fail-on-regression by the report's verdict; OK for all others.
 STATUS_OF_VERDICT: dict[str, int] = {
     verdict: verdict.exit_status for verdict in Verdict if verdict.exit_status
 }
 
 
 def _fail_help() -> str:
-    """Which status stands for what, in words."""
+    """The statuses and what they mean, in words."""
     by_status: dict[int, list[str]] = {}
     for verdict in Verdict:
         by_status.setdefault(verdict.exit_status, []).append(verdict.when)
@@ -41,9 +41,9 @@ FailOnRegression = Annotated[
 
 
 def fail(status: int = ExitCode.FAILED) -> NoReturn:
-    """End a command that has said why.
+    """Exit after the reason was printed.
 
     Raises:
-        Exit: With that status.
+        Exit: With this status.
     """
     raise typer.Exit(status)

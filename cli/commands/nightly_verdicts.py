@@ -1,4 +1,4 @@
-"""`tracehouse query nightly_verdicts`: what a night says of every series."""
+"""`tracehouse query nightly_verdicts`: a night's verdict on every series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nightly_verdicts(
     is_csv_safe: CsvSafe = False,
     plot: Plot = None,
 ) -> None:
-    """Say what a night says of every operator, and by which numbers."""
+    """A night's verdict on every operator, and the numbers behind it."""
     check_plot(NIGHTLY_VERDICTS.name, plot)
     service = service_instead_of_store()
     if service is None or lake is not None:

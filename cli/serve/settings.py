@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from ingest.errors import in_our_words
+from ingest.errors import pydantic_problem
 from ingest.settings_file import FILE_NAME
 from queries.report.settings import SettingsError, read_settings_file
 from warehouse.errors import suggest
@@ -71,7 +71,7 @@ def read_service_settings(
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
         first = error.errors()[0]
-        name, problem = ".".join(map(str, first["loc"])), in_our_words(first["msg"])
+        name, problem = ".".join(map(str, first["loc"])), pydantic_problem(first["msg"])
         place = f"{config or FILE_NAME}: serve.{name}"
         if name in given:
             place = f"--{name.replace('_', '-')}"

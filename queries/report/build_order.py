@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ class _BuildTimes(NamedTuple):
     last_captured_at: datetime | None
 
 
-def note_order(store: AskedStore, *, base: str, head: str) -> str | None:
+def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     """A doubt whether base and head were swapped; None unless the head is the older build.
 
     Builds go by their ordinals, else by their commit times, else by their recordings. Commit times

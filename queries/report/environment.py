@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from queries.asked import AskedStore
 from queries.report.content import EnvironmentChange
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import FleetNight
 
 Row = Mapping[str, Any]
@@ -49,7 +49,7 @@ class Family(NamedTuple):
 class Environments:
     """What all recordings of a store were made in."""
 
-    def __init__(self, store: AskedStore) -> None:
+    def __init__(self, store: Queryable) -> None:
         """Read the manifests of a store, once they are wanted."""
         self._store = store
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.asked import AskedStore
 from queries.report.alerts import Evidence, bisect_commands, find_state, is_reported, night_alert
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
 from queries.report.night import HeadNight, leave_out_muted
 from warehouse.catalogue.queries import expand_statement
+from warehouse.queryable import Queryable
 from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
@@ -42,7 +42,7 @@ class ExactNight(NamedTuple):
     muted: dict[str, int]
 
 
-def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
+def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
     """The measures without noise of a head and of the builds before it.
 
     Args:

@@ -7,7 +7,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
 from queries.report.content import (
     DriftPoint,
     EnvironmentChange,
@@ -23,6 +22,7 @@ from queries.report.figures import count_text
 from queries.report.parts import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20
@@ -43,7 +43,7 @@ class Facts(NamedTuple):
 
 
 def read_facts(
-    store: AskedStore, *, base: str | None, head: str, until: datetime | None = None
+    store: Queryable, *, base: str | None, head: str, until: datetime | None = None
 ) -> Facts:
     """What the store says of a build beside its operators' times.
 
@@ -72,7 +72,7 @@ def read_facts(
     )
 
 
-def read_commits(store: AskedStore) -> dict[str, str]:
+def read_commits(store: Queryable) -> dict[str, str]:
     """The source revision of each build that states one."""
     return {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
 
@@ -87,7 +87,7 @@ def named_commits(
 
 
 def add_expected(
-    store: AskedStore, missing: Iterable[Missing], settings: Settings, head: str
+    store: Queryable, missing: Iterable[Missing], settings: Settings, head: str
 ) -> list[Missing]:
     """What is missing of a head, with what the settings expect every night."""
     found = list(missing)
@@ -137,7 +137,7 @@ def list_notes(
     return notes
 
 
-def _reference_drift(store: AskedStore, until: datetime | None) -> list[ReferenceDrift]:
+def _reference_drift(store: Queryable, until: datetime | None) -> list[ReferenceDrift]:
     rows = store.sql(read_statement("reference_drift"), {"until": until}).to_pylist()
     return [
         ReferenceDrift(
@@ -164,7 +164,7 @@ def _list_steps(rows: Sequence[Row]) -> list[str]:
     return [*lines, f"and {more:,} more that ran at two speeds"] if more else lines
 
 
-def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]:
+def _exact_changes(store: Queryable, base: str, head: str) -> list[ExactChange]:
     rows = store.query("exact_changes", base=base, head=head).to_pylist()
     return [
         ExactChange.of(
@@ -175,7 +175,7 @@ def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]
     ]
 
 
-def _changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
+def _changed_environment(store: Queryable, base: str, head: str) -> list[EnvironmentChange]:
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
         EnvironmentChange.of(row, base=row["base"] or "unknown", head=row["head"] or "unknown")
@@ -184,7 +184,7 @@ def _changed_environment(store: AskedStore, base: str, head: str) -> list[Enviro
     ]
 
 
-def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRow]:
+def _framework_tax(store: Queryable, base: str | None, head: str) -> list[TaxRow]:
     builds = [head] if base is None else [base, head]
     shares: dict[Family, dict[str, float | None]] = {}
     for row in store.query("framework_tax", build=builds, scope="total").to_pylist():

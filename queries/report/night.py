@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from queries.asked import AskedStore
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
+from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import Fleet, MinChange, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.level_changes import LevelChange
@@ -87,7 +87,7 @@ class HeadNight:
 
 
 def judge_head(
-    store: AskedStore, head: str | None, settings: Settings, judge: Judge | None = None
+    store: Queryable, head: str | None, settings: Settings, judge: Judge | None = None
 ) -> HeadNight:
     """Judge a build of a store, by default the last one, as of its night.
 
@@ -131,13 +131,13 @@ def judge_head(
     )
 
 
-def _judge_here(store: AskedStore, head: str, min_change: MinChange, rules: Rules) -> PartResult:
+def _judge_here(store: Queryable, head: str, min_change: MinChange, rules: Rules) -> PartResult:
     """Judge all series of a build and of those before it in this process."""
     rows = store.sql(read_statement("fleet_values"), {"head": head})
     return judge_part(rows, head, min_change, rules)
 
 
-def find_build(store: AskedStore, name: str | None, option: str) -> str:
+def find_build(store: Queryable, name: str | None, option: str) -> str:
     """The build of this name; by default the last one that is no reference.
 
     Raises:
@@ -156,7 +156,7 @@ def find_build(store: AskedStore, name: str | None, option: str) -> str:
     return name
 
 
-def last_day(store: AskedStore, head: str) -> date | None:
+def last_day(store: Queryable, head: str) -> date | None:
     """The day of the last recording of a build; None if unknown."""
     rows = store.sql(_LAST_DAY, {"head": head}).to_pylist()
     return rows[0]["day"] if rows else None

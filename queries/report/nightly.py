@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from queries.asked import AskedStore
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
@@ -30,13 +29,14 @@ from queries.report.sensitivity import night_sensitivity
 from queries.report.settings import Settings
 from queries.report.sight import Sight, join_first
 from queries.report.verdicts import Verdict
+from warehouse.queryable import Queryable
 
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
 
 
 def nightly_report(
-    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge | None = None
+    store: Queryable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 

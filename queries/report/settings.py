@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from ingest.errors import SourceError, in_our_words
+from ingest.errors import SourceError, pydantic_problem
 from ingest.settings_file import FILE_NAME, read_tables
 from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
@@ -196,7 +196,7 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         return Settings.model_validate(tables)
     except ValidationError as error:
         first = error.errors()[0]
-        place, problem = first["loc"], in_our_words(first["msg"])
+        place, problem = first["loc"], pydantic_problem(first["msg"])
         if first["type"] == "extra_forbidden":
             table: Any = Settings
             if len(place) > 1:

@@ -1,12 +1,12 @@
--- values_without_state: Values, without the state of the device where it moved.
+-- values_without_state: Values without the influence of the device's state.
 --
--- Reads compared_dumps and relative_values. Values stay as they are unless the builds
--- were recorded apart: if fewer than half of the dumps of either were captured while
--- the other was being recorded; where a time is unknown, if all dumps state a session
--- and no session has both builds. The function pair_states tells the state of a dump
--- by its operators, and that of a method by its kernels and delegates. A device whose
--- state moved by less than 3 % was steady: its values stay as they are, those of a
--- method if both its units were steady.
+-- Reads compared_dumps and relative_values. Values change only if the builds were
+-- recorded apart: if fewer than half of the dumps of either build were captured while
+-- the other one was being recorded, or, where a time is unknown, if all dumps state a
+-- session and no session has both builds. The function pair_states estimates the state
+-- of a dump from its operators, and that of a method from its kernels and delegates. On
+-- a device whose state moved by less than 3 %, values stay as they are; those of a
+-- method, if both kernels and delegates were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -16,10 +16,10 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -28,7 +28,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   reference           STRING  Reference build that the value is relative to; null if
 --                               none.
 --   state_shift         DOUBLE  How far the state of the device moved from base to

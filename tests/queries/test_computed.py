@@ -18,6 +18,7 @@ def nights() -> Path:
     return nightly_store()
 
 
+@pytest.mark.slow
 def test_the_answer_has_the_columns_that_are_told(nights: Path) -> None:
     with Warehouse.open(nights, read_only=True) as store:
         answer = answer_computed(store, "nightly_verdicts", {}, Settings())

@@ -126,6 +126,7 @@ def test_more_prompts_are_no_regression(chat):
         ]
 
 
+@pytest.mark.slow
 def test_every_question_about_runs_tells_them_apart(chat):
     expected = [("Execute", 500_000), ("Execute #2", 50_000)]
     event = {"event": "Method::execute"}

@@ -1,3 +1,5 @@
+"""Pairs of dumps, in all queries that compare two builds."""
+
 import math
 
 import numpy as np
@@ -77,6 +79,7 @@ def test_swapped_builds_give_the_opposite(query):
         assert other["delta"] == pytest.approx(1 / (1 + one["delta"]) - 1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_fewer_pairs_than_are_wanted_are_dumps_like_others():
     states = STATES[: LEAST_PAIRS - 1]
     store = _store(states=states)
@@ -87,6 +90,7 @@ def test_fewer_pairs_than_are_wanted_are_dumps_like_others():
     assert _ask(enough)[None, CONV]["base_count"] == LEAST_PAIRS
 
 
+@pytest.mark.slow
 def test_a_pair_is_of_one_session_and_device_and_of_two_dumps():
     store = _store(states=STATES[:4])
     _store(states=STATES[:4], session="t", store=store)

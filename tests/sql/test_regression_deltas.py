@@ -389,6 +389,7 @@ def test_share_of_slow_processes_that_changed_is_a_mode_mix():
     assert row["verdict"] == "unchanged"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fast", "slow"), cross_section([(11, 1), (10, 2), (12, 0)], 3))
 def test_head_that_is_slow_throughout_is_a_regression_whatever_a_stray_base_did(fast, slow):
     (row,) = _ask(_mixed(fast, slow), _mixed(0, 12))

@@ -91,6 +91,7 @@ RELU = _node("relu", "a: float32[5, 8]", "y")
 MM = _node("mm", "a: float32[5, 10]", "y, m")
 
 
+@pytest.mark.slow
 def test_time_against_both_peaks():
     row = _ask(_kernel("mm"), MM, peak_gflops=16, peak_gbps=68)
     assert (row["call_ns"], row["intensity"]) == (100, pytest.approx(800 / 680))
@@ -100,6 +101,7 @@ def test_time_against_both_peaks():
     assert (row["roof_ns"], row["roof_share"], row["bound"]) == (85, 0.85, "memory")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "device."])
 def test_peaks_are_tags_of_the_manifest_unless_given(prefix):
     tags = {"tags": {f"{prefix}peak_gflops": 16, f"{prefix}peak_gbps": "8"}}
@@ -146,6 +148,7 @@ def _recorded(tmp_path, dump, **beside):
     return {(row["instruction_id"], row["kind"]): row["flops"] for row in rows}
 
 
+@pytest.mark.slow
 def test_nodes_of_a_shared_handle_count_once_by_the_kernels_and_lists(tmp_path):
     costs = _recorded(tmp_path, "gap/rms_x/run.etdp")
     assert costs[0, "delegate_call"] == 96  # pow

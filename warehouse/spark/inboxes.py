@@ -15,7 +15,7 @@ from ingest.sources.listing import WANTED, list_sources
 from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_dump, is_zip
 from ingest.watching.buckets import Bucket
-from ingest.watching.places import FileSeen, LocalFolder, WatchedPlace
+from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def open_place(inbox: str) -> WatchedPlace:
     return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
 
 
-def list_files(place: WatchedPlace) -> list[FileSeen]:
+def list_files(place: WatchedPlace) -> list[WatchedFile]:
     """Dumps and zips in a place, sorted by path; names with a dot in front are left out.
 
     Raises:
@@ -49,7 +49,7 @@ def list_files(place: WatchedPlace) -> list[FileSeen]:
     return sorted(_walk(place))
 
 
-def find_files(inbox: str) -> list[FileSeen]:
+def find_files(inbox: str) -> list[WatchedFile]:
     """The same of the place at a path or URI, in which there must be some.
 
     Raises:
@@ -62,7 +62,7 @@ def find_files(inbox: str) -> list[FileSeen]:
     return files
 
 
-def list_arrivals(place: WatchedPlace) -> list[FileSeen]:
+def list_arrivals(place: WatchedPlace) -> list[WatchedFile]:
     """The same, by the time of arrival where the place tells it: copying may keep an older one.
 
     Raises:
@@ -72,13 +72,13 @@ def list_arrivals(place: WatchedPlace) -> list[FileSeen]:
     return [_arrived(file) for file in files] if isinstance(place, LocalFolder) else files
 
 
-def _arrived(file: FileSeen) -> FileSeen:
+def _arrived(file: WatchedFile) -> WatchedFile:
     with suppress(FileNotFoundError):
         return file._replace(mtime_ns=max(file.mtime_ns, os.stat(file.path).st_ctime_ns))
     return file
 
 
-def _walk(place: WatchedPlace) -> Iterator[FileSeen]:
+def _walk(place: WatchedPlace) -> Iterator[WatchedFile]:
     folders = [place.root]
     while folders:
         for seen in place.list_folder(folders.pop()):
@@ -116,7 +116,7 @@ def local_dumps(
         SourceError: They cannot be fetched.
         ManifestError: What is stated is malformed.
     """
-    with place.brought(paths) as copies:
+    with place.local_paths(paths) as copies:
         origins = {
             copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)
         }
@@ -133,7 +133,7 @@ def local_dumps(
 
 
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
-    name, problem = place.shown(error.source), place.shown(error.problem)
+    name, problem = place.restore_paths(error.source), place.restore_paths(error.problem)
     return SourceError(name, problem, reason=error.reason)
 
 
@@ -141,10 +141,10 @@ def _named(incoming: Dump, place: WatchedPlace) -> Dump:
     """A dump under the names that its place has for it and for what comes with it."""
     record, buffer = incoming.etrecord, incoming.debug_buffer
     return Dump(
-        place.shown(incoming.name),
+        place.restore_paths(incoming.name),
         incoming.read,
         incoming.manifest,
         incoming.byte_count,
-        record and record._replace(name=place.shown(record.name)),
-        buffer and buffer._replace(name=place.shown(buffer.name)),
+        record and record._replace(name=place.restore_paths(record.name)),
+        buffer and buffer._replace(name=place.restore_paths(buffer.name)),
     )

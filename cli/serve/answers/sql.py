@@ -18,7 +18,7 @@ from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Endpoint, Operation, ta
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
-from ingest.errors import in_our_words
+from ingest.errors import pydantic_problem
 from ingest.strict_json import parse_json
 from warehouse.errors import CostlyStatementError, StatementError
 from warehouse.sandbox.bounds import SnapshotAnswer
@@ -92,7 +92,7 @@ def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{name}: " for name in first["loc"][:1])
-        detail = f"the body: {place}{in_our_words(first['msg'])}; wanted JSON such as {_EXAMPLE}"
+        detail = f"the body: {place}{pydantic_problem(first['msg'])}; wanted {_EXAMPLE}"
         raise Problem(400, "body", detail) from error
     except (ValueError, RecursionError) as error:
         detail = f"the body {error}" if isinstance(error, ValueError) else "the body is too deep"

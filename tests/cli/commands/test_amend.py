@@ -25,7 +25,7 @@ def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
     args = ("amend", "--where", f"device={device},build={build}", "--set", "build=a,b=c",
             "--set", "tags.lab=3", "--store", own, "--format", "json")  # fmt: skip
     shown = run(*args)
-    assert shown.error == "note: nothing was changed; --yes corrects these manifests"
+    assert shown.error == "note: nothing was changed; add --yes to correct these manifests"
     rows = json.loads(shown.text)
     assert {(row["field"], row["old"], row["new"]) for row in rows} == {
         ("build.id", f"'{build}'", "'a,b=c'"),

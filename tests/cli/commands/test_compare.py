@@ -102,6 +102,7 @@ def test_change_and_verdict_are_in_the_first_block_of_a_narrow_terminal(store: P
     assert "regression" in outcome.text.split("interval")[0]
 
 
+@pytest.mark.slow
 def test_older_head_is_doubted_and_builds_recorded_side_by_side_are_not(
     run: Run, store: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_a_new_model_with_more_threads_excuses_no_other_model(tmp_path):
     assert report.groups[0].environment == []
 
 
+@pytest.mark.slow
 def test_a_control_model_with_fewer_threads_excuses_no_other_model(tmp_path):
     dumps = [dump for number in range(NIGHTS) for dump in night(number)]
     for number in range(NIGHTS):
@@ -56,7 +57,7 @@ def test_a_control_model_with_fewer_threads_excuses_no_other_model(tmp_path):
             ([2] * (BAD - 1) + [1, 1, 1], ("regressions", False)),  # they changed too early
             ([None] * BAD + [1, 1], ("regressions", False)),  # nothing is known of those before
         ],
-        3,
+        4,
     ),
 )
 def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(

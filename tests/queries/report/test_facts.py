@@ -66,6 +66,7 @@ def test_refused_files_are_listed_up_to_a_hundred(tmp_path, facts):
     assert found.quality.warnings == ["103 files were refused; 100 are listed"]
 
 
+@pytest.mark.slow
 def test_files_refused_after_a_time_are_left_out(tmp_path):
     write(tmp_path / "in" / "a.etdp", b"no dump")
     path = ingest_all(tmp_path / "s", record_build(1, count=1))

@@ -63,6 +63,7 @@ def test_what_is_muted_is_left_out_and_counted(nightly):
     assert judge_head(nightly, "b10", settings).muted == {}
 
 
+@pytest.mark.slow
 def test_muting_a_part_of_a_group_leaves_it_its_id(nightly):
     ids = {
         judge_head(nightly, "b9", Settings(muted=muted)).groups[0].id
@@ -97,6 +98,7 @@ def test_methods_and_delegate_calls_are_containers(nightly):
     assert containers == {"Method::execute"}
 
 
+@pytest.mark.slow
 def test_the_last_decision_about_a_group_holds(tmp_path):
     path = ingest_all(tmp_path / "s", record_build(1, count=1))
     with Warehouse.open(path) as store:
@@ -110,6 +112,7 @@ def test_the_last_decision_about_a_group_holds(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_what_was_decided_after_the_next_build_came_was_not_known(tmp_path):
     path = ingest_all(tmp_path / "s", record_build(1, count=1))
     with Warehouse.open(path) as store:

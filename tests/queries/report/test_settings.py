@@ -8,7 +8,7 @@ import pytest
 
 from queries.report.settings import (
     BudgetLimit,
-    Expected,
+    ExpectedRecordings,
     Mute,
     Nightly,
     Owner,
@@ -88,7 +88,7 @@ def test_the_documented_file_has_every_field():
         "thresholds": Threshold,
         "owners": Owner,
         "muted": Mute,
-        "expected": Expected,
+        "expected": ExpectedRecordings,
         "budgets": BudgetLimit,
     }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()

@@ -109,6 +109,7 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
     assert read_total(whole) == VALUE * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_only", cross_section([False, True], 2))
 def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     tmp_path: Path, read_only: bool

@@ -117,6 +117,7 @@ def test_who_may_not_read_is_asked_for_a_token(
     assert answer.headers["location"] == "/login?next=%2Flatency%3Fdevice%3Dphone"
 
 
+@pytest.mark.slow
 def test_who_is_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
     dumps = [
         *record_build(1, device="mine", pool="lab", count=2),
