@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import IO
@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from cli.serve.http.negotiation import ALL, Page
 from queries.formats import MEDIA_TYPES, Format, write_encoded
@@ -22,6 +23,22 @@ TABLE_FORMS = MEDIA_TYPES
 _STARTED = secrets.token_hex(8)  # tags do not outlive the service: a store may change without it
 _MEMORY_BYTES = 1 << 20  # a longer answer waits in a temporary file
 _PART_BYTES = 256 << 10
+
+
+class SpooledResponse(StreamingResponse):
+    """An answer in a temporary file, which is closed even if the client goes away."""
+
+    def __init__(self, file: IO[bytes], media_type: str, headers: Mapping[str, str]) -> None:
+        length = {"Content-Length": str(file.tell())}
+        parts = iter(partial(file.read, _PART_BYTES), b"")
+        super().__init__(parts, media_type=media_type, headers={**headers, **length})
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file in parts."""
+        with self._file as file:
+            file.seek(0)
+            await super().__call__(scope, receive, send)
 
 
 def entity_tag(*facts: object) -> str:
@@ -58,20 +75,13 @@ def table_answer(
     with ExitStack() as files:
         file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES))
         write_encoded(rows, form, file)
-        files.pop_all()  # `_read` closes the file
-    more["Content-Length"] = str(file.tell())
-    return StreamingResponse(_read(file), media_type=MEDIA_TYPES[form], headers=more)
+        files.pop_all()  # the response closes the file
+    return SpooledResponse(file, MEDIA_TYPES[form], more)
 
 
 def text_answer(text: str, media_type: str, tag: str | None = None) -> Response:
     """A text as an answer."""
     return Response(text, media_type=media_type, headers=_headers(tag))
-
-
-def _read(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        file.seek(0)
-        yield from iter(partial(file.read, _PART_BYTES), b"")
 
 
 def _headers(tag: str | None) -> dict[str, str]:
