@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import io
 from contextlib import suppress
-from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import anyio
@@ -28,7 +28,7 @@ def test_the_file_of_an_answer_is_closed_when_the_client_goes_away(version: str)
         with suppress(ClientDisconnect):
             await response(scope, receive, send)
 
-    file: Any = SpooledTemporaryFile()
+    file = io.BytesIO()
     file.write(bytes(1 << 20))
     anyio.run(answer, SpooledResponse(file, "text/csv", {}))
     assert file.closed
