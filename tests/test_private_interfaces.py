@@ -49,7 +49,7 @@ def test_typer_coerces_parameters_by_what_cli_replaces() -> None:
 
 
 def test_uvicorn_takes_a_body_as_the_service_does() -> None:
-    """Seen with uvicorn 0.54.0; `Connection.on_body` in cli/serve/connections.py stands for it."""
+    """Seen with uvicorn 0.54.0; `Connection.on_body` in serve/http/connections.py replaces it."""
     replaced = inspect.getsource(HttpToolsProtocol.on_body)
     for line in (
         "or self.cycle.response_complete:",
