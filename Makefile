@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -33,22 +33,24 @@ demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apach
 
 # tests/support/layers.py says which layer a test is in. Each worker takes a stretch of the files, so
 # that few fixtures are made twice, and helps the others.
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# System tests often wait for a process, so one worker more than there are cores runs them.
+MORE_WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+PYTEST := $(BIN)/python -m pytest --dist worksteal -n
 
-test: .venv/.installed ## Run unit and store tests and a smoke of the system, in two minutes on two cores
-	$(PYTEST) -m '(not system or smoke) and not slow'
+test: .venv/.installed ## Run unit and store tests and a smoke of the system, in some minutes on two cores
+	$(PYTEST) auto -m '(not system or smoke) and not slow'
 
-test-unit: .venv/.installed ## Run what needs no process and no database, in half a minute
-	$(PYTEST) -m 'unit and not slow'
+test-unit: .venv/.installed ## Run what needs no process and no database, in under a minute
+	$(PYTEST) auto -m 'unit and not slow'
 
 test-store: .venv/.installed ## Run what needs DuckDB and files but no process
-	$(PYTEST) -m 'store and not slow'
+	$(PYTEST) auto -m 'store and not slow'
 
 test-system: .venv/.installed ## Run what starts processes and services
-	$(PYTEST) -m 'system and not slow'
+	$(PYTEST) $(MORE_WORKERS) -m 'system and not slow'
 
 test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too, as CI does
-	$(PYTEST)
+	$(PYTEST) $(MORE_WORKERS)
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -64,6 +66,9 @@ audit: .venv/.installed ## Compare every canned query with an independent comput
 
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)
+
+mutate: .venv/.installed ## Change a module here and there and show what its tests do not notice (ARGS="MODULE TEST...")
+	$(BIN)/python -m tests.tools.mutants $(ARGS)
 
 torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)

@@ -1,4 +1,4 @@
-"""The command line: its commands, each imported when it is asked for, and how their errors end."""
+"""The command line: commands that are imported on first use, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cli.exit_codes import ExitCode
 from cli.listing import EXAMPLES, GROUPS
 from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
-from ingest.errors import IngestError, in_our_words
+from ingest.errors import IngestError, pydantic_problem
 from queries.printable import printable
 from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
     from typer._click.exceptions import ClickException
 
-# What can be asked of a service, or sent to it; and what needs neither a service nor a store.
+# Commands that work with a service, and commands that need no store.
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
     *("query", "compare", "report", "plan", "sql", "status", "schema"),
@@ -38,8 +38,8 @@ _WITHOUT_A_STORE = {
 }
 
 
-class _Commands(MutableMapping[str, "Command"]):
-    """The commands by name, each made on first use: none waits for what another imports."""
+class _LazyCommands(MutableMapping[str, "Command"]):
+    """The commands by name, imported on first use: start-up does not pay for all of them."""
 
     def __init__(self) -> None:
         self._made: dict[str, Command] = {}
@@ -69,8 +69,8 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _tell_users(self)
-        self.commands = _Commands()
+        _trim_help(self)
+        self.commands = _LazyCommands()
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands in groups by what they are for."""
@@ -90,9 +90,9 @@ app = typer.Typer(
 
 
 def run(args: Sequence[str] | None) -> int:
-    """Run a command line, by default the process's own; the exit status if it fails.
+    """Run a command line, by default the process's own, and return the exit status of a failure.
 
-    A command line that succeeds or is malformed ends in SystemExit instead.
+    A command line that succeeds or is malformed raises SystemExit instead.
     """
     prepare_streams()
     try:
@@ -110,25 +110,25 @@ def _run(args: Sequence[str] | None) -> NoReturn:
         from typer._completion_classes import completion_init
 
         completion_init()
-    with suppress(ImportError):  # another Typer may be other inside: it is slower, and right
-        from cli.plain_parameters import take_plainly
+    with suppress(ImportError):  # with another version of Typer, commands only start more slowly
+        from cli.plain_parameters import use_plain_parameters
 
-        take_plainly()
+        use_plain_parameters()
     try:
         own = _with_service_first(sys.argv[1:] if args is None else args)
         code = get_command(app).main(own, prog_name="tracehouse", standalone_mode=False)
     except TyperException as error:  # the command line is malformed
-        error.message = "\n".join(map(printable, in_our_words(error.message).split("\n")))
+        error.message = "\n".join(map(printable, pydantic_problem(error.message).split("\n")))
         cast("ClickException", error).show()
         code = error.exit_code
-    except OSError:  # of a help text, which Typer prints, or a bug: the one fails once more
+    except OSError:  # Typer failed to print a help text (writing again then says so), or a bug
         write_lines([""])
         raise
     sys.exit(code or 0)
 
 
 def _make_command(name: str) -> Command:
-    """The command that a module of that name in cli.commands defines: a function, or an app."""
+    """The command that the module of that name in cli.commands defines, as a function or an app."""
     from cli.output_file import with_output_file
 
     attribute = name.replace("-", "_")
@@ -143,12 +143,12 @@ def _make_command(name: str) -> Command:
         single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name
-    _tell_users(command)
+    _trim_help(command)
     return command
 
 
 def _with_service_first(args: Sequence[str]) -> list[str]:
-    """The command line with the options that choose a service before the command.
+    """The command line, with --url and --token-file moved in front of the command.
 
     >>> _with_service_first(["query", "coverage", "--url", "http://farm"])
     ['--url', 'http://farm', 'query', 'coverage']
@@ -167,16 +167,13 @@ def _with_service_first(args: Sequence[str]) -> list[str]:
     return [*first, *rest]
 
 
-def _tell_users(command: Command) -> None:
-    """Make the help of a command, and of those in it, one for users.
-
-    What docstrings tell readers of code is left out, and the summary that lists show is whole.
-    """
+def _trim_help(command: Command) -> None:
+    """Drop "Raises:" from the help of a command and its subcommands; keep summaries whole."""
     command.help = (command.help or "").partition("\n\nRaises:")[0]
     summary = command.short_help or " ".join(command.help.partition("\n\n")[0].split())
     command.short_help = summary.removesuffix(".")
     for inner in getattr(command, "commands", {}).values():
-        _tell_users(inner)
+        _trim_help(inner)
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -202,11 +199,11 @@ def _describe(
     """Turn ExecuTorch's ETDump traces into answers: what got slower, and where the time goes.
 
     Raises:
-        UsageError: A service is asked for what only a store of this machine can do.
+        UsageError: The command only works with a local store, but a service is chosen.
     """
     command = context.invoked_subcommand
     if url and command not in _WITH_A_SERVICE | _WITHOUT_A_STORE:
         raise UsageError(
-            f"'{command}' works with a store of this machine: leave out --url and $TRACEHOUSE_URL"
+            f"'{command}' works with a local store only: leave out --url and $TRACEHOUSE_URL"
         )
     choose_service(url, token_file)

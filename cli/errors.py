@@ -1,4 +1,4 @@
-"""What can go wrong with a command line and with an answer."""
+"""Errors of command lines and of their output."""
 
 from __future__ import annotations
 
@@ -10,33 +10,27 @@ from warehouse.errors import QueryError
 
 
 class UsageError(Exception):
-    """The command line asks for what can never be, whatever the store holds."""
+    """The command line is wrong, whatever the store holds."""
 
 
 class OutputError(Exception):
-    """Nothing can be written where the answer should go, such as a full disk."""
+    """The output cannot be written, for example because the disk is full."""
 
 
 class IncompleteError(OutputError):
-    """Part of the answer was written.
-
-    Attributes:
-        place: Where to.
-        problem: What stopped it.
-    """
+    """Only part of the output was written."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Say that the reader has a part."""
         super().__init__(f"{place}: {problem}; the output is incomplete")
         self.place, self.problem = place, problem
 
 
 @contextmanager
-def options_at_fault() -> Iterator[None]:
-    """What is refused inside is an option's value, whatever the files and the store hold.
+def as_usage_errors() -> Iterator[None]:
+    """Turn errors about the values of options into usage errors.
 
     Raises:
-        UsageError: It is refused.
+        UsageError: The body raised a ManifestError or QueryError.
     """
     try:
         yield

@@ -1,39 +1,49 @@
-"""What an exit status means to the script that called us."""
+"""Exit statuses, as scripts see them."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from queries.report.verdicts import Verdict
+
 
 class ExitCode(IntEnum):
-    """Exit statuses of `tracehouse`; stable once released."""
+    """Exit statuses of `tracehouse` besides those of verdicts; stable once released."""
 
     OK = 0
     FAILED = 1
     USAGE = 2
-    REGRESSIONS = 3
-    OTHER_ENVIRONMENT = 4
-    INCOMPLETE = 5
     BISECT_SKIP = 125
     BISECT_STOP = 128
 
 
-# What --fail-on-regression ends with, by the verdict of a report; OK for all others.
-STATUS_OF_VERDICT = {
-    "regressions": ExitCode.REGRESSIONS,
-    "over_budget": ExitCode.REGRESSIONS,
-    "other_environment": ExitCode.OTHER_ENVIRONMENT,
-    "incomplete": ExitCode.INCOMPLETE,
+# Exit status of --fail-on-regression by the report's verdict; OK for all others.
+STATUS_OF_VERDICT: dict[str, int] = {
+    verdict: verdict.exit_status for verdict in Verdict if verdict.exit_status
 }
 
 
-def fail(status: ExitCode = ExitCode.FAILED) -> NoReturn:
-    """End a command that has said why.
+def _fail_help() -> str:
+    """The statuses and what they mean, in words."""
+    by_status: dict[int, list[str]] = {}
+    for verdict in Verdict:
+        by_status.setdefault(verdict.exit_status, []).append(verdict.when)
+    by_status.pop(0)
+    return ", ".join(f"{status} if {' or '.join(when)}" for status, when in by_status.items())
+
+
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help=f"Exit {_fail_help()}.")
+]
+
+
+def fail(status: int = ExitCode.FAILED) -> NoReturn:
+    """Exit after the reason was printed.
 
     Raises:
-        Exit: With that status.
+        Exit: With this status.
     """
     raise typer.Exit(status)

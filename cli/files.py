@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def file_source(file: str) -> Source:
-    """The file, or member ZIP!MEMBER of a zip, or ZIP!INNER.zip!MEMBER of a zip in a zip."""
+    """The source named FILE, ZIP!MEMBER or ZIP!INNER.zip!MEMBER."""
     from ingest.sources.places import parse_source
 
     return parse_source(file)
@@ -19,7 +19,7 @@ def dump_source(file: str) -> Source:
     """The dump of that name, or the only one in a zip or folder of that name.
 
     Raises:
-        SourceError: There are several. If there is none, the path is what is at fault.
+        SourceError: There are several dumps, or none.
     """
     from ingest.errors import SourceError
     from ingest.sources.paths import find_sources
@@ -27,7 +27,7 @@ def dump_source(file: str) -> Source:
     sources = find_sources([file])
     if len(sources) > 1:
         raise SourceError(
-            file, f"holds {len(sources):,} dumps, wanted one, such as {sources[0].name}"
+            file, f"holds {len(sources):,} dumps; name one of them, such as {sources[0].name}"
         )
     return sources[0]
 
@@ -42,7 +42,7 @@ def debug_buffer_beside(source: Source) -> Source | None:
 
 
 def etrecord_source(file: str | None) -> Source | None:
-    """The ETRecord of that name, read once: one that cannot be read raises IngestError."""
+    """The ETRecord of that name, read once as a check; an unreadable one raises IngestError."""
     from ingest.etrecord.record import read_etrecord
 
     if file is None:

@@ -1,4 +1,4 @@
-"""The two sides of a numeric gap, as a command line names them."""
+"""The two sides of `tracehouse numeric-gap`, read from files or the store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Runs = list["LoggedRun"]
 def read_sides(
     base: str, head: str | None, *, store: Path, more: Mapping[str, str | None]
 ) -> tuple[Runs, Runs]:
-    """The runs to compare; without head, that of the exported program and those of base.
+    """The runs to compare; without head, the run of the exported program and those of base.
 
     Args:
-        base: A file, or the number of a dump of the store if there is no such file.
-        head: The same.
+        base: A file, or else the dump_id of a dump in the store.
+        head: Likewise.
         store: Directory of the store.
         more: etrecord, debug_buffer, head_etrecord, head_debug_buffer, method and reference_graph.
     """
@@ -37,7 +37,7 @@ def read_sides(
 
 
 def _reference(etrecord: str | None, graph: str | None, method: str | None) -> Runs:
-    """The exported program's own run.
+    """The run of the exported program.
 
     Raises:
         BadParameter: There is no ETRecord, or its program has no inputs for the method.
@@ -45,11 +45,11 @@ def _reference(etrecord: str | None, graph: str | None, method: str | None) -> R
     from queries.numeric_gap.reference_run import METHOD, run_reference
 
     if method not in (None, METHOD):
-        problem = f"wanted {METHOD} without HEAD: an ETRecord has inputs for that method alone"
+        problem = f"wanted {METHOD} without HEAD: an ETRecord only has inputs for that method"
         raise typer.BadParameter(problem, param_hint="'--method'")
 
     if etrecord is None:
-        raise typer.BadParameter("wanted --etrecord, to run its program, or HEAD")
+        raise typer.BadParameter("wanted HEAD, or --etrecord to run the program in it")
     return [run_reference(file_source(etrecord), graph=graph)]
 
 
@@ -59,7 +59,7 @@ def _read(
     """The runs of one side; `companions` are its debug buffer and ETRecord.
 
     Raises:
-        BadParameter: A method is stated of a file without ETRecord.
+        BadParameter: A method is given for a file without an ETRecord.
     """
     debug_buffer, etrecord = companions
     if name.isdecimal() and not Path(name).exists():
@@ -67,7 +67,7 @@ def _read(
     from queries.numeric_gap.logged_operators import read_logged_operators
 
     if method is not None and etrecord is None:
-        problem = f"{name}: wanted its ETRecord as well, whose method it is"
+        problem = f"{name}: --method needs the ETRecord that defines the method, too"
         raise typer.BadParameter(problem, param_hint="'--method'")
     source = dump_source(name)
     return read_logged_operators(
@@ -79,16 +79,16 @@ def _read(
 
 
 def _read_stored(dump_id: int, companion: str | None, store: Path, method: str | None) -> Runs:
-    """The runs of a dump of the store.
+    """The runs of a dump in the store.
 
     Raises:
-        BadParameter: A companion is given.
+        BadParameter: A companion is named, too.
     """
     from queries.numeric_gap.stored_dumps import stored_operators
 
     if companion:
         raise typer.BadParameter(
-            f"{companion}: dump {dump_id} has the debug buffer and ETRecord it was ingested with"
+            f"{companion}: dump {dump_id} of the store already has its debug buffer and ETRecord"
         )
     with open_to_read(store) as warehouse:
         return stored_operators(warehouse, dump_id, method=method)

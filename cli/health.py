@@ -1,4 +1,4 @@
-"""What this installation is made of, and whether a store can be used."""
+"""Versions of this installation, and whether a store can be used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONAL = {
 
 
 class Finding(NamedTuple):
-    """One thing looked at: what, its status (ok, missing or wrong), and what was found."""
+    """One check: its subject, its status (ok, missing or wrong), and details."""
 
     what: str
     status: str
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def find_health(store: Path) -> Iterator[Finding]:
-    """Versions, then what is optional, then the folder of temporary files, then the store."""
+    """Checks of required and optional packages, the temporary folder and the store."""
     system = f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     yield Finding("python", "ok", system)
     for name in _NEEDED:
@@ -56,7 +56,7 @@ def _version(name: str) -> str | None:
 
 
 def _temporary_folder() -> Finding:
-    """Whether what does not fit into memory can be put down somewhere."""
+    """Whether there is a folder for data that does not fit into memory."""
     try:
         folder = tempfile.gettempdir()
         room = os.statvfs(folder)
@@ -72,12 +72,12 @@ def _store(store: Path) -> Finding:
 
     try:
         if not store.exists():
-            return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' makes one")
+            return Finding("store", "missing", f"{store}: none yet; 'tracehouse ingest' creates it")
         with Warehouse.open(store, read_only=True) as warehouse:
             (count,) = warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist()
-    except WarehouseError as error:  # locked, of another version, or not ours: it says so
+    except WarehouseError as error:  # locked, of another version, or no store
         return Finding("store", "wrong", " ".join(str(error).split()))
     except OSError as error:
         return Finding("store", "wrong", f"{store}: {error.strerror}")
-    access = "" if os.access(store, os.W_OK) else ", for reading only"
+    access = "" if os.access(store, os.W_OK) else ", read-only"
     return Finding("store", "ok", f"{store}: {count:,} dumps{access}")

@@ -1,4 +1,4 @@
-"""The commands by what they are for, each with the examples that end its help."""
+"""The commands in groups by purpose, each with the examples that its help shows."""
 
 from __future__ import annotations
 

@@ -11,27 +11,27 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-# Objects made between two searches for garbage: imports make 30,000, none of which is any.
+# Allocations between garbage collections: imports create 30,000 objects and no garbage.
 _GARBAGE = 50_000
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the process's own, which ends then; the status if it fails.
+    """Run a command line, by default the process's own, and return the exit status of a failure.
 
-    A command line that succeeds or is malformed ends in SystemExit instead. Ctrl-C ends the
-    process at once: a store can be left at any moment.
+    A command line that succeeds or is malformed raises SystemExit instead. Ctrl-C ends the process
+    at once, which is safe: a store survives being left at any moment.
     """
     if args is None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a busy DuckDB may never hear Python's
-        # numpy would start threads for algebra that no command does; they cost more than the rest.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # DuckDB delays Python's handler
+        # numpy would start threads for linear algebra, which no command uses.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         gc.set_threshold(_GARBAGE)
     from cli.app import run
 
     if args is not None:
         return run(args)
-    gc.freeze()  # what is imported now stays: no search for garbage need look at it
+    gc.freeze()  # imported objects stay, so collections need not look at them
     try:
         code: int | str | None = run(None)
     except SystemExit as end:
@@ -42,9 +42,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _end(code: int) -> None:
-    """End the process, unless something is left to do: to take Python apart takes longer."""
+    """Exit without tearing the interpreter down, which takes longer, unless threads still run."""
     if threading.active_count() == 1:
-        with suppress(OSError):  # of a full disk, say, which Python's own end tells too
+        with suppress(OSError):  # such as a full disk, which a regular exit reports
             atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()

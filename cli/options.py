@@ -25,14 +25,13 @@ DEFAULT_STORE = Path(DEFAULT_PATH)
 
 
 class TextOption(NamedTuple):
-    """An optional option that takes a text.
+    """An optional text option of a command.
 
     Attributes:
-        name: Its name in Python.
-        metavar: Type that the help shows.
-        help: Its meaning.
-        is_repeatable: Whether it may be given several times; its value is then a list.
-        is_flag: Whether it takes no text; its value is then a bool.
+        name: Python name of the parameter.
+        metavar: Type shown in the help.
+        is_repeatable: Whether it may be given several times; the value is then a list.
+        is_flag: Whether the option takes no value; the value is then a bool.
     """
 
     name: str
@@ -43,10 +42,10 @@ class TextOption(NamedTuple):
 
 
 def check_format(value: Format, *, is_to_file: bool) -> None:
-    """Check that a binary format does not go to a terminal.
+    """Refuse to print a binary format on a terminal.
 
     Raises:
-        BadParameter: The format is binary, and standard output is a terminal.
+        BadParameter: The format is binary and standard output is a terminal.
     """
     if value.is_binary and not is_to_file and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -54,14 +53,14 @@ def check_format(value: Format, *, is_to_file: bool) -> None:
         )
 
 
-def format_for(file: Path | None, stated: Format) -> Format:
-    """The stated format; if that is TABLE, the format that the suffix of the file names, if any."""
+def format_for(file: Path | None, chosen: Format) -> Format:
+    """The chosen format; for the default (table), the one that the file's suffix names."""
     ending = "" if file is None else file.suffix.lower().removeprefix(".")
-    return Format(ending) if stated is Format.TABLE and ending in list(Format) else stated
+    return Format(ending) if chosen is Format.TABLE and ending in list(Format) else chosen
 
 
-def share_option(text: str, option: str) -> float:
-    """The share above 0 that an option states; see `parse_share`.
+def parse_share_option(text: str, option: str) -> float:
+    """The option's share, greater than 0; see `parse_share`.
 
     Raises:
         BadParameter: The text is not such a share.
@@ -81,7 +80,7 @@ _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)
 
 
 def is_store_named() -> bool:
-    """Whether the command line has --store, other than by the environment."""
+    """Whether this command line has --store; $TRACEHOUSE_STORE does not count."""
     return _is_store_named.get()
 
 
@@ -107,7 +106,7 @@ Wait = Annotated[
         "--wait",
         min=0,
         metavar="SECONDS",
-        help="Wait up to this long for another process that has the store open.",
+        help="How long to wait if another process has the store open; by default fail at once.",
     ),
 ]
 LakeUri = Annotated[
@@ -115,35 +114,34 @@ LakeUri = Annotated[
     typer.Option(
         "--lake",
         metavar="URI",
-        help="Query this lake (see 'export lake'). With --store, only raw events that it dropped.",
+        help="Query this lake (see 'export lake'). With --store, query the store, and the "
+        "lake only for raw events that the store dropped.",
     ),
 ]
 LakePlace = Annotated[
-    str, typer.Argument(metavar="URI", help="Folder, or s3://, gs://, abfs:// or hdfs:// address.")
+    str, typer.Argument(metavar="URI", help="A folder, or a URI: s3://, gs://, abfs:// or hdfs://.")
 ]
 Master = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="Master of Spark; by default that of spark-submit, else the cores of this machine.",
+        help="Spark master; by default the one of spark-submit, else all cores of this machine.",
     ),
 ]
 Head = Annotated[
     str | None,
-    typer.Option("--head", metavar="BUILD", help="Build to judge; by default the last."),
+    typer.Option("--head", metavar="BUILD", help="Build to report on; by default the newest."),
 ]
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Settings file; by default ./tracehouse.toml, if it exists.",
+        "--config", metavar="FILE", help="Settings file; by default ./tracehouse.toml, if any."
     ),
 ]
 Paths = Annotated[
     list[str],
-    typer.Argument(help="Files, folders, zip artifacts, ZIP!MEMBER or globs.", metavar="PATHS"),
+    typer.Argument(help="Files, folders, zip archives, ZIP!MEMBER or globs.", metavar="PATHS"),
 ]
 Layout = Annotated[
     str | None,
@@ -154,46 +152,47 @@ Layout = Annotated[
 Shared = Annotated[
     bool,
     typer.Option(
-        "--shared", help="Give a new store the permissions of the umask, instead of yours alone."
+        "--shared", help="Create a new store with the permissions of the umask; else it is private."
     ),
 ]
+KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")]
+Once = Annotated[bool, typer.Option("--once", help="Exit when nothing new is left, e.g. for cron.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
+]
+ETRECORD = TextOption(
+    "etrecord",
+    "FILE",
+    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
+)
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Apply the changes; without --yes they are only shown.")
+    bool, typer.Option("--yes", help="Make the change; without --yes, only show what would change.")
 ]
 Dump = Annotated[
     str | None,
-    typer.Option(
-        "--dump", metavar="SHA256", help="The dump with this SHA-256; its first digits suffice."
-    ),
+    typer.Option("--dump", metavar="SHA256", help="SHA-256 of the dump, or its first digits."),
 ]
 Output = Annotated[
     Format,
     typer.Option(
         "--format",
         metavar="|".join(Format),
-        help="Format of the output; only table rounds numbers.",
+        help="Output format; only table rounds numbers.",
     ),
 ]
 CsvSafe = Annotated[
     bool,
     typer.Option(
         "--csv-safe",
-        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line end, "
-        "which a spreadsheet would run as formulas.",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
+        "so that a spreadsheet does not run them as formulas.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """The store that a command works with, and how the command prints its table.
-
-    Attributes:
-        store: The store's directory.
-        wait: Seconds to wait for another process that has the store open.
-        output: Format of the table.
-        is_csv_safe: Whether to quote texts that a spreadsheet would run as formulas.
-    """
+    """The options that most commands share: the store, and how the result is printed."""
 
     store: Store = DEFAULT_STORE
     wait: Wait = 0.0
@@ -206,7 +205,7 @@ class StoreOptions:
 
 
 def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace the last parameter of a command by the options of `StoreOptions`, for Typer."""
+    """Replace a command's last parameter by the options of `StoreOptions`."""
     signature = inspect.signature(function, eval_str=True)
     *own, given = signature.parameters.values()
     shared = inspect.signature(StoreOptions, eval_str=True).parameters.values()
@@ -222,7 +221,7 @@ def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def add_options(function: Callable[..., None], options: Iterable[TextOption]) -> None:
-    """Replace the ``**`` parameter of a function by text options, for Typer; before --store."""
+    """Replace a function's ``**`` parameter by these text options, placed before --store."""
     own = inspect.signature(function, eval_str=True).parameters.values()
     made = [_parameter(option) for option in options]
     first = [parameter for parameter in own if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]

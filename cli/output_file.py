@@ -1,7 +1,7 @@
-"""`--output FILE`: what a command prints, in a file that appears when it is whole.
+"""`--output FILE`: standard output written to a file that is replaced in one step when complete.
 
-It is written beside, under a lock. Ctrl-C ends a command at once, so that the next one that writes
-FILE deletes what is left there.
+The output goes to a locked temporary file beside FILE. Ctrl-C may leave it behind; the next command
+that writes FILE deletes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cli.output.render import Format
 from cli.output.streams import write_note
 from ingest.durable import try_lock
 
-_ENDINGS = "names that end in " + ", ".join(
+_ENDINGS = "a name that ends in " + ", ".join(
     f".{format_}" for format_ in Format if format_ is not Format.TABLE
 )
 
@@ -34,14 +34,14 @@ _OutputFile = Annotated[
     typer.Option(
         "--output",
         metavar="FILE",
-        help="Write to FILE, which changes only once all is there; NAME.csv and the like say the "
-        "format, too.",
+        help="Write to FILE, which is replaced once the output is complete. A suffix such as .csv "
+        "selects the format.",
     ),
 ]
 
 
 def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
-    """The command with the option --output, if it has --format and no --output of its own."""
+    """Add --output to a command that has --format and no --output of its own."""
     signature = inspect.signature(function, eval_str=True)
     own = signature.parameters
     formats = [name for name, parameter in own.items() if parameter.annotation == Output]
@@ -56,8 +56,8 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **options)
         if output_file is not None and options["output"] is Format.TABLE:
             write_note(
-                f"note: {output_file} has a table for people, with rounded numbers; "
-                f"{_ENDINGS} or --format say otherwise"
+                f"note: {output_file} is a table for people, with rounded numbers; for another "
+                f"format use --format or {_ENDINGS}"
             )
 
     last = inspect.Parameter(
@@ -71,17 +71,15 @@ def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def standard_output_to(path: Path | None) -> Iterator[None]:
-    """Standard output goes to the file, which stays as it was if the body fails.
+    """Redirect standard output to a file, which stays unchanged if the body fails.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The file cannot be written.
     """
     if path is None:
         yield
         return
-    if os.path.exists(path) and not os.path.isfile(
-        path
-    ):  # a device or pipe: there is nothing to replace
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or pipe cannot be replaced
         with _opened(path, path):
             yield
         return
@@ -93,11 +91,11 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
         with _opened(beside, path):
             try:
                 yield
-            except typer.Exit as exit_:  # it failed in part; this is what it answered
+            except typer.Exit as exit_:  # the command failed in part; keep its output
                 ended = exit_
         _put_in_place(beside, target)
     except IncompleteError as error:
-        raise OutputError(f"{error.place}: {error.problem}; the file is as it was") from error
+        raise OutputError(f"{error.place}: {error.problem}; the file is unchanged") from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -106,17 +104,17 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
 
 
 def _beginning(target: Path) -> str:
-    """How the names of the files begin that are to take the place of another."""
+    """Prefix of the names of temporary files for this target."""
     return f".{target.name[:100]}."
 
 
 def _sweep(target: Path) -> None:
-    """Delete what commands left behind that were stopped: nobody holds these files any more."""
+    """Delete temporary files of stopped commands: files that no process locks."""
     beginning = _beginning(target)
     for path in target.parent.glob(f"{escape(beginning)}*"):
         if not path.name.removeprefix(beginning).isdecimal():
             continue
-        with suppress(OSError):  # another command writes it, or it is not ours
+        with suppress(OSError):  # locked by another command, or owned by another user
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 if try_lock(descriptor):
@@ -126,10 +124,10 @@ def _sweep(target: Path) -> None:
 
 
 def _put_in_place(beside: Path, target: Path) -> None:
-    """Let a file take the place and the permissions of another.
+    """Move a file over another, keeping the other's permissions.
 
     Raises:
-        OutputError: It cannot.
+        OutputError: The file cannot be moved.
     """
     try:
         if target.exists():
@@ -141,10 +139,10 @@ def _put_in_place(beside: Path, target: Path) -> None:
 
 @contextmanager
 def _opened(file: Path, shown: Path) -> Iterator[None]:
-    """Standard output goes to a file, which errors call by another name; closed at the end.
+    """Redirect standard output to `file`, which error messages call `shown`.
 
     Raises:
-        OutputError: It cannot be opened or written.
+        OutputError: The file cannot be opened or written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:

@@ -1,4 +1,4 @@
-"""Two programs recorded in pairs, ingested, and their builds compared."""
+"""`tracehouse record --against`: two programs recorded in pairs, ingested and compared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
+from cli.options import StoreOptions
 from cli.output.compared_builds import write_comparison
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import Progress, iteration_line
-from cli.output.recorded_dump import kept_on_failure
-from cli.output.render import Format
+from cli.output.recorded_dump import keep_on_failure
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Opponent(NamedTuple):
-    """What a program is recorded against.
+    """The program to record against, and how.
 
     Attributes:
-        program: The other program.
-        build: Its build; None to call it by its content.
-        pairs: Pairs of dumps.
+        program: Path of the other program.
+        build: Its build; None to name the build after the program's hash.
+        pairs: Number of pairs of dumps.
         output: New folder for the dumps; None to keep none.
-        etrecord: ETRecord of the program in question.
+        etrecord: ETRecord of the program to judge, not of the opponent.
     """
 
     program: str
@@ -39,33 +39,25 @@ class Opponent(NamedTuple):
     etrecord: Source | None
 
 
-class Answer(NamedTuple):
-    """Which store takes the dumps, and the form of what it then says."""
+def record_against(
+    planned: PlannedDump, opponent: Opponent, options: StoreOptions, *, is_shared: bool
+) -> None:
+    """Record a program and its opponent alternately, ingest the dumps and print the comparison.
 
-    store: Path
-    wait: float
-    is_shared: bool
-    form: Format
-    is_csv_safe: bool
-
-
-def record_against(planned: PlannedDump, opponent: Opponent, answer: Answer) -> None:
-    """Record a program and its opponent in turn, ingest the dumps and print the comparison.
-
-    Where a recording fails, the pairs before it are ingested and compared all the same.
+    If a recording fails, the pairs before it are still ingested and compared.
 
     Raises:
-        PairsBrokenOffError: That is so.
+        PairsBrokenOffError: A recording failed.
     """
     from ingest.recording.dump_place import place_for_pairs
     from ingest.recording.manifest import check_manifest
     from ingest.recording.pairs import PairsBrokenOffError, plan_partners, record_pairs
 
     partners = plan_partners(planned.plan, planned.fields, opponent.program, opponent.build)
-    for side, one in partners._asdict().items():  # before minutes of recording
+    for side, one in partners._asdict().items():  # check before recording for minutes
         check_manifest(Path(side).with_suffix(".etdp"), one.fields)
-    if answer.store.exists():
-        with open_to_write(answer.store, wait=answer.wait):
+    if options.store.exists():
+        with open_to_write(options.store, wait=options.wait):
             pass
     count, broken = 2 * opponent.pairs, None
 
@@ -77,17 +69,24 @@ def record_against(planned: PlannedDump, opponent: Opponent, answer: Answer) -> 
             record_pairs(partners, place.folder, opponent.pairs, watch)
         except PairsBrokenOffError as error:
             broken = error
-        with kept_on_failure(place):
-            _ingest(place.folder, partners, opponent.etrecord, answer)
+        with keep_on_failure(place):
+            _ingest(place.folder, partners, opponent.etrecord, options, is_shared=is_shared)
     if broken is not None:
-        write_note(f"note: {broken.whole:,} whole pairs were kept, in the store")
+        write_note(f"note: {broken.whole:,} complete pairs were ingested into the store")
         raise broken
 
 
-def _ingest(folder: Path, partners: Partners, etrecord: Source | None, answer: Answer) -> None:
-    """Ingest the dumps of a folder, and print what they say of the two builds."""
+def _ingest(
+    folder: Path,
+    partners: Partners,
+    etrecord: Source | None,
+    options: StoreOptions,
+    *,
+    is_shared: bool,
+) -> None:
+    """Ingest the dumps of a folder, and print the comparison of the two builds."""
     with open_to_write(
-        answer.store, create=True, wait=answer.wait, is_shared=answer.is_shared
+        options.store, create=True, wait=options.wait, is_shared=is_shared
     ) as warehouse:
         summaries = [
             warehouse.ingest([*sorted(folder.glob(f"{side}-*.etdp"))], etrecord=record)
@@ -96,7 +95,7 @@ def _ingest(folder: Path, partners: Partners, etrecord: Source | None, answer: A
         base, head = (str(one.fields["build"]) for one in partners)
         table = warehouse.query("comparison", base=base, head=head)
     refused = [one for summary in summaries for one in summary.refused]
-    write_refusals(refused, remedy=errors_of(answer.store))
+    write_refusals(refused, remedy=errors_of(options.store))
     if refused:
         fail()
-    write_comparison(table, answer.form, base=base, head=head, is_csv_safe=answer.is_csv_safe)
+    write_comparison(table, options.output, base=base, head=head, is_csv_safe=options.is_csv_safe)

@@ -1,6 +1,6 @@
-"""Texts, paths and choices of a command line, taken without pydantic.
+"""Texts, paths and choices of a command line, parsed without pydantic.
 
-Typer has pydantic check every parameter, and loading it takes as long as a small question.
+Typer checks every parameter with pydantic, and importing pydantic takes as long as a small query.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _PlainParameter(RuntimeParam):
-    """Takes what is plain as it is, and leaves everything else to Typer."""
+    """Converts texts, paths and choices itself, and leaves all other types to Typer."""
 
     def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
         kind = self.annotation
@@ -33,8 +33,8 @@ class _PlainParameter(RuntimeParam):
         return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 
-def take_plainly() -> None:
-    """Let Typer take parameters so."""
+def use_plain_parameters() -> None:
+    """Make Typer use `_PlainParameter`."""
     typer.core.build_runtime_param = _plain_parameter  # type: ignore[attr-defined]
 
 

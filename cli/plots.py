@@ -1,4 +1,4 @@
-"""Pictures of answers: beside the rows on a terminal, and drawn into files."""
+"""Plots of answers: beside the rows on a terminal, or drawn into files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output.render import Format, write_table
-from cli.output.streams import translated_errors, write_text
+from cli.output.streams import output_errors, write_text
 from cli.output_file import standard_output_to
 
 if TYPE_CHECKING:
@@ -23,34 +23,34 @@ Plot = Annotated[
     typer.Option(
         "--plot",
         metavar="[FILE.svg|FILE.png]",
-        help="Draw the answer into this file instead; of percentiles, without FILE, a histogram "
-        "beside each row.",
+        help="Draw the answer into FILE instead of printing it. For percentiles, --plot without "
+        "FILE prints a histogram beside each row.",
     ),
 ]
 
 
 def check_plot(name: str, plot: str | None) -> None:
-    """Pass if a query's answer can be drawn like that.
+    """Check that a query's answer can be drawn in the form that --plot asks for.
 
     Raises:
-        BadParameter: It cannot: only percentiles are drawn beside their rows, and files are SVG or
-            PNG.
+        BadParameter: The file is neither SVG nor PNG, or is missing for a query other than
+            percentiles.
     """
     if plot == ON_TERMINAL and name != "percentiles":
         raise typer.BadParameter("wanted FILE.svg or FILE.png", param_hint="'--plot'")
     if plot in (None, ON_TERMINAL):
         return
     if not str(plot).lower().endswith((".svg", _PICTURE)):
-        problem = f"{plot}: wanted a name that ends in .svg or .png, the forms of drawings"
+        problem = f"{plot}: wanted a file name that ends in .svg or .png"
         raise typer.BadParameter(problem, param_hint="'--plot'")
     if _is_picture(str(plot)):
         from queries.plots.picture import load_renderer
 
-        load_renderer()  # before a store is asked, as it may be missing
+        load_renderer()  # fails before the query runs if resvg is not installed
 
 
 def plain_plots(args: list[str]) -> list[str]:
-    """The words of a command line, with what stands for the terminal where --plot names no file."""
+    """The words of a command line, with ON_TERMINAL inserted after a --plot without a file."""
     ends = [*args[1:], "--"]
     pairs = zip(args, ends, strict=True) if args else ()
     return [
@@ -63,10 +63,10 @@ def plain_plots(args: list[str]) -> list[str]:
 def write_answer(
     name: str, table: pa.Table, format_: Format, *, is_csv_safe: bool, plot: str | None
 ) -> None:
-    """Print the answer of a canned query, or draw it; raises OutputError if that fails.
+    """Print or draw the answer of a canned query; raises OutputError if that fails.
 
-    On a terminal hotspots have bars, and histories are followed by their trends. In pipes and files
-    there are none: what they hold is for programs.
+    On a terminal, hotspots have bars, and histories are followed by their trends; in pipes and
+    files, which programs read, neither is added.
     """
     if plot not in (None, ON_TERMINAL):
         _draw(name, table, Path(str(plot)))
@@ -97,7 +97,7 @@ def _draw(name: str, table: pa.Table, path: Path) -> None:
         from queries.plots.picture import picture_of
 
         content = picture_of(drawn)
-    with standard_output_to(path), translated_errors():
+    with standard_output_to(path), output_errors():
         sys.stdout.buffer.write(content)
 
 

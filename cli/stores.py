@@ -1,4 +1,4 @@
-"""Stores as commands open them: to write, to read, or to ask, which a service can answer too."""
+"""Stores as commands open them: to write, to read, or to query, which a service can do too."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from warehouse.load.summary import IngestSummary
 
 
-class Asked(Protocol):
-    """What can be asked: a store of this machine, or one behind a service; see `Warehouse`."""
+class QueryableStore(Protocol):
+    """A local store, or a store behind a service; see `Warehouse`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query."""
@@ -40,25 +40,25 @@ class Asked(Protocol):
         """Rows of an ad-hoc SELECT."""
 
     def schema(self) -> pa.Table:
-        """What can be asked for."""
+        """Tables, views and columns."""
 
 
 @contextmanager
 def open_to_write(
     store: Path, *, create: bool = False, wait: float | None = None, is_shared: bool = False
 ) -> Iterator[Warehouse]:
-    """The store, open for writing; unless it is shared, what is made meanwhile is its owner's.
+    """The store, open for writing; unless shared, new files are readable by their owner only.
 
-    `wait` is what the command's --wait says; None if it has none.
+    `wait` is the value of the command's --wait, None if the command has no such option.
     """
-    from ingest.producers import read_own_rules, use_own_rules
+    from ingest.producers import read_user_rules, use_user_rules
     from warehouse import Warehouse
 
-    use_own_rules(read_own_rules())
-    before = os.umask(0o077)  # DuckDB makes its log as the umask says
+    use_user_rules(read_user_rules())
+    before = os.umask(0o077)  # DuckDB creates its log with the umask's permissions
     os.umask(before if is_shared else before | 0o077)
     try:
-        with lock_told(wait):
+        with lock_hint(wait):
             opened = Warehouse.open(store, create=create, wait=wait or 0, is_shared=is_shared)
         with opened as warehouse:
             yield warehouse
@@ -67,14 +67,14 @@ def open_to_write(
 
 
 @contextmanager
-def lock_told(wait: float | None) -> Iterator[None]:
-    """Let what tells that others have a store open name a remedy that this command has.
+def lock_hint(wait: float | None) -> Iterator[None]:
+    """Add a remedy that fits this command to the error that another process has the store open.
 
     Args:
-        wait: What its --wait says; None if it has none.
+        wait: The value of the command's --wait, None if the command has no such option.
 
     Raises:
-        StoreLockedError: The body does.
+        StoreLockedError: The body raised one.
     """
     try:
         yield
@@ -95,12 +95,12 @@ def lock_told(wait: float | None) -> Iterator[None]:
         ) from error
 
 
-def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
-    """Give dumps to the service that keeps a store open, and say so; or fail as before.
+def hand_over_to_service(store: Path, found: FoundDumps, error: StoreLockedError) -> IngestSummary:
+    """Hand dumps over to the service that keeps the store open, and print a note.
 
     Raises:
-        StoreLockedError: It is no service.
-        StoreError: Its inbox cannot be written.
+        StoreLockedError: The process that has the store open is not a service.
+        StoreError: The inbox cannot be written.
     """
     from warehouse.inbox.served import hand_over, is_served
 
@@ -116,23 +116,24 @@ def hand_over_instead(store: Path, found: FoundDumps, error: StoreLockedError) -
 def open_to_read(
     store: Path, *, wait: float | None = None, lake: str | None = None
 ) -> Iterator[Warehouse]:
-    """The store, open for reading; a note says so if what is read is a snapshot.
+    """The store, open for reading; a note says so if a snapshot is read instead.
 
-    With a lake, that is asked, unless a store is named too: then for its dropped events alone.
+    With a lake, the lake is opened; if --store is given too, the store is opened, and the lake only
+    serves the raw events that the store dropped.
 
     Raises:
-        UsageError: A service is chosen, which shows no store.
+        UsageError: A service is chosen, but the command reads the store's files.
     """
     from warehouse import Warehouse
 
     if chosen_service():
-        raise UsageError("this reads a store of this machine; leave out --url and $TRACEHOUSE_URL")
+        raise UsageError("this needs a local store; leave out --url and $TRACEHOUSE_URL")
 
     if lake is not None and not is_store_named():
-        with Warehouse.open_lake(lake) as asked:
-            yield asked
+        with Warehouse.open_lake(lake) as opened_lake:
+            yield opened_lake
         return
-    with lock_told(wait):
+    with lock_hint(wait):
         opened = Warehouse.open(store, read_only=True, wait=wait or 0, lake=lake)
     with opened as warehouse:
         if taken_at := warehouse.snapshot_time:
@@ -145,8 +146,10 @@ def open_to_read(
 
 
 @contextmanager
-def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> Iterator[Asked]:
-    """The store, open for reading, or the service that is asked in its place."""
+def open_to_query(
+    store: Path, *, wait: float = 0.0, lake: str | None = None
+) -> Iterator[QueryableStore]:
+    """The store, open for reading, or the service that is queried in its place."""
     service = service_instead_of_store()
     if service is None or lake is not None:
         with open_to_read(store, wait=wait, lake=lake) as warehouse:
@@ -159,12 +162,12 @@ def open_to_ask(store: Path, *, wait: float = 0.0, lake: str | None = None) -> I
 
 
 def service_instead_of_store() -> ServiceChoice | None:
-    """The service that is chosen, if one is.
+    """The service that the command line chose, if any.
 
     Raises:
-        UsageError: A store was named too.
+        UsageError: The command line names a store, too.
     """
     service = chosen_service()
     if service and is_store_named():
-        raise UsageError("say either --store or --url (or $TRACEHOUSE_URL)")
+        raise UsageError("wanted either --store or --url (or $TRACEHOUSE_URL), not both")
     return service

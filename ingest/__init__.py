@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.lazy import made_on_first_use
+from ingest.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ingest.decode import DecodedBatch, decode_dumps, stream_dump
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 __all__ = ["DecodedBatch", "decode_dumps", "stream_dump"]
 
 # `tracehouse --help` must not wait for numpy and pyarrow.
-__getattr__ = made_on_first_use(__name__, dict.fromkeys(__all__, "ingest.decode"))
+__getattr__ = lazy_attributes(__name__, dict.fromkeys(__all__, "ingest.decode"))

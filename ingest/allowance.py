@@ -1,35 +1,35 @@
-"""How much may be made of an input. Pure.
+"""A limit on how much output an input may produce. Pure.
 
-A few bytes can stand for many: a text that every row repeats, a list that many events share. What
-is made of an input is therefore charged before it is made, in bytes as it is written out, and what
-would take more than so many bytes per byte of the input is refused.
+A few bytes can expand to many: a text that every row repeats, a list that many events share. Output
+is therefore charged, in bytes, before it is created, and refused beyond a limit that depends on the
+size of the input.
 """
 
 from __future__ import annotations
 
 
 class AllowanceError(ValueError):
-    """More would be made of an input than may be."""
+    """An input would produce too much output."""
 
 
 class Allowance:
-    """What may still be made."""
+    """How much output may still be produced."""
 
     def __init__(self, most: int, wanted: str) -> None:
-        """Begin with `most`; `wanted` completes a sentence on what takes more: "of its rows"."""
+        """Allow `most`; `wanted` completes the error message, for example "bytes of rows"."""
         self.most = most
         self.taken = 0
         self._wanted = wanted
 
     def grant(self, amount: int) -> None:
-        """Let more be taken."""
+        """Raise the limit."""
         self.most += amount
 
     def take(self, amount: int) -> None:
-        """Charge this much.
+        """Charge an amount.
 
         Raises:
-            AllowanceError: It is more than there is left.
+            AllowanceError: The amount exceeds what is left.
         """
         if amount > self.most - self.taken:
             raise AllowanceError(f"would take more than {self.most:,} {self._wanted}")

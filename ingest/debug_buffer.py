@@ -1,10 +1,10 @@
-"""Logged tensors: a dump tells their form, a debug buffer holds their elements. Pure.
+"""Logged tensors: a dump has their shapes, a debug buffer their elements. Pure.
 
-The runtime copies a tensor's memory to the debug buffer as it lies; only with the strides do the
-elements get their logical order. Whatever cannot be read is missing, with the reason: never zeros.
+The runtime copies a tensor's memory to the debug buffer unchanged; the strides give the elements
+their logical order. A tensor that cannot be read is missing, with a reason, never zeros.
 
-Tensors may overlap, and one may repeat its elements (a stride of 0). All that are read of one
-buffer take at most FREE_BYTES and BYTES_PER_BYTE per byte of it; further ones are missing.
+Tensors may overlap, and a stride of 0 repeats elements. All tensors read from one buffer take at
+most FREE_BYTES plus BYTES_PER_BYTE per byte of the buffer; further ones are missing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PART_BYTES = 1 << 23
 
 OUTSIDE_BUFFER = "outside the debug buffer"  # a reason why a tensor is missing
 
-# As stored; a bool is any byte but 0, bfloat16 the upper half of a float32, and the scale of a
-# quantized tensor is not logged.
+# Stored types. Any byte but 0 is a true bool, bfloat16 is the upper half of a float32; the scale of
+# quantized tensors is not logged.
 _STORED = {
     "bool": "u1", "uint8": "u1", "uint16": "<u2", "uint32": "<u4", "uint64": "<u8",
     "int8": "i1", "int16": "<i2", "int32": "<i4", "int64": "<i8",
@@ -40,8 +40,8 @@ _STORED = {
 }  # fmt: skip
 _MOST_DIMENSIONS = 64
 _MOST_BYTES = 2**31 - 1  # of one value of an Arrow binary column
-_MOST_ELEMENTS = 2**60  # that numpy can count the bytes of, even if another size is 0
-_FREE_BYTES = 1 << 20  # that overlapping elements may take, however small the buffer
+_MOST_ELEMENTS = 2**60  # numpy can count their bytes, even if another size is 0
+_FREE_BYTES = 1 << 20  # that overlapping elements may take, whatever the size of the buffer
 
 
 _Ints = tuple[int, ...]
@@ -66,7 +66,7 @@ class TensorValue:
 
     @classmethod
     def of_array(cls, dtype: str, array: NDArray[Any]) -> TensorValue:
-        """The tensor whose `array` this is: bfloat16 comes as float32."""
+        """The tensor with these elements; bfloat16 is given as float32."""
         kind = _STORED.get(dtype)
         if kind is None:
             return cls(dtype, list(array.shape), None, _unread(dtype))
@@ -77,7 +77,7 @@ class TensorValue:
 
     @property
     def array(self) -> NDArray[Any] | None:
-        """The elements as numpy knows them, bfloat16 widened to float32; None if missing."""
+        """The elements as a numpy array, bfloat16 widened to float32; None if missing."""
         if self.stored is None:
             return None
         if self.dtype == "bool":
@@ -97,7 +97,7 @@ class TensorValue:
         return hashlib.sha256(flat.data).hexdigest()
 
     def is_same(self, other: TensorValue) -> bool | None:
-        """Whether type, shape and bytes are equal (NaN included); None if that cannot be told."""
+        """Whether type, shape and bytes are equal (NaN included); None if unknown."""
         if (self.dtype, self.shape) != (other.dtype, other.shape):
             return False
         if self.sha256 is None or other.sha256 is None:
@@ -106,10 +106,10 @@ class TensorValue:
 
 
 class DebugBuffer:
-    """A debug buffer; each place in it is read and hashed once, when first asked for."""
+    """A debug buffer, whose tensors are read and hashed once, on first use."""
 
     def __init__(self, data: bytes | memoryview | None) -> None:
-        """Keep a view of the buffer, None without one; it may be mapped from a file."""
+        """Keep a view of the buffer, which may be a memory map; None without a buffer."""
         self._data = None if data is None else memoryview(data).cast("B")
         self._known: dict[tuple[str, _Ints, _Ints, int], TensorValue] = {}
         size = 0 if self._data is None else len(self._data)
@@ -123,7 +123,7 @@ class DebugBuffer:
         strides: Sequence[int] | None,
         offset: int,
     ) -> TensorValue:
-        """The tensor that these columns of debug_values describe; nothing is read yet."""
+        """The tensor that these columns of debug_values describe; its bytes are not read yet."""
         if sizes is None:
             return TensorValue(dtype, None, None, "no sizes")
         if len(sizes) > _MOST_DIMENSIONS:
@@ -145,7 +145,7 @@ class DebugBuffer:
 
 
 def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:
-    """The tensor of that type and shape whose bytes are `data`, a row's of the table tensors."""
+    """The tensor of this type and shape with these bytes, from a row of the table tensors."""
     inner = range(1, len(sizes) + 1) if len(sizes) <= _MOST_DIMENSIONS else ()
     strides = [math.prod(sizes[first:]) for first in inner]
     return DebugBuffer(data).read(dtype, sizes, strides=strides, offset=0)
@@ -157,9 +157,9 @@ def build_tensors(
     """The table tensors of one dump's debug_values, and their column sha256.
 
     Returns:
-        One row per distinct content, in order of first use, as parts of PART_BYTES that are made
-        when their turn comes; and for each row of debug_values the hash of its tensor's bytes,
-        null where there is no tensor or its elements are missing.
+        One row per distinct content, in order of first use, in parts of PART_BYTES that are created
+        lazily; and for each row of debug_values the hash of its tensor's bytes, null without a
+        tensor or if its elements are missing.
     """
     source = DebugBuffer(buffer)
     columns = (debug_values[name] for name in ("dtype", "sizes", "strides", "tensor_offset"))
@@ -183,7 +183,7 @@ def _tensor_tables(distinct: Mapping[str | None, NDArray[Any] | None]) -> Iterat
 
 
 class _Form(NamedTuple):
-    """How the elements of a tensor lie around its offset, in bytes."""
+    """The memory layout of a tensor's elements, in bytes from its offset."""
 
     kind: np.dtype[Any]
     steps: _Ints
@@ -191,7 +191,7 @@ class _Form(NamedTuple):
     span: int
 
     def problem(self, offset: int, data: memoryview | None) -> str | None:
-        """Why they cannot be read at this offset, if so."""
+        """Why the elements cannot be read at this offset; None if they can."""
         if data is None:
             return "no debug buffer"
         if offset < 0 or offset + self.span > len(data):
@@ -225,7 +225,7 @@ def _locate(
 
 @lru_cache(maxsize=1024)
 def _form_of(dtype: str, sizes: _Ints, strides: _Ints) -> _Form | str:
-    """The form, or what is wrong with it."""
+    """The layout, or the problem with it."""
     problem = _sizes_problem(dtype, sizes)
     if problem:
         return problem
@@ -234,7 +234,7 @@ def _form_of(dtype: str, sizes: _Ints, strides: _Ints) -> _Form | str:
         return _Form(kind, (), 0, 0)
     if len(strides) != len(sizes):
         return f"{len(strides)} strides, wanted {len(sizes)}"
-    # The stride of a dimension of size 1 is never stepped, whatever it says.
+    # The stride of a dimension of size 1 is never used.
     steps = [step if size > 1 else 0 for size, step in zip(sizes, strides, strict=True)]
     if min(steps, default=0) < 0:
         return "negative stride"

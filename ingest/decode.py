@@ -1,4 +1,4 @@
-"""Bytes of many dumps -> Arrow tables, in arenas small enough to stay in the cache."""
+"""Bytes of many dumps -> Arrow tables, in arenas small enough for the CPU's cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class DecodedBatch:
 
     Attributes:
         tables: The tables of `ingest.schemas.dumps.DECODED`, by name.
-        errors: One row per refused dump (`ingest.schemas.dumps.ERRORS`); it has no row in `tables`.
+        errors: One row per refused dump (`ingest.schemas.dumps.ERRORS`), which has no rows in
+            `tables`.
     """
 
     tables: Tables
@@ -48,11 +49,11 @@ class DecodedBatch:
 
 
 def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
-    """Decode ETDumps, each to the same rows whatever else is in the call.
+    """Decode ETDumps; the rows of a dump do not depend on the other dumps of the call.
 
     Args:
         buffers: Bytes-like dumps, size-prefixed or bare, or profiler blobs. A malformed one
-            is refused with reason and byte offset, and harms no other.
+            is refused with reason and byte offset, and does not affect the others.
 
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
@@ -72,22 +73,25 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
     """Decode one dump of any size in bounded memory.
 
     Args:
-        buffer: A bytes-like dump, best a memory map.
-        source: Its name, for the error.
+        buffer: A bytes-like dump, preferably a memory map.
+        source: Name of the dump in error messages.
 
     Yields:
-        Parts of what `decode_dumps` returns for it, in order of its runs; a large run may come in
-        several, in order of its events, its row of runs and its allocators in the first of them.
-        The row of dumps is in the last part, and so are all signatures; the other parts have none.
+        Parts of the result of `decode_dumps`, in order of runs. A large run may span several parts,
+        in order of events; its row of `runs` and its allocators are in the first of them. The row
+        of `dumps` and all signatures are in the last part only.
 
     Raises:
-        DumpError: The dump is malformed; forget the parts before.
+        DumpError: The dump is malformed; discard the parts before.
     """
     book = SignatureBook()
     try:
         for part in _decode_arena(Arena([buffer]), book):
-            signatures = _signatures(book) if "dumps" in part else {}
-            yield DecodedBatch({**EMPTY, **part, **signatures}, _errors({}))
+            tables = {**EMPTY, **part}
+            if "dumps" in part:
+                tables["event_signatures"] = build_event_signatures(book)
+                tables["run_signatures"] = build_run_signatures(book)
+            yield DecodedBatch(tables, _errors({}))
     except FaultyDumps as faulty:
         raise DumpError(source, **vars(faulty.faults[0])) from faulty
 
@@ -103,9 +107,9 @@ def _join(parts: list[Tables]) -> Tables:
 
 
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
-    """Positions of neighbouring buffers that fit an arena together.
+    """Positions of consecutive buffers that fit into one arena.
 
-    A big one is alone, and so is a profiler blob.
+    A large buffer is alone, and so is a profiler blob.
     """
 
     def size(index: int) -> int:
@@ -117,7 +121,7 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class _Decoded:
-    """Tables of some sound dumps, their signatures, and the faults of others."""
+    """Tables and signatures of well-formed dumps, and the faults of the others."""
 
     parts: list[Tables]
     book: SignatureBook
@@ -125,25 +129,25 @@ class _Decoded:
 
 
 def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded]:
-    """Decode the dumps of a chunk; every one of them is in exactly one of the results.
+    """Decode the dumps of a chunk; each of them is in exactly one of the results.
 
-    Decoding stops at the first check that any dump fails, and starts again without the dumps that
-    failed it. So each attempt may meet another kind of fault. After a few attempts the chunk is
-    halved, so that many bad dumps do not make the good ones be read again for each of them.
+    Decoding stops at the first check that any dump fails, and restarts without the dumps that
+    failed it, so each attempt may meet another kind of fault. After a few attempts the chunk is
+    halved, so that the good dumps are not read again for every bad one.
     """
     faults: dict[int, Fault] = {}
     for _ in range(_ATTEMPTS):
         if not chunk:
             break
         arena = Arena([buffers[index] for index in chunk])
-        book = SignatureBook()  # what is put down before a fault is found must not stay
+        book = SignatureBook()  # a new one, as a failed attempt leaves entries behind
         try:
             parts = list(_decode_arena(arena, book))
         except FaultyDumps as faulty:
             faults.update({chunk[i]: fault for i, fault in faulty.faults.items()})
             chunk = [index for i, index in enumerate(chunk) if i not in faulty.faults]
             continue
-        if chunk[-1] >= len(chunk):  # else position in the chunk is position in the call
+        if chunk[-1] >= len(chunk):  # else positions in the chunk are positions in the call
             indices = np.array(chunk, np.int32)
             parts = [
                 {name: renumber_dumps(table, indices) for name, table in part.items()}
@@ -159,7 +163,7 @@ def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded
 
 
 def _decode_arena(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
-    """Tables of some runs at a time; the row of each dump is in the last part."""
+    """Tables of some runs at a time; the rows of `dumps` are in the last part."""
     totals = []
     for tables in _build_parts(arena, book):
         totals.append(tables.pop("dumps"))
@@ -179,7 +183,7 @@ def _build_parts(arena: Arena, book: SignatureBook) -> Iterator[Tables]:
 
 
 def _sum_dumps(parts: list[pa.Table]) -> pa.Table:
-    """The rows of dumps that came in parts: counts are added up."""
+    """The rows of `dumps`, with counts added up over the parts."""
     if len(parts) == 1:
         return parts[0]
     whole = parts[0]
@@ -188,13 +192,6 @@ def _sum_dumps(parts: list[pa.Table]) -> pa.Table:
             total = sum(part[name].to_numpy() for part in parts)
             whole = whole.set_column(index, whole.field(index), pa.array(total))
     return whole
-
-
-def _signatures(book: SignatureBook) -> Tables:
-    return {
-        "event_signatures": build_event_signatures(book),
-        "run_signatures": build_run_signatures(book),
-    }
 
 
 def _errors(faults: dict[int, Fault]) -> pa.Table:

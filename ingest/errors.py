@@ -1,4 +1,4 @@
-"""What can go wrong between bytes and Arrow tables.
+"""Errors of decoding, recording and uploading.
 
 IngestError
 ├── SourceError      a path, glob or archive cannot be read
@@ -6,28 +6,27 @@ IngestError
 ├── DumpError        bytes are not a well-formed ETDump or profiler blob
 ├── EtRecordError    a file, or a part of it, is not a readable ETRecord
 ├── RecordingError   a program could not be run under the tracer
-├── ServiceError     a service cannot be reached, or refuses what it is asked
-└── TracerError      what is traced cannot become an ETDump
+├── ServiceError     a service cannot be reached, or refuses a request
+└── TracerError      an ETDump cannot be written
     ├── NoBlockError     no block is open, or there is nothing to write
-    ├── AllocatorError   an allocator comes after events, or is not known
+    ├── AllocatorError   an allocator is registered after events, or is unknown
     ├── EntryError       an event is ended that is not open, or is of the other kind
     ├── FilterError      a filter of logged values is malformed
     ├── UnwritableError  an ETDump cannot hold this number, text, value or size
-    └── SinkError        a finished dump cannot be put where it should go
+    └── SinkError        a finished dump cannot be stored
 """
 
 from __future__ import annotations
 
 
 class IngestError(Exception):
-    """Bytes could not become Arrow tables; the message says where, what and what is wanted."""
+    """The root of the errors of `ingest`; messages name the place, the problem and the remedy."""
 
 
 class SourceError(IngestError):
     """A path, glob or archive member cannot be read."""
 
     def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
-        """Keep source, problem and machine-readable reason apart, for reports in columns."""
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
@@ -38,17 +37,15 @@ class ManifestError(IngestError):
     """The manifest of a dump is missing a field or holds a malformed one."""
 
     def __init__(self, source: str, problem: str) -> None:
-        """Keep the source and the problem apart, for callers that report them in columns."""
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
 
 
 class DumpError(IngestError):
-    """Bytes are no well-formed ETDump or profiler blob; carries reason and offset of the fault."""
+    """Bytes are not a well-formed ETDump or profiler blob; has the fault's reason and offset."""
 
     def __init__(self, source: str, *, reason: str, byte_offset: int | None, detail: str) -> None:
-        """Keep the machine-readable reason and offset beside the sentence."""
         place = "" if byte_offset is None else f"offset {byte_offset:,}: "
         super().__init__(f"{source}: {place}{detail} [{reason}]")
         self.source = source
@@ -61,7 +58,6 @@ class EtRecordError(IngestError):
     """A file is not an ETRecord, or a part of it cannot be read."""
 
     def __init__(self, source: str, problem: str) -> None:
-        """Keep the source (``a.etrecord!member`` for a part) and the problem apart."""
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
@@ -72,10 +68,9 @@ class RecordingError(IngestError):
 
 
 class ServiceError(IngestError):
-    """A service cannot be reached, or refuses what it is asked."""
+    """A service cannot be reached, or refuses a request; `status` is None without an answer."""
 
     def __init__(self, url: str, detail: str, *, reason: str, status: int | None = None) -> None:
-        """Keep what was asked, why it is refused in words and in a word, and HTTP's status."""
         super().__init__(f"{url}: {'' if status is None else f'{status}: '}{detail}")
         self.url = url
         self.detail = detail
@@ -84,7 +79,7 @@ class ServiceError(IngestError):
 
 
 class TracerError(IngestError):
-    """What is traced cannot become an ETDump; what was traced before is as it was."""
+    """An ETDump cannot be written; what was traced before is unchanged."""
 
 
 class NoBlockError(TracerError):
@@ -92,11 +87,11 @@ class NoBlockError(TracerError):
 
 
 class AllocatorError(TracerError):
-    """An allocator comes after the block's first event, or no block has registered it."""
+    """An allocator is registered after the block's first event, or used without registration."""
 
 
 class EntryError(TracerError):
-    """An event is ended that is not open, or by the method for the other kind of event."""
+    """An event is ended that is not open, or with the method for the other kind of event."""
 
 
 class FilterError(TracerError):
@@ -104,17 +99,17 @@ class FilterError(TracerError):
 
 
 class UnwritableError(TracerError):
-    """An ETDump cannot hold this: out of range, not Unicode, of an unknown type, too large."""
+    """An ETDump cannot hold a value: out of range, not Unicode, of unknown type or too large."""
 
 
 class SinkError(TracerError):
-    """A finished dump cannot be put where it should go."""
+    """A finished dump cannot be stored."""
 
 
-def in_our_words(problem: str) -> str:
-    """What pydantic says of a value.
+def pydantic_problem(problem: str) -> str:
+    """A message of pydantic in the style of our own messages.
 
-    >>> in_our_words("Input should be less than or equal to 65535")
+    >>> pydantic_problem("Input should be less than or equal to 65535")
     'wanted less than or equal to 65535'
     """
     return problem.replace("Value error, ", "").replace("Input should be", "wanted")

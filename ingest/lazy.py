@@ -1,4 +1,4 @@
-"""Names that a package has, but makes on first use: what they need is not loaded before."""
+"""Attributes of a package that are imported on first use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def made_on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package: it knows these names, each by the module it is in.
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The ``__getattr__`` of a package for these names, mapped to the modules that define them.
 
-    >>> made_on_first_use("shapes", {"sqrt": "math"})("sqrt")(4)
+    >>> lazy_attributes("shapes", {"sqrt": "math"})("sqrt")(4)
     2.0
-    >>> made_on_first_use("shapes", {})("sqrt")
+    >>> lazy_attributes("shapes", {})("sqrt")
     Traceback (most recent call last):
         ...
     AttributeError: module 'shapes' has no attribute 'sqrt'

@@ -1,7 +1,7 @@
-"""Which producer logged an event, and what its value is: the rules of producers.toml.
+"""Rules of producers.toml: which producer logged an event, and what the event's value means.
 
-The first rule that matches an event decides. Rules of a user's come before the shipped ones, but
-for those of the runtime itself.
+The first matching rule applies. A user's rules come after the rules for the runtime itself and
+before all other shipped rules.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from ingest.errors import SourceError
 from ingest.settings_file import FILE_NAME, read_tables
 
 NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-UNKNOWN = "unknown"  # unit of values that may be time or not
+UNKNOWN = "unknown"  # unit of values that may or may not be times
 COUNTER = "delegate_counter"
 OTHER = "other"
 
 _RUNTIME = "ExecuTorch"  # producer of the events that every program has
-_OF_USERS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
-_KINDS = (*_OF_USERS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
+_USER_KINDS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
+_KINDS = (*_USER_KINDS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
 _FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
 _PATTERNS = ("delegate_id", "event_name")
-_OWN: list[Rule] = []
-_MOST_KNOWN = 1 << 16  # distinct names whose rule is remembered
+_USER_RULES: list[Rule] = []
+_MOST_KNOWN = 1 << 16  # distinct names whose rules are cached
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What events of one producer are; producers.toml says what each field means.
+    """A rule for events of one producer; producers.toml explains the fields.
 
     Attributes:
-        pattern: Matches the whole delegate id, or the whole name of an event without one.
-        is_of_delegates: Whether it is a delegate id that the pattern matches.
+        pattern: Matches a whole delegate id, or the whole name of an event without one.
+        is_of_delegates: Whether the pattern matches delegate ids.
     """
 
     producer: str
@@ -48,26 +48,26 @@ class Rule:
     source: str
 
 
-def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _OF_USERS) -> Rule:
-    """A rule as a table of a TOML file states it.
+def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _USER_KINDS) -> Rule:
+    """A rule from a table of a TOML file.
 
     Args:
         fields: The table.
-        kinds: Kinds that it may give to events; those of the runtime's events are no user's.
+        kinds: Kinds that the rule may assign; users may not assign the kinds of runtime events.
 
     Raises:
-        ValueError: The table says something else than it may.
+        ValueError: The table is not a valid rule.
     """
     for name, value in fields.items():
         if name not in _FIELDS:
-            raise ValueError(f"{name}: there is no such field, but {', '.join(_FIELDS)}")
+            raise ValueError(f"{name}: unknown field, wanted one of {', '.join(_FIELDS)}")
         if not isinstance(value, str) or not value:
             raise ValueError(f"{name}: found {value!r}, wanted a text")
     named = [name for name in _PATTERNS if name in fields]
     if len(named) != 1:
-        raise ValueError("wanted either delegate_id or event_name, a pattern of the whole text")
+        raise ValueError("wanted either delegate_id or event_name, a pattern for the whole text")
     if "producer" not in fields:
-        raise ValueError("producer: there is none; wanted who logs the events")
+        raise ValueError("producer: missing, wanted the name of who logs the events")
     if fields.get("kind") not in kinds:
         raise ValueError(f"kind: found {fields.get('kind')!r}, wanted {', '.join(kinds)}")
     _check_unit(fields["kind"], fields.get("unit"))
@@ -82,31 +82,31 @@ def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _OF_USERS) -> R
 
 
 def _check_unit(kind: str, unit: str | None) -> None:
-    """Check that values of the kind may have the unit.
+    """Check that events of the kind may have the unit.
 
     Raises:
         ValueError: They may not.
     """
     if kind == COUNTER and (unit in (None, UNKNOWN) or unit in NS_PER_UNIT):
-        raise ValueError("unit: a delegate_counter needs one, and none of time")
+        raise ValueError("unit: a delegate_counter needs a unit that is not one of time")
     if kind != COUNTER and unit not in (None, *NS_PER_UNIT, UNKNOWN):
         raise ValueError(f"unit: found '{unit}', wanted ns, us, ms, s or {UNKNOWN}")
     if unit == UNKNOWN and kind != OTHER:
-        raise ValueError(f"unit: what is {UNKNOWN} is of kind {OTHER}")
+        raise ValueError(f"unit: {UNKNOWN} is for events of kind {OTHER} only")
 
 
 def _compile(field: str, text: str) -> re.Pattern[bytes]:
     try:
         return re.compile(text.encode(), re.DOTALL)
     except re.error as error:
-        raise ValueError(f"{field}: no regular expression: {error}") from error
+        raise ValueError(f"{field}: not a regular expression: {error}") from error
 
 
 class Producers:
-    """Rules in the order in which they are tried."""
+    """Rules in the order in which they apply."""
 
     def __init__(self, own: Sequence[Rule] = ()) -> None:
-        """The shipped rules, and `own` ones before those of other producers than the runtime."""
+        """Order the rules: the runtime's, the user's (`own`), all other shipped ones."""
         runtime = [rule for rule in _shipped() if rule.producer == _RUNTIME]
         others = [rule for rule in _shipped() if rule.producer != _RUNTIME]
         self._rules = {
@@ -126,7 +126,7 @@ class Producers:
         'us'
         """
         if isinstance(delegate_id, int):
-            return None  # numbers say nothing of who gave them
+            return None  # a number does not tell its producer
         return self._find(delegate_id is not None, name if delegate_id is None else delegate_id)
 
     def rules(self, *, is_of_delegates: bool) -> Sequence[Rule]:
@@ -144,31 +144,31 @@ def shipped_producers() -> Producers:
     return Producers()
 
 
-def own_rules() -> Sequence[Rule]:
-    """The rules that this process was told to use besides the shipped ones."""
-    return tuple(_OWN)
+def user_rules() -> Sequence[Rule]:
+    """The user's rules that this process uses besides the shipped ones."""
+    return tuple(_USER_RULES)
 
 
-def use_own_rules(rules: Sequence[Rule]) -> None:
-    """Use these rules besides the shipped ones from now on, in all of this process."""
-    _OWN[:] = rules
+def use_user_rules(rules: Sequence[Rule]) -> None:
+    """From now on, use these rules besides the shipped ones in the whole process."""
+    _USER_RULES[:] = rules
     known_producers.cache_clear()
 
 
 @cache
 def known_producers() -> Producers:
-    """The shipped rules and a user's."""
-    return Producers(own_rules())
+    """The shipped rules and the user's."""
+    return Producers(user_rules())
 
 
-def read_own_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
-    """The rules that the tables `[[producers]]` of a settings file state.
+def read_user_rules(path: str | os.PathLike[str] | None = None) -> list[Rule]:
+    """The rules in the tables `[[producers]]` of a settings file.
 
     Args:
-        path: The file; by default ./tracehouse.toml, if there is one.
+        path: The file; by default ./tracehouse.toml, if it exists.
 
     Raises:
-        SourceError: The file cannot be read, is no TOML, or states a rule that is none.
+        SourceError: The file cannot be read, is not TOML, or has an invalid rule.
     """
     file, tables = str(path or FILE_NAME), read_tables(path).get("producers", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):

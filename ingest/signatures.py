@@ -1,11 +1,11 @@
 """Event and run signatures as the ExecuTorch Inspector defines them, with ids that never change.
 
-What kind an event is of is told by its producer's rule: see `producers`.
+The kind of an event comes from its producer's rule, see `producers`.
 
 An id is the first 8 bytes (big-endian, top bit cleared) of the BLAKE2b-64 digest of a canonical
-encoding: a version tag, then each part as one byte of type and its content: 0 for null; 1 and 8
-bytes of little-endian signed integer; 2, 8 bytes of length and the raw bytes of a text. The same
-signature has the same id on every machine, for ever; changing the encoding means a new version tag.
+encoding: a version tag, then each part as a type byte and its content: 0 for null; 1 and a
+little-endian signed integer of 8 bytes; 2, a length of 8 bytes and the raw bytes of a text. The
+same signature has the same id on every machine, forever; another encoding needs a new version tag.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from ingest.producers import shipped_producers
 
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
-_THING_TAG = "tracehouse {} 1"
+_DIMENSION_TAG = "tracehouse {} 1"
 _FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # of the ids of the first lakes
 
 Encodable = int | bytes | None
 
 
 class LoggedEvent(NamedTuple):
-    """What identifies one profile or debug event in a run, as it stands in the file.
+    """The fields that identify a profile or debug event in a run, as in the file.
 
     Attributes:
-        is_profile: A profile event; else a debug event.
+        is_profile: Whether this is a profile event; otherwise it is a debug event.
         name: Raw bytes of the name; None if absent.
         chain: Chain index (unsigned in debug events).
         instruction: Instruction id, -1 outside the program.
         delegate_int: Integer delegate debug id, -1 if absent.
         delegate_str: String delegate debug id; None if absent.
-        is_output: A debug event that logs a program output.
+        is_output: Whether this is a debug event that logs a program output.
     """
 
     is_profile: bool
@@ -52,11 +52,11 @@ class LoggedEvent(NamedTuple):
 
 
 class EventSignature(NamedTuple):
-    """What the Inspector tells events apart by; -1 and empty ids have become None.
+    """The fields by which the Inspector distinguishes events; -1 and empty ids are None here.
 
     Attributes:
-        name: Name of the profile event, b"" if absent; None where there is no profile event.
-        debug_name: Name of the first debug event, b"" if absent; None where no value was logged.
+        name: Name of the profile event, b"" if absent; None without a profile event.
+        debug_name: Name of the first debug event, b"" if absent; None if no value was logged.
     """
 
     name: bytes | None
@@ -72,29 +72,29 @@ class EventSignature(NamedTuple):
 
     @property
     def delegate_id(self) -> int | bytes | None:
-        """The delegate id it carries, if any: the number where there are both."""
+        """The delegate id, if any: the integer if the event has both kinds."""
         return self.delegate_id_str if self.delegate_id_int is None else self.delegate_id_int
 
     @property
     def unit(self) -> str | None:
-        """Unit of the event's value where it is not in ticks of the dump's clocks."""
+        """Unit of the event's value; None if the value is in ticks of the dump's clocks."""
         rule = shipped_producers().rule_of(self.name or b"", self.delegate_id)
         return rule.unit if rule else None
 
     @property
     def text_bytes(self) -> int:
-        """Bytes of its texts."""
+        """Total bytes of its texts."""
         texts = (self.name, self.delegate_id_str, self.debug_name)
         return sum(map(len, filter(None, texts)))
 
 
 class RunLayout(NamedTuple):
-    """How a run's sequence of events groups into signatures.
+    """The grouping of a run's events into signatures.
 
     Attributes:
         signatures: Distinct event signatures, in the Inspector's order.
         rank: For each profile event, in file order, its index in `signatures`.
-        occurrence: For each profile event, in file order, how often that signature came before.
+        occurrence: For each profile event, in file order, how many earlier ones have its signature.
     """
 
     signatures: tuple[EventSignature, ...]
@@ -105,9 +105,9 @@ class RunLayout(NamedTuple):
 def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
     """Group the events of one run as the Inspector does.
 
-    Events are gathered by (instruction, chain, delegate ids) in order of first appearance; within
-    a group each profile event makes a signature together with the group's first logged value, and
-    a group without profile events makes one of its own. Program outputs make none.
+    Events are grouped by (instruction, chain, delegate ids) in order of first appearance. Within a
+    group, each profile event forms a signature with the group's first logged value; a group without
+    profile events forms one signature. Program outputs form none.
 
     Args:
         events: Profile and debug events of the run, in file order.
@@ -152,9 +152,9 @@ def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> Event
 
 
 def event_kind(name: bytes, delegate_id: int | bytes | None) -> str:
-    """Kind of the event with this name and delegate id, if it carries one, by the shipped rules.
+    """Kind of an event with this name and delegate id, if any, by the shipped rules.
 
-    Phases of a delegate lie within each other and around its operators: their times do not add up.
+    Phases of a delegate contain each other and its operators, so their times do not add up.
 
     >>> event_kind(b"native_call_add.out", None), event_kind(b"", b"VGF_COPY_INPUTS")
     ('kernel', 'delegate_phase')
@@ -169,7 +169,7 @@ def kind_without_rule(delegate_id: int | bytes | None) -> str:
 
 
 def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:
-    """What operators that do the same share: the kernel without overload, the delegate's step.
+    """The type of an operator: the kernel without its overload, or the delegate's step.
 
     >>> operator_type("native_call_addmm.out", None, "kernel")
     'addmm'
@@ -202,15 +202,15 @@ def run_signature_id(
     return _digest(_RUN_TAG + head + ids.tobytes())
 
 
-def thing_id(kind: str, values: Sequence[str | None]) -> int:
-    """Stable 63-bit id of a device, build or model: what tells it from others, in order.
+def dimension_id(kind: str, values: Sequence[str | None]) -> int:
+    """Stable 63-bit id of a device, build or model, from its identifying values in order.
 
     Later versions append attributes. An id stays the same while they are not stated.
     """
     encoded = [None if value is None else value.encode() for value in values]
     while len(encoded) > _FIRST_ATTRIBUTES[kind] and encoded[-1] is None:
         encoded.pop()
-    return _hash(_THING_TAG.format(kind).encode(), encoded)
+    return _hash(_DIMENSION_TAG.format(kind).encode(), encoded)
 
 
 def _hash(tag: bytes, parts: Sequence[Encodable]) -> int:

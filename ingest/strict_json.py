@@ -1,4 +1,4 @@
-"""JSON whose texts and integers an Arrow table can hold, and which takes bounded memory. Pure."""
+"""JSON parsing in bounded memory, restricted to texts and integers that Arrow can hold. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from contextlib import suppress
 
-# Parsed, each comma, colon or bracket takes up to 75 bytes: 75 MB, and 10 per byte of the text.
+# A comma, colon or bracket takes up to 75 bytes of parsed values: 75 MB, and 10 per byte of text.
 FREE_MARKS = 1_000_000
-BYTES_PER_MARK = 8  # programs that torch exports have 13 to 20
+BYTES_PER_MARK = 8  # programs exported by torch have 13 to 20
 
 _MARKS = ",:[{"
 
@@ -17,34 +17,34 @@ def parse_json(text: str | bytes) -> object:
     """The value of a JSON text.
 
     Raises:
-        DuplicateKeyError: A key is stated twice in an object.
-        ValueError: It is no JSON, a text in it is no Unicode, or its values are too many for its
+        DuplicateKeyError: An object has a key twice.
+        ValueError: The text is not JSON, contains invalid Unicode, or has too many values for its
             size.
-        RecursionError: It is nested too deeply.
+        RecursionError: The text is nested too deeply.
     """
     if isinstance(text, bytes):
-        text = text.decode()  # which json.loads would do leniently
+        text = text.decode()  # json.loads would accept other encodings
     _check_marks(text)
     try:
         value: object = json.loads(text, object_pairs_hook=unique_keys)
     except DuplicateKeyError:
         raise
     except ValueError as error:
-        raise ValueError(f"is no JSON ({error})") from error
+        raise ValueError(f"is not JSON ({error})") from error
     if "\\ud" in text or "\\uD" in text:
         json.dumps(value, ensure_ascii=False).encode()  # fails on half a surrogate pair
     return value
 
 
 class DuplicateKeyError(ValueError):
-    """A key stands twice in one object, which parsers read differently."""
+    """An object has a key twice, which parsers read differently."""
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object of these pairs, for `json.loads`.
+    """The object with these pairs, for `json.loads`.
 
     Raises:
-        DuplicateKeyError: Two have the same key.
+        DuplicateKeyError: Two pairs have the same key.
     """
     known = dict(pairs)
     if len(known) < len(pairs):
@@ -54,10 +54,10 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def parse_integer(value: object, *, bits: int = 64) -> int:
-    """The integer that a number or a text is; a table must be able to hold it.
+    """The integer value of a number or text.
 
     Raises:
-        ValueError: It is no integer, or takes more than so many bits.
+        ValueError: The value is not an integer, or takes more than this many bits.
     """
     if isinstance(value, int | str) and not isinstance(value, bool):
         with suppress(ValueError):
@@ -68,14 +68,14 @@ def parse_integer(value: object, *, bits: int = 64) -> int:
 
 
 def describe(value: object) -> str:
-    """The value in short, for messages."""
+    """A short description of the value, for messages."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return quote(value)
 
 
 def quote(value: object) -> str:
-    """The value as Python writes it, cut, for messages."""
+    """The value's `repr`, shortened, for messages."""
     try:
         return f"{value!r:.60}"
     except (ValueError, RecursionError):  # an integer of too many digits; nested too deeply

@@ -1,1 +1,1 @@
-"""Answers: from decoded dumps, and from the warehouse's canned queries."""
+"""Answers from decoded dumps and from the warehouse's canned queries."""

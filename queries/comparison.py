@@ -17,19 +17,13 @@ from queries.report.figures import (
     operator_text,
     place_text,
 )
+from queries.report.verdicts import SeriesVerdict
 
 Row = Mapping[str, Any]
 
-_CHANGES = {
-    "regression": "slower",
-    "improvement": "faster",
-    "new_op": "new",
-    "removed_op": "removed",
-    "moved": "moved elsewhere",
-    "mode_mix": "slow in another share of the processes",
-}
-_EXPLAINED = "explained_by_run_shift"
-_OTHERS = ("unchanged", _EXPLAINED, "inconclusive", "below_resolution", "needs_more_dumps")
+_CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.words}
+_OTHERS = [verdict for verdict in SeriesVerdict if not verdict.words]
+_EXPLAINED = SeriesVerdict.EXPLAINED_BY_RUN_SHIFT
 _MOST_NAMED = 3
 _TABLE = pa.schema(
     [
@@ -144,7 +138,7 @@ def _by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 def _note(rows: Sequence[Row]) -> str:
     counts = Counter(row["verdict"] for row in rows)
-    others = [f"{counts[verdict]:,} {verdict}" for verdict in _OTHERS if counts[verdict]]
+    others = [f"{counts[each]:,} {each}" for each in _OTHERS if counts[each]]
     hidden = sorted({row["note"] for row in rows if row["note"]})
     references = sorted({row["reference"] for row in rows if row["reference"]})
     relative = [f"relative to the reference build {name}" for name in references]

@@ -1,10 +1,11 @@
-"""The canned queries that Python answers rather than SQL, asked like the others."""
+"""Canned queries that are answered in Python instead of SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from queries.report.verdicts import NIGHT_VERDICTS
 from warehouse.catalogue.header import Column, Header, Parameter
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 
 NIGHTLY_VERDICTS = Header(
     name="nightly_verdicts",
-    purpose="What a night says of every operator, and by which numbers.",
-    description="Verdicts: regression and improvement (confirmed), suspect_regression and "
-    "suspect_improvement, unchanged, within_build_noise, explained_by_run_shift, "
-    "below_resolution, needs_more_dumps, needs_more_builds, no_data. See docs/regressions.md.",
+    purpose="A night's verdict on every operator, and the numbers behind it.",
+    description=f"Verdicts: {', '.join(NIGHT_VERDICTS)}. See docs/regressions.md.",
     params=(
         Parameter("head", "STRING", (), is_required=False, default=None, doc="Build to judge."),
     ),
@@ -29,22 +28,20 @@ NIGHTLY_VERDICTS = Header(
         Column("pool", "STRING", "Its pool; null if none."),
         Column("model", "STRING", "Model."),
         Column("backend", "STRING", "Backend; null if none."),
-        Column("run", "STRING", "Name of the runs that holds across builds."),
+        Column("run", "STRING", "Name of the runs, the same in all builds."),
         Column("event_name", "STRING", "Name of the event; null if none."),
-        Column("delegate_id", "STRING", "Delegate's id of it; null if none."),
-        Column("ordinal", "INT", "Which of those of one name and id it is."),
-        Column("base_count", "BIGINT", "Dumps of the builds it is compared with."),
+        Column("delegate_id", "STRING", "The delegate's id of the event; null if none."),
+        Column("ordinal", "INT", "Number among events of equal name and id."),
+        Column("base_count", "BIGINT", "Dumps of the builds compared with."),
         Column("head_count", "BIGINT", "Dumps of the head."),
-        Column("base_ns", "DOUBLE", "Median before, in ns; null for clocks of unknown rate."),
+        Column("base_ns", "DOUBLE", "Median of the base, in ns; null for clocks of unknown rate."),
         Column("head_ns", "DOUBLE", "Median of the head, likewise."),
-        Column("delta", "DOUBLE", "Head over base less 1; null without values on both sides."),
+        Column("delta", "DOUBLE", "Head over base minus 1; null without values on both sides."),
         Column("p_adjusted", "DOUBLE", "Adjusted p; null unless tested."),
-        Column("error", "DOUBLE", "How far builds usually are from their bases, as a share."),
-        Column(
-            "is_residual", "BOOLEAN", "Whether the state of the device in each dump is taken out."
-        ),
-        Column("verdict", "STRING", "What the night says."),
-        Column("first_bad", "STRING", "First build of the change that is open; else null."),
+        Column("error", "DOUBLE", "Usual deviation of builds from their bases, as a share."),
+        Column("is_residual", "BOOLEAN", "Whether the device's state in each dump is removed."),
+        Column("verdict", "STRING", "The night's verdict."),
+        Column("first_bad", "STRING", "First build of an open change; else null."),
     ),
 )
 COMPUTED: Mapping[str, Header] = {NIGHTLY_VERDICTS.name: NIGHTLY_VERDICTS}
@@ -56,10 +53,10 @@ def answer_computed(
     """Rows of a computed query.
 
     Raises:
-        ParameterError: A parameter is unknown, of the wrong type, or names what the store lacks.
+        ParameterError: A parameter is unknown, of the wrong type, or names a missing build.
     """
     from queries.report.night import judge_head
-    from queries.report.verdicts import nightly_verdicts  # the only one
+    from queries.report.nightly_verdicts import nightly_verdicts  # the only one
 
     values = bind_parameters(Query(COMPUTED[name], ""), params)
     head = values["head"]

@@ -1,9 +1,9 @@
-"""What the drop-in refuses, as both this project's error and the one that the Inspector raises.
+"""Errors of the drop-in, which are both this project's errors and those of the Inspector.
 
 QueryError
 ├── WrongValueError       also a ValueError
 ├── WrongTypeError        also a TypeError
-├── UnconvertibleError    also a RuntimeError: cycles and a unit of time
+├── UnconvertibleError    also a RuntimeError: cycles to a unit of time, or back
 └── ProgramRunError       also a RuntimeError: ExecuTorch cannot run a program
 SourceError
 └── UnreadableFileError   also an OSError
@@ -28,11 +28,11 @@ class WrongValueError(QueryError, ValueError):
 
 
 class WrongTypeError(QueryError, TypeError):
-    """A value of another type than wanted, where the Inspector raises TypeError."""
+    """A value of the wrong type, where the Inspector raises TypeError."""
 
 
 class UnconvertibleError(QueryError, RuntimeError):
-    """A time scale that cannot be converted into another."""
+    """Time scales that cannot be converted into each other."""
 
 
 class ProgramRunError(QueryError, RuntimeError):
@@ -43,7 +43,6 @@ class UnreadableFileError(SourceError, OSError):
     """A file that cannot be read."""
 
     def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
-        """Keep the file's name where OSError has it, too."""
         super().__init__(source, problem, reason=reason)
         self.filename = source
         self.errno = self.strerror = None
@@ -55,10 +54,9 @@ class MissingFileError(UnreadableFileError, FileNotFoundError):
     """A file that does not exist."""
 
     def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
-        """Keep the system's number of this error as well."""
         super().__init__(source, problem, reason=reason)
         self.errno = errno.ENOENT
 
 
 class InvalidRecordError(EtRecordError, RuntimeError):
-    """A file that is no readable ETRecord."""
+    """A file that is not a readable ETRecord."""

@@ -1,7 +1,7 @@
-"""Tables as JSON, CSV, TSV, Arrow or Parquet, into any sink: a file, a response, standard output.
+"""Writing tables as JSON, CSV, TSV, Arrow or Parquet.
 
-JSON is the contract; docs/json.md tells how values are spelt. A value that a format cannot hold
-raises FormatError, and what the sink raises comes through.
+JSON is the contract; docs/json.md defines how values are written. A value that a format cannot hold
+raises FormatError; errors of the sink are passed on.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def write_json(table: pa.Table, sink: IO[str]) -> None:
     """Write a list of one object per row, each on its own line.
 
     Raises:
-        FormatError: Two columns have one name, which JSON would need twice in an object.
+        FormatError: Two columns have the same name.
     """
     names = table.column_names
     for name in names:
         if names.count(name) > 1:
-            raise FormatError(f"json: two columns are called '{name}'; tell them apart with AS")
+            raise FormatError(f"json: two columns are called '{name}'; rename one with AS")
     start = "["
     for row in plain_rows(table):
         sink.write(f"{start}\n{json_text(dict(zip(names, row, strict=True)))}")
@@ -82,7 +82,7 @@ def write_encoded(table: pa.Table, format_: Format, sink: IO[bytes]) -> None:
                 else:
                     write_csv(table, text, delimiter=DELIMITERS[format_])
             finally:
-                text.detach()  # which leaves the sink open
+                text.detach()  # leaves the sink open
 
 
 def write_document(document: object, sink: IO[str]) -> None:
@@ -105,9 +105,9 @@ def write_csv(
     Args:
         table: The table.
         sink: A text stream.
-        delimiter: What stands between cells; a tab makes TSV.
-        is_safe: Put ' before texts that a spreadsheet would take for formulas.
-        is_escaped: Escape control characters, for a terminal.
+        delimiter: Separator of cells; a tab for TSV.
+        is_safe: Whether to put ' before texts that a spreadsheet would run as formulas.
+        is_escaped: Whether to escape control characters, for a terminal.
     """
     sink.writelines(_csv_lines(table, delimiter, is_safe=is_safe, is_escaped=is_escaped))
 
@@ -121,7 +121,7 @@ def write_arrow(table: pa.Table, sink: IO[bytes]) -> None:
 
 
 def write_parquet(table: pa.Table, sink: IO[bytes]) -> None:
-    """Write a Parquet file; a column that it cannot hold raises UnfitColumnError."""
+    """Write a Parquet file; a column that Parquet cannot hold raises UnfitColumnError."""
     sink.write(_parquet(table))
 
 
@@ -129,7 +129,7 @@ def _csv_lines(
     table: pa.Table, delimiter: str, *, is_safe: bool, is_escaped: bool
 ) -> Iterator[str]:
     lines: list[str] = []
-    # Carriage returns are quoted only where lines end in them.
+    # csv quotes carriage returns only if they end lines.
     writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter)
     for row in chain([table.column_names], plain_rows(table)):
         cells = [json_text(v) if isinstance(v, bool | list | dict) else v for v in row]
@@ -142,7 +142,7 @@ def _csv_lines(
 
 
 def _quoted_formula(text: str) -> str:
-    is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # which is a number
+    is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # a number
     return f"'{text}" if is_formula else text
 
 
@@ -150,17 +150,17 @@ def _parquet(table: pa.Table) -> pa.Buffer:
     """The file's bytes.
 
     Raises:
-        UnfitColumnError: It cannot hold a column.
+        UnfitColumnError: Parquet cannot hold a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()  # Parquet asks for positions, which a pipe has not
+    sink = pa.BufferOutputStream()  # Parquet needs positions, which pipes do not have
     try:
         pq.write_table(table, sink, compression="zstd")
     except pa.ArrowException as error:
         if table.num_columns > 1:
-            for i in range(table.num_columns):  # to name the one at fault
+            for i in range(table.num_columns):  # find the column at fault
                 _parquet(table.select([i]))
         raise UnfitColumnError("parquet", table.column_names[0], error) from error
     return sink.getvalue()

@@ -1,4 +1,4 @@
-"""Arrow values as plain ones, which JSON and CSV hold; docs/json.md tells how they are spelt."""
+"""Arrow values as plain values for JSON and CSV, written as docs/json.md defines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class UnfitColumnError(FormatError):
     """A column has a value that the format cannot hold."""
 
     def __init__(self, form: str, column: str, error: Exception) -> None:
-        """Name the format and the column."""
         super().__init__(
             f"{form}: cannot hold column '{shorten(column, 100)}' ({error}); CAST it AS VARCHAR"
         )
@@ -33,17 +32,17 @@ class UnfitColumnError(FormatError):
 
 
 def plain_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
-    """Rows of the table, in order, each value as `plain_value` gives it; see `python_values`."""
+    """Rows of the table, in order, with values converted by `plain_value`; see `python_values`."""
     names = table.column_names
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
         yield from zip(*map(_plain_column, names, batch.columns), strict=True)
 
 
 def python_values(name: str, column: pa.Array) -> list[Any]:
-    """The values of a column as Python has them.
+    """The values of a column as Python objects.
 
     Raises:
-        UnfitColumnError: Python has none for one of them, such as a time after the year 9999.
+        UnfitColumnError: Python cannot represent a value, such as a time after the year 9999.
     """
     try:
         values: list[Any] = column.to_pylist()
@@ -56,7 +55,7 @@ def plain_value(value: object) -> object:
     """The value as None, bool, int, float, text, list or object of these.
 
     Times are ISO 8601, with ``Z`` for UTC; bytes are lower-case hex; decimals are numbers, exact
-    where whole. NaN and the infinities, which JSON lacks, are the texts NaN, Infinity, -Infinity.
+    if whole. NaN and infinities, which JSON lacks, are the texts NaN, Infinity and -Infinity.
 
     >>> plain_value([b"\\x0a", float("-inf"), Decimal("18446744073709551615")])
     ['0a', '-Infinity', 18446744073709551615]

@@ -1,10 +1,10 @@
-"""How many dumps a build needs for a change of a given size to be seen; pure.
+"""How many dumps of a build are needed to see a change of a given size. Pure.
 
-The noise is what the dumps in a store differ by while nothing changed: each less the median of its
-build. Base and head are taken to have equally many dumps of that noise, the head's slower by the
-change. They are tested as regression_deltas does (exact Mann-Whitney test, normal above 30 dumps),
-and the change must stand out alone among all operators of the model: how often it will follows from
-the mean and the variance of U.
+The noise is estimated from the stored dumps, each minus the median of its build. Base and head are
+assumed to have equally many dumps with this noise, the head's slower by the change. They are tested
+as regression_deltas does (exact Mann-Whitney test, normal above 30 dumps), and the change must be
+significant as the only one among all operators of the model. How often it is follows from the mean
+and the variance of U.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from warehouse.statistics.sample_sizes import LEAST_DUMPS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_DUMPS = 200  # that are thought of
+MOST_DUMPS = 200  # considered
 _MOST_EXACT = 30
 _FALSE_ALARMS = 0.01  # q of regression_deltas
 _POWER = NormalDist().inv_cdf(0.9)
@@ -36,7 +36,7 @@ _FAMILY = ("device", "model", "backend", "run")
 _OPERATOR = (*_FAMILY, "event_name", "delegate_id", "ordinal", "unit")
 _COUNTS = ("dump_count", "operator_count", "method_dumps", "half_dumps", "most_dumps")
 
-_REMEDIES = {  # what each column of variance_components would take, the cheapest first
+_REMEDIES = {  # remedy of each column of variance_components, the cheapest first
     "with_dumps": "dumps",
     "with_pairs": "pairs",
     "with_sessions": "sessions",
@@ -57,8 +57,8 @@ class _Operator(NamedTuple):
     Attributes:
         family: Names of device, model, backend and run.
         kind: Kind of its events.
-        noise: Its dumps in log time, less the medians of their builds.
-        dump_count: Dumps that a build has of it; the median over builds.
+        noise: Its dumps in log time, minus the medians of their builds.
+        dump_count: Dumps of a build; the median over builds.
     """
 
     family: tuple[str | None, ...]
@@ -68,20 +68,19 @@ class _Operator(NamedTuple):
 
 
 def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
-    """Dumps of a build on either side that show a change in nine of ten cases.
+    """Dumps of each build that are needed to show a change in nine of ten cases.
 
     Args:
         values: Rows of the query dump_values, in its order.
         change: The change as a share: 0.05 for 5 % slower.
 
     Returns:
-        A row per device, model, backend and run, in the order of the values: dump_count that a
-        build has now (the median over builds and operators); operator_count, operators that are
-        not too short for their clock; the dumps it takes for Method::execute (method_dumps), for
-        half of the operators (half_dumps) and for nine of ten (most_dumps), null if more than
-        MOST_DUMPS
-        or where fewer than 8 dumps tell of the noise; seen_share, operators that dump_count dumps
-        are enough for, 0 to 1.
+        A row per device, model, backend and run, in the order of the values: dump_count, the
+        present dumps of a build (the median over builds and operators); operator_count, operators
+        that are not too short for their clock; the dumps needed for Method::execute (method_dumps),
+        for half of the operators (half_dumps) and for nine of ten (most_dumps), null if more than
+        MOST_DUMPS or with fewer than 8 dumps to estimate the noise; seen_share, the share of
+        operators for which dump_count dumps are enough, 0 to 1.
     """
     if not values.num_rows:
         return PLAN.empty_table()
@@ -92,7 +91,7 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
 
 
 def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
-    """The plan with what would show the change of a model's method, by what makes its dumps differ.
+    """The plan with advice how to show a change of a model's method, by its sources of noise.
 
     Args:
         plan: Rows of `plan_dumps`.
@@ -100,10 +99,10 @@ def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
         change: The change as a share.
 
     Returns:
-        The plan with three more columns: detectable, the smallest change that is found now; helps,
-        the first of dumps, pairs, sessions and pool with which the change would be found, else
-        what comes nearest (null if the change is found now, or nothing is known); with_help, the
-        smallest change found with that.
+        The plan with three more columns: detectable, the smallest change that can be found now;
+        helps, the first of dumps, pairs, sessions and pool with which the change would be found, or
+        the nearest one (null if the change can be found now, or nothing is known); with_help, the
+        smallest change that can be found that way.
     """
     methods = {
         tuple(row[name] for name in _FAMILY[1:]): row
@@ -154,9 +153,9 @@ def _operators(values: pa.Table) -> Iterator[_Operator]:
 
 
 def _noise(y: Floats, builds: Ints, counts: Ints) -> Floats:
-    """Values less the medians of their builds, within which they ascend; a lone one's is unknown.
+    """Values, which ascend in each build, minus the build's median; NaN for a single value.
 
-    A median is nearer to the values that it was made of than to others of their kind.
+    They are widened, as a median is nearer to the values it was computed from than to others.
     """
     middle = (y[builds + (counts - 1) // 2] + y[builds + counts // 2]) / 2
     wider = np.sqrt(counts / np.maximum(counts - 1, 1))
@@ -166,7 +165,7 @@ def _noise(y: Floats, builds: Ints, counts: Ints) -> Floats:
 
 
 def _numbers(values: pa.Table, columns: Sequence[str]) -> Ints:
-    """0, 1, ... for the rows' stretches of neighbours that are equal in these columns."""
+    """Numbers of consecutive groups of rows that are equal in these columns, from 0."""
     changes = np.zeros(values.num_rows, bool)
     for column in columns:
         codes = values[column].combine_chunks().dictionary_encode("encode").indices.to_numpy()
@@ -175,7 +174,7 @@ def _numbers(values: pa.Table, columns: Sequence[str]) -> Ints:
 
 
 def _starts(numbers: Ints) -> Ints:
-    """Where the first row of each number is, which ascend."""
+    """First row of each number; numbers ascend."""
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
@@ -199,7 +198,7 @@ def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, obje
 
 
 def _enough_for(share: float, needed: Floats) -> float:
-    """Dumps that are enough for this share of what needs so many."""
+    """Dumps that are enough for this share of the operators."""
     return float(np.sort(needed)[math.ceil(share * len(needed)) - 1])
 
 
@@ -208,14 +207,14 @@ def _if_known(dumps: float) -> int | None:
 
 
 def _dumps_needed(noise: Floats, shift: float, most_lost: Floats) -> float:
-    """The least of _SIZES that is enough, else infinity; the noise ascends.
+    """The smallest of _SIZES that is enough, or infinity; the noise ascends.
 
-    Of the pairs of a base dump and a head dump some are lost: the head's is not the slower one.
+    A pair of a base dump and a head dump is lost if the head dump is not the slower one.
     """
     others = len(noise) - 1
     if others < LEAST_DUMPS - 1:
         return math.inf
-    # A dump wins against itself, which is no pair.
+    # A dump also wins against itself, which does not count.
     of_base = 1 - _count_below(noise, noise - shift) / others
     of_head = (_count_below(noise, noise + shift) - 1) / others
     won = float(of_head.mean())
@@ -226,14 +225,14 @@ def _dumps_needed(noise: Floats, shift: float, most_lost: Floats) -> float:
 
 
 def _count_below(noise: Floats, values: Floats) -> Floats:
-    """How much of the noise is below each value; what equals it counts half."""
+    """How many values of the noise are below each value; equal ones count half."""
     below: Ints = np.searchsorted(noise, values, "left")
     return (below + np.searchsorted(noise, values, "right")) / 2
 
 
 @cache
 def _most_lost(alpha: float) -> Floats:
-    """Pairs of two samples of each of _SIZES that may be lost for p to be alpha; -1 if none may."""
+    """Most lost pairs of samples of each of _SIZES for p <= alpha; -1 if none may be lost."""
     z = NormalDist().inv_cdf(1 - alpha / 2)
     most: Floats = _SIZES**2 / 2 - 0.5 - z * _SIZES * np.sqrt((2 * _SIZES + 1) / 12)
     most[_SIZES <= _MOST_EXACT] = -1

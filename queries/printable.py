@@ -1,8 +1,8 @@
-"""Texts of a dump as a terminal, a log or a JSON reader may see them: escaped, and of some length.
+"""Texts of a dump, escaped and shortened for terminals, logs and JSON.
 
-A character is escaped if Unicode calls it a control, format or surrogate character, a line or
-paragraph separator, a space other than the usual one, for private use or unassigned: C0, DEL, C1,
-all bidirectional marks and zero-width characters are among them.
+A character is escaped if Unicode classifies it as a control, format or surrogate character, a line
+or paragraph separator, a space other than U+0020, private use or unassigned. This includes C0, DEL,
+C1, bidirectional marks and zero-width characters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def printable(text: str) -> str:
-    r"""The text with line ends and control characters escaped: a name must not steer a terminal.
+    r"""The text with line breaks and control characters escaped, so that it is safe on a terminal.
 
     >>> printable("a\x1b[2J")
     'a\\x1b[2J'
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def json_text(value: object) -> str:
-    r"""The value as one line of JSON, in which everything `printable` escapes is ``\u`` escaped.
+    r"""The value as one line of JSON, with ``\u`` escapes for all characters `printable` escapes.
 
     A float that is not finite raises ValueError.
 
@@ -36,7 +36,7 @@ def json_text(value: object) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, or its first three quarters and its end around an ellipsis: `most` characters.
+    """The text, or its beginning and end around an ellipsis, with at most `most` characters.
 
     >>> shorten("abcdefghijklm", 8)
     'abcdef…m'

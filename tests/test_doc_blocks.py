@@ -134,6 +134,7 @@ def differs(command: Command, run: Run) -> str:
     return problem and f"{problem}\n{printed}"
 
 
+@pytest.mark.slow
 def test_readme_shows_every_regression_that_the_command_finds(desk: Path, run: Run) -> None:
     (desk / "farm").symlink_to(FARM)
     first, *_ = blocks((ROOT / "README.md").read_text())

@@ -58,6 +58,13 @@ def test_files_that_documents_name_exist() -> None:
     assert [(name, file) for name, file in files if not (ROOT / file).exists()] == []
 
 
+def test_make_targets_that_documents_name_exist() -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = named_in_documents(r"`make\s+([\w-]+)(?:`| [A-Z]+=)")
+    wrong = {name: found - set(targets) for name, found in named.items()}
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
 def test_links_of_documents_work() -> None:
     assert {str(path): dead for path in DOCUMENTS if (dead := dead_links(path))} == {}
 

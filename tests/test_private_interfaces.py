@@ -49,7 +49,7 @@ def test_typer_coerces_parameters_by_what_cli_replaces() -> None:
 
 
 def test_uvicorn_takes_a_body_as_the_service_does() -> None:
-    """Seen with uvicorn 0.54.0; `Connection.on_body` in cli/serve/connections.py stands for it."""
+    """Seen with uvicorn 0.54.0; `Connection.on_body` in serve/http/connections.py replaces it."""
     replaced = inspect.getsource(HttpToolsProtocol.on_body)
     for line in (
         "or self.cycle.response_complete:",
@@ -63,6 +63,7 @@ def test_uvicorn_takes_a_body_as_the_service_does() -> None:
     assert hasattr(FlowControl, "pause_reading")
 
 
+@pytest.mark.system
 def test_python_runs_exit_functions_when_asked() -> None:
     """Seen with CPython 3.11; `_end` in cli/main.py ends the process right after them."""
     text = (
@@ -73,6 +74,7 @@ def test_python_runs_exit_functions_when_asked() -> None:
     assert (done.returncode, done.stdout) == (3, "left\n")
 
 
+@pytest.mark.store
 def test_duckdb_begins_files_and_logs_as_checksums_of_logs_need_it(tmp_path: Path) -> None:
     """Seen with DuckDB 2.0.0; warehouse/engine/log_sum.py checks less if it reads no header."""
     file = tmp_path / "some.duckdb"

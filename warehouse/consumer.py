@@ -1,4 +1,4 @@
-"""The one consumer of a store's inbox, for a process that keeps the store open."""
+"""Drains the inbox of a store that a process keeps open."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
-BATCH_BYTES = 128 << 20  # of dumps that are brought in at once, however few they are
+BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed at once, however few they are
 
-_LARGE_BYTES = 1 << 20  # of a dump, on average: these have more events than others
-_RETRY_SECONDS = 1.0  # after which it tries again what failed, at the earliest
+_LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
+_RETRY_SECONDS = 1.0  # from a failed drain to the next, at least
 
 
 class Consumer:
-    """A thread that brings into a store what its inbox was given.
+    """A thread that indexes the dumps in a store's inbox.
 
-    It does so when enough was given or the first of it has waited long enough. Use as a context
-    manager: at its end, what is left is brought in and a snapshot is published.
+    It drains the inbox when enough dumps wait, or when the oldest has waited long enough. Use it as
+    a context manager: on exit it indexes the dumps that are left and publishes a snapshot.
 
     Attributes:
-        memory: How much DuckDB may take of it: whoever asks the live store raises it meanwhile.
-        known: Dumps that the store has or will have, and what waits: its size, number and lag.
-        accepted: Dumps that were handed over since the start.
-        indexed: Dumps that were brought in since the start.
-        refused: Files that were refused since the start, by reason.
-        drain_seconds: What the last drain that had something to do took.
-        is_caught_up: Whether all was brought in that was in the inbox at the start.
-        problem: Why the last turn failed; the next tries again.
+        memory: The limit of DuckDB's memory, which readers of the live store raise for a while.
+        known: The dumps that the store has or will have; size, number and lag of the backlog.
+        accepted: Dumps accepted since the start.
+        indexed: Dumps indexed since the start.
+        refused: Files refused since the start, by reason.
+        drain_seconds: Seconds that the last drain of a non-empty inbox took.
+        is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
+        problem: Why the last drain failed; it is tried again.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Consumer:
         batch_seconds: float,
         snapshot_seconds: float,
     ) -> None:
-        """Take a store that is open for writing; nobody else writes it meanwhile."""
+        """Take a store that is open for writing; no other thread or process may write it."""
         self._warehouse, self._store = warehouse, store
         self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
@@ -66,8 +66,8 @@ class Consumer:
         self._given, self._is_ending = 0, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
-        self._asking = open_cursor(warehouse.writing)
-        self.known = KnownDumps(StoredDumps(self._asking))
+        self._cursor = open_cursor(warehouse.writing)
+        self.known = KnownDumps(StoredDumps(self._cursor))
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
@@ -77,7 +77,7 @@ class Consumer:
         self.problem: WarehouseError | None = None
 
     def given(self, count: int = 1) -> None:
-        """Know that so many dumps were handed over to the inbox; they are among the known ones."""
+        """Count dumps that were accepted into the inbox, and are among the known ones."""
         with self._changed:
             self._given += count
             self.accepted += count
@@ -93,7 +93,7 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
-        self._asking.close()
+        self._cursor.close()
         self.memory.close()
 
     def _run(self) -> None:
@@ -102,13 +102,13 @@ class Consumer:
             while not is_ending:
                 is_ending = self._await_work()
                 self._turn(is_ending=is_ending)
-        except BaseException:  # whatever ends the thread, whoever asks is told that it has
-            problem = "what brings dumps in has ended; start the service anew"
+        except BaseException:  # whatever ends the thread, readiness checks must report it
+            problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
             raise
 
     def _await_work(self) -> bool:
-        """Wait until a turn is due; whether it is the last."""
+        """Wait until a drain is due; True if it is the last."""
         with self._changed:
             if not self.is_caught_up and not self.problem:
                 return self._is_ending
@@ -119,10 +119,10 @@ class Consumer:
             return self._is_ending
 
     def _turn(self, *, is_ending: bool) -> None:
-        """Bring in what the inbox holds, which is safe there if that fails."""
+        """Index the dumps in the inbox; if that fails, they are safe there."""
         room = self._make_room()
         try:
-            if not self.is_caught_up and not _can_be_asked(self._store):
+            if not self.is_caught_up and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
@@ -140,14 +140,14 @@ class Consumer:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
     def _make_room(self) -> AbstractContextManager[None]:
-        """Memory for what waits, which brings large dumps in faster."""
+        """More memory for DuckDB while large dumps wait, which indexes them faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)
         self.memory.lower()
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Take note of what was committed, and of the memory that DuckDB needs for what comes."""
+        """Record what was committed, and allow DuckDB the memory that the next commit needs."""
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)
@@ -163,8 +163,8 @@ class Consumer:
         self.drain_seconds = summary.seconds
 
 
-def _can_be_asked(store: Path) -> bool:
-    """Whether there is a snapshot of the present schema."""
+def _has_snapshot(store: Path) -> bool:
+    """Whether the store has a snapshot of the present schema."""
     try:
         opened = open_snapshot(store)
     except StoreError:

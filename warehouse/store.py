@@ -41,12 +41,12 @@ class Warehouse:
     """An open store. Use as a context manager, or call `close`.
 
     Attributes:
-        snapshot_time: When the snapshot was taken that is read; None if it is the store itself.
-        damage: What is wrong with the store, and what to do; then a snapshot is read.
+        snapshot_time: When the snapshot that is read was taken; None if the store itself is read.
+        damage: What is wrong with the store, and what to do; a snapshot is read instead.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
-        """Wrap a locked store; see `open`."""
+        """Wrap a locked store; users call `open`."""
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
@@ -68,26 +68,27 @@ class Warehouse:
         Args:
             path: The store's directory.
             read_only: Let other readers in, and refuse to write. While another process writes the
-                store, or it is of an older tracehouse, damaged or gone, its newest snapshot is
-                read.
-            create: Make a store if there is none; a misspelt path must not be one.
-            is_shared: Leave the permissions of a new store to the umask; else it is its owner's.
-            wait: Seconds to wait for others who have it open.
-            lake: Where it was exported to: to be read, raw events that were dropped from the store
-                are read from there; LakeError is raised if that is no lake.
+                store, or if the store is of an older tracehouse, damaged or gone, its newest
+                snapshot is read.
+            create: Make a store if there is none. Without it, a misspelt path is an error.
+            is_shared: Leave the permissions of a new store to the umask; by default it is its
+                owner's alone.
+            wait: Seconds to wait for other processes that have the store open.
+            lake: The lake that the store was exported to, from which a reader gets raw events that
+                retention dropped from the store; LakeError is raised if there is no lake.
 
         Raises:
-            StoreError: There is no store, it is not one, or it cannot be written.
-            StoreLockedError: Others have it open: one writes a store, or several read it; and
-                there is no snapshot to read.
-            StoreVersionError: A newer tracehouse wrote it.
-            OldStoreError: An older one did; to be read, it must be migrated first.
-            DamagedStoreError: Its file is damaged or gone, and there is an archive.
+            StoreError: There is no store, the directory is not one, or it cannot be written.
+            StoreLockedError: Other processes have the store open (one may write it, or several may
+                read it), and there is no snapshot to read.
+            StoreVersionError: A newer tracehouse wrote the store.
+            OldStoreError: An older tracehouse wrote the store, which must be migrated to be read.
+            DamagedStoreError: The store's file is damaged or gone, and there is an archive.
         """
         store = Path(path)
         if read_only:
-            return cls(store, _beside(store, open_to_read(store, wait=wait), lake))
-        # What writes needs the archive, which a question need not wait for.
+            return cls(store, _with_lake(store, open_to_read(store, wait=wait), lake))
+        # Readers need not wait for the import of the archive.
         from warehouse.opening.write import open_to_write
 
         opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
@@ -95,15 +96,15 @@ class Warehouse:
 
     @classmethod
     def open_lake(cls, uri: str | os.PathLike[str]) -> Warehouse:
-        """Open a lake to ask questions of it, as of a store; no store is needed.
+        """Open a lake, which answers like a store; no store is needed.
 
-        It is read as it is now, whatever is written to it meanwhile.
+        Answers are those of the lake as it is now, whatever is written to it meanwhile.
 
         Args:
             uri: A folder, or a URI such as ``s3://bucket/lake``.
 
         Raises:
-            LakeError: It is no lake, cannot be read, or nothing is in it yet.
+            LakeError: There is no lake, it cannot be read, or it is empty.
         """
         from warehouse.lake.connections import LakeConnections
         from warehouse.lake.place import Lake
@@ -111,7 +112,7 @@ class Warehouse:
         lake = Lake(uri)
         return cls(Path(lake.name), OpenedStore(LakeConnections(lake), None))
 
-    def ingest(  # noqa: PLR0913 - each says something else of the dumps or of the ingest
+    def ingest(  # noqa: PLR0913 - users call it with names
         self,
         dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
         *,
@@ -123,31 +124,31 @@ class Warehouse:
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
-        """Ingest dumps; what the store has already changes nothing.
+        """Ingest dumps; dumps that the store has already change nothing.
 
         Args:
-            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or else
-                dumps found before or made by `Dump.of_bytes`, for which manifest, layout and
-                etrecord are not looked at: they bring their own.
-            manifest: Fields that hold for all of them, e.g. ``{"device": "pixel8"}``; they
-                override what is found beside the dumps.
+            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources. Or else
+                dumps that were found before or made by `Dump.of_bytes`, which bring their own
+                manifest and ETRecord: manifest, layout and etrecord are ignored for them.
+            manifest: Fields of all dumps, e.g. ``{"device": "pixel8"}``; they override what is
+                found beside the dumps.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
-            etrecord: ETRecord of all of them; by default what lies beside each, as
-                ``NAME.etrecord`` or as the only such file of the folder.
-            archive: Keep the bytes of all files in the store's archive, out of which the store can
-                be made anew. Without it, keep the files yourself.
-            snapshot: Publish a snapshot at the end, and now and then until then: see `snapshot`.
-            jobs: Threads that read and decode; by default as many as there are cores for.
+            etrecord: ETRecord of all dumps; by default ``NAME.etrecord`` beside each dump, or the
+                only ETRecord of its folder.
+            archive: Keep the bytes of all files in the store's archive, from which the store can
+                be rebuilt. Without it, keep the files yourself.
+            snapshot: Publish a snapshot at the end, and now and then before; see `snapshot`.
+            jobs: Threads that read and decode; by default one for each core but one.
             progress: Called after each committed batch.
 
         Returns:
-            What was done; refused files and paths are in it and in the table ingest_errors.
+            A summary with the refused files and paths, which the table ingest_errors has too.
 
         Raises:
-            StoreError: A batch cannot be written (earlier ones are committed), or the store was
-                opened to be read or was deleted or replaced meanwhile.
+            StoreError: A batch cannot be written (earlier batches are committed), or the store was
+                opened to be read, or was deleted or replaced meanwhile.
         """
-        # Reading dumps takes half a second of imports, which a question need not wait for.
+        # Readers need not wait half a second for these imports.
         from ingest.found_dumps import find_dumps
         from warehouse.opening.write import ingest_found
 
@@ -170,21 +171,21 @@ class Warehouse:
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
-        """Ingest what was handed over to the store's `Inbox` so far, which is emptied by it.
+        """Ingest the dumps in the store's `Inbox`, and empty it.
 
-        It may come from anybody, so it is decoded in another process, which is kept until the store
-        is closed. What would take too much memory or time there is refused, and so is what that
-        process dies of; `ingest` sets no such limit.
+        Dumps of the inbox may come from anybody, so another process decodes them, which is kept
+        until the store is closed. A dump that takes too much memory or time there, or that the
+        process dies of, is refused; `ingest` has no such limits.
 
         Args:
-            jobs: Threads that read and decode; by default as many as there are cores for.
+            jobs: Threads that read and decode; by default one for each core but one.
             progress: Called after each committed batch.
 
         Returns:
-            What was done, as by `ingest`.
+            A summary, as of `ingest`.
 
         Raises:
-            StoreError: A batch cannot be written; it stays in the inbox, as all after it.
+            StoreError: A batch cannot be written; it stays in the inbox with all after it.
         """
         from warehouse.inbox.drain import drain_inbox
         from warehouse.load.children import DecodingChildren
@@ -200,7 +201,7 @@ class Warehouse:
         """Publish a snapshot of the store, which others can read while this process writes.
 
         Returns:
-            Its path, number and time. The newest few are kept, and those that somebody reads.
+            Its path, number and time. The newest snapshots are kept, and those that are being read.
 
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
@@ -217,11 +218,12 @@ class Warehouse:
         """Bring a lake up to date with the store, as it is now.
 
         Args:
-            uri: A folder, or a URI such as ``s3://bucket/lake``; a lake is made there if need be.
+            uri: A folder, or a URI such as ``s3://bucket/lake``, where a lake is made if there is
+                none.
             progress: Called after each commit.
 
         Returns:
-            What was done; what the lake has already is not written again.
+            A summary; what the lake has already is not written again.
 
         Raises:
             LakeError: The lake cannot be read or written.
@@ -240,7 +242,7 @@ class Warehouse:
                 return export_store(connection, lake, progress=progress)
 
     def decide(self, group_id: str, *, state: str, reason: str) -> None:
-        """Put on record what you decide about a group of alerts: a row of group_decisions.
+        """Record a decision about a group of alerts, as a row of group_decisions.
 
         Args:
             group_id: The group, as reports name it.
@@ -248,7 +250,7 @@ class Warehouse:
             reason: Why, in words.
 
         Raises:
-            StoreError: It cannot be written, or was opened to be read.
+            StoreError: The store cannot be written, or was opened to be read.
             QueryError: There is no such state.
         """
         from warehouse.upkeep.decide import decide_group
@@ -260,12 +262,12 @@ class Warehouse:
 
         Args:
             name: Name of the query.
-            **params: Its parameters; texts are converted, defaults filled in. One that takes
-                several values takes a text or a sequence of them, globs too.
+            **params: Its parameters; texts are converted, and defaults filled in. A parameter of
+                several values takes a text or a sequence of texts, which may be globs.
 
         Returns:
-            The columns of the query's header, in its order. Where it reads raw events and some
-            were dropped, the table's schema says so in its metadata, as `note`.
+            The columns of the query's header, in its order. If the query reads raw events and some
+            were dropped, the metadata of the table's schema has a `note`.
 
         Raises:
             UnknownQueryError: No canned query of that name.
@@ -288,17 +290,16 @@ class Warehouse:
         """Rows of an ad-hoc SELECT over the tables and views.
 
         Args:
-            text: The statement. It is answered where it can change nothing, touch no file and
-                spill none to disk.
-            params: Values for its parameters: by name for ``$name``, in order for ``?``.
-            allow_files: Let it read files, such as a CSV to join; the store must be opened
-                read-only for that.
+            text: The statement. It can change nothing, read no file and write none to disk.
+            params: Values of its parameters: by name for ``$name``, in order for ``?``.
+            allow_files: Let the statement read files, such as a CSV to join; the store must be
+                opened read-only for that.
 
         Raises:
-            StatementError: It is not a single SELECT (or EXPLAIN of one), or fails.
+            StatementError: The statement is not a single SELECT (or EXPLAIN of one), or fails.
         """
         if allow_files and self._writer is not None:
-            raise StatementError("files can be read only where the store is opened read-only")
+            raise StatementError("files can be read only if the store is opened read-only")
         connection = self._answering.connection("with files" if allow_files else "untrusted", text)
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
@@ -322,16 +323,17 @@ class Warehouse:
         dump_id: int | None = None,
         graph: str | None = None,
     ) -> Any:
-        """ExecuTorch's ExportedProgram out of an ETRecord; this needs executorch.
+        """ExecuTorch's ExportedProgram of an ETRecord; executorch must be installed.
 
-        It is read from the archive; one that is not there, from where it was. If it is gone from
-        there too, SourceError is raised; if it has changed, or executorch is missing, QueryError.
+        The ETRecord is read from the archive, or else from the file that it was ingested from. A
+        file that is gone raises SourceError; a file that changed, or a missing executorch, raises
+        QueryError.
 
         Args:
             etrecord_id: The ETRecord.
-            dump_id: Instead, a dump that was ingested with it.
-            graph: Its name, as in the table graph_nodes, by default the edge dialect's program;
-                with ``/METHOD`` for another method than forward.
+            dump_id: A dump that was ingested with the ETRecord, instead of its id.
+            graph: Name of the graph, as in the table graph_nodes; by default the program in the
+                edge dialect. ``GRAPH/METHOD`` names another method than forward.
         """
         from warehouse.opening.stored_programs import read_stored_program
 
@@ -342,19 +344,19 @@ class Warehouse:
             )
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
-        """Let what the body asks of this store be interrupted after so long.
+        """Interrupt the body's questions to this store after some seconds.
 
-        The body raises SlowAnswerError then. Close the store after that.
+        The body raises SlowAnswerError then; close the store after that.
         """
         return within(seconds, self._answering.interrupt)
 
     def reader(self) -> Warehouse:
-        """The same store for another thread to ask, as it is after the last commit.
+        """The same store for another thread, as it is after the last commit; it cannot write.
 
-        Close it before this one. It cannot write.
+        Close the reader before this store.
 
         Raises:
-            StoreError: The store was opened to be read; open it once more instead.
+            StoreError: This store was opened to be read; open another one instead.
         """
         writer = self._to_write().connection
         answering = StoreConnections(self._path, self._answering.file, writer=writer)
@@ -362,7 +364,7 @@ class Warehouse:
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:
-        """The connection that writes, for upkeep of the store; see warehouse.upkeep.
+        """The connection that writes, for the functions of warehouse.upkeep.
 
         Raises:
             StoreError: The store was opened to be read.
@@ -373,16 +375,16 @@ class Warehouse:
         """Close the store; further use fails.
 
         Raises:
-            StoreError: What was written could not all be brought into the store's file (it is safe
-                in the log beside it), or the file was deleted or replaced.
+            StoreError: Some rows are still in the log beside the store's file, where they are safe,
+                or the file was deleted or replaced.
         """
         try:
             if self._writer is not None:
                 self._writer.checkpoint()
         finally:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._children is not None:
             self._children.close()
         self._answering.close()
@@ -397,18 +399,18 @@ class Warehouse:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
             self.close()
-        else:  # which tells more than what closing would add
-            self._let_go()
+        else:  # the error tells more than a failed close would
+            self._release()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn DuckDB's errors about what is asked into ours."""
+        """Turn DuckDB's errors about a question into ours."""
         file = self._answering.file
         with errors_while_open(self._path, file), self._answering.explaining_errors():
             yield
 
     def _to_write(self) -> Writer:
-        """What writes.
+        """The store's writer.
 
         Raises:
             StoreError: The store was opened to be read.
@@ -418,8 +420,10 @@ class Warehouse:
         return self._writer
 
 
-def _beside(store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | None) -> OpenedStore:
-    """The same, with the raw events that a lake has, if one is named."""
+def _with_lake(
+    store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | None
+) -> OpenedStore:
+    """The store with the raw events of a lake, if a lake is named."""
     if lake is None:
         return opened
     from warehouse.lake.place import Lake

@@ -1,4 +1,4 @@
-"""`tracehouse accept`: what you decide about a group of alerts."""
+"""`tracehouse accept`: decisions about groups of alerts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ from cli.stores import open_to_write
 
 _Groups = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[GROUP]...", help="Ids of groups, as reports say them."),
+    typer.Argument(metavar="[GROUP]...", help="Ids of groups, as reports show them."),
 ]
 _Model = Annotated[
     list[str] | None,
-    typer.Option("--model", metavar="NAME", help="All regressions of these models; globs too."),
+    typer.Option("--model", metavar="NAME", help="All regressions of these models; globs allowed."),
 ]
 _Device = Annotated[
     list[str] | None,
-    typer.Option("--device", metavar="NAME", help="All regressions on these devices; globs too."),
+    typer.Option(
+        "--device", metavar="NAME", help="All regressions on these devices; globs allowed."
+    ),
 ]
 _Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="BUILD", help="All that began in this build or later."),
+    typer.Option(
+        "--since", metavar="BUILD", help="All regressions that began in this build or later."
+    ),
 ]
-_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for those who ask.")]
+_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason for the decision.")]
 _Acknowledge = Annotated[
     bool,
-    typer.Option("--acknowledge", help="Somebody works on it: it stays, but fails no night."),
+    typer.Option(
+        "--acknowledge", help="Somebody is working on it: keep the alert, but fail no night."
+    ),
 ]
-_Reopen = Annotated[bool, typer.Option("--reopen", help="Take an earlier decision back.")]
+_Reopen = Annotated[bool, typer.Option("--reopen", help="Withdraw an earlier decision.")]
 
 
 def accept(
@@ -48,22 +54,24 @@ def accept(
     is_acknowledged: _Acknowledge = False,
     is_reopened: _Reopen = False,
 ) -> None:
-    """Accept the changes of groups: their new level is what later builds are compared with.
+    """Accept the changes of groups: later builds are compared with the new level.
 
-    Name the groups, or choose them by --model, --device and --since, which must all hold.
+    Name the groups, or select those that match --model, --device and --since.
 
     Raises:
-        BadParameter: Two decisions at once, no group, or a reason without a word.
+        BadParameter: Two decisions are given at once, no group, or an empty reason.
     """
     from queries.report.choosing import GroupFilter, choose_groups
 
     if is_acknowledged and is_reopened:
-        raise typer.BadParameter("--acknowledge or --reopen, not both")
+        raise typer.BadParameter("wanted --acknowledge or --reopen, not both")
     if not reason.strip():
-        raise typer.BadParameter("say why, in words", param_hint="'--reason'")
+        raise typer.BadParameter("wanted a reason, found none", param_hint="'--reason'")
     chosen = GroupFilter(model or (), device or (), since)
     if not groups and not chosen.is_given:
-        raise typer.BadParameter("say which, or --model, --device or --since", param_hint="'GROUP'")
+        raise typer.BadParameter(
+            "wanted groups, --model, --device or --since", param_hint="'GROUP'"
+        )
     state = "acknowledged" if is_acknowledged else "reopened" if is_reopened else "accepted"
     from queries.report.exact_alerts import judge_measures
     from queries.report.night import judge_head

@@ -1,4 +1,4 @@
-"""`tracehouse amend`: manifests corrected."""
+"""`tracehouse amend`: correct manifests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -23,15 +23,15 @@ def amend(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="What is right, e.g. build=b42, device.os=Linux, tags.lab=3; without a value, the "
-            "field is withdrawn. May be repeated.",
+            help="Correct value, e.g. build=b42, device.os=Linux, tags.lab=3; an empty value "
+            "removes the field. May be repeated.",
         ),
     ],
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD=VALUE,...",
-            help="Dumps that state this now, e.g. device=pixel8,build=b1. May be repeated.",
+            help="Dumps with these values now, e.g. device=pixel8,build=b1. May be repeated.",
         ),
     ] = None,
     dump: Dump = None,
@@ -41,8 +41,8 @@ def amend(
 ) -> None:
     """Correct the manifests of dumps that were ingested with wrong ones.
 
-    Lists each field that changes. Files that were refused as conflicts are taken as duplicates
-    when they are ingested again and the manifests agree.
+    Lists each field that changes. If a file was refused as a conflict, ingest it again: once the
+    manifests agree, it counts as a duplicate.
     """
     import pyarrow as pa
 
@@ -54,7 +54,7 @@ def amend(
     from warehouse.upkeep.choice import check_choice, choose_dumps
 
     chosen_by = _parse(where or [])
-    with options_at_fault():
+    with as_usage_errors():
         corrections = parse_corrections(stated)
         check_choice(prefix=dump, where=chosen_by)
     with open_to_write(options.store, wait=options.wait) as warehouse:
@@ -74,14 +74,14 @@ def amend(
     )
     options.write(pa.Table.from_pylist(rows, schema))
     if planned and not is_meant:
-        write_note("note: nothing was changed; --yes corrects these manifests")
+        write_note("note: nothing was changed; add --yes to correct these manifests")
 
 
 def _parse(where: Sequence[str]) -> dict[str, str]:
     """Fields by name.
 
     Raises:
-        BadParameter: One is no FIELD=VALUE.
+        BadParameter: A part is not FIELD=VALUE.
     """
     parts = [part for text in where for part in _NEXT_FIELD.split(text)]
     wrong = [part for part in parts if "=" not in part]

@@ -1,4 +1,4 @@
-"""`tracehouse archive`: the bytes that a store was made from."""
+"""`tracehouse archive`: the original files of a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from cli.exit_codes import fail
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
 from cli.output.render import Format, write_table
-from cli.output.streams import translated_errors
+from cli.output.streams import output_errors
 from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
@@ -21,31 +21,29 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Give back or check the bytes that a store was made from.",
-    help="Give back or check the bytes that a store was made from: its archive.",
+    short_help="Extract or check the original files that a store keeps.",
+    help="Extract or check the original files that a store keeps in its archive.",
 )
 
 _File = Annotated[
-    str, typer.Argument(metavar="SHA256", help="SHA-256 of the file, or how it begins.")
+    str, typer.Argument(metavar="SHA256", help="SHA-256 of the file, or its first digits.")
 ]
-_Target = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")
-]
+_Target = Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE.")]
 
 
 @app.command()
 def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) -> None:
-    """Give back a file as it came in: a dump, an ETRecord, a debug buffer or a refused file.
+    """Extract a file as it was ingested: a dump, an ETRecord, a debug buffer or a refused file.
 
     Raises:
-        BadParameter: It would go to a terminal.
+        BadParameter: The bytes would go to a terminal.
     """
     from warehouse.archive.retrieval import find_archived
 
     entry = find_archived(store, file)
     if output is None and sys.stdout.isatty():
-        raise typer.BadParameter("it is bytes; use --output FILE", param_hint="'--output'")
-    with standard_output_to(output), translated_errors():
+        raise typer.BadParameter("the file is binary; use --output FILE", param_hint="'--output'")
+    with standard_output_to(output), output_errors():
         sys.stdout.buffer.write(entry.data)
         sys.stdout.buffer.flush()
 
@@ -53,7 +51,7 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
 def verify(
     store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
 ) -> None:
-    """Read all of the archive, and tell what is damaged or missing; exits 1 if anything is."""
+    """Read the whole archive and list damaged or missing parts; exits 1 if there are any."""
     import pyarrow as pa
 
     from warehouse.archive.verification import SegmentCheck
@@ -70,7 +68,7 @@ app.command()(with_output_file(verify))
 
 
 def _verify(store: Path) -> list[SegmentCheck]:
-    """What is said of each segment.
+    """The state of each segment.
 
     Raises:
         StoreError: There is no store.

@@ -1,4 +1,4 @@
-"""`tracehouse bisect-step`: whether a build has a change, as `git bisect run` asks it."""
+"""`tracehouse bisect-step`: whether a build has a change, for `git bisect run`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 _CODES = {"good": ExitCode.OK, "bad": ExitCode.FAILED, "skip": ExitCode.BISECT_SKIP}
 
-_Group = Annotated[str, typer.Argument(metavar="GROUP", help="Id of the group, as reports say it.")]
+_Group = Annotated[
+    str, typer.Argument(metavar="GROUP", help="Id of the group, as reports show it.")
+]
 _Build = Annotated[
     str | None,
-    typer.Option("--build", metavar="BUILD", help="Build to judge; else that of git's HEAD."),
+    typer.Option("--build", metavar="BUILD", help="Build to judge; by default that of git's HEAD."),
 ]
 
 
 class BisectCommand(TyperCommand):
-    """Whatever fails ends with a status that stops git: any lower one would mean bad."""
+    """Fails with a status that stops `git bisect`: a lower one would mean "bad"."""
 
     def make_context(self, *args: Any, **options: Any) -> Context:
         """Parse the command line."""
@@ -66,13 +68,14 @@ def bisect_step(
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
 ) -> None:
-    """Tell 'git bisect run' whether a build has the change of a group, by its dumps in the store.
+    """Tell 'git bisect run' whether a build has the change of a group, judging by its dumps.
 
-    Exits 0 if it has not (good), 1 if it has (bad), 125 if there are too few dumps to tell (git
-    skips it), and 128 where something is wrong, which stops git. Says why on standard error.
+    Exits 0 if the build does not have the change (good), 1 if it does (bad), 125 if there are too
+    few dumps to tell (git skips the commit), and 128 on errors, which stop git. Prints the reason
+    on standard error.
 
     Raises:
-        Exit: With one of these.
+        Exit: With one of these statuses.
     """
     from queries.report.bisect import find_commit, judge_step
     from queries.report.settings import read_settings
@@ -83,7 +86,7 @@ def bisect_step(
             commit = _read_commit()
             build = find_commit(warehouse, commit)
             if build is None:
-                write_note(f"skip: no build in the store was made of commit {commit}")
+                write_note(f"skip: no build in the store was made from commit {commit}")
                 raise typer.Exit(ExitCode.BISECT_SKIP)
         step = judge_step(warehouse, group, build=build, head=head, settings=settings)
     write_note(f"{step.answer}: {step.reason}")
@@ -93,11 +96,13 @@ def bisect_step(
 def _read_commit() -> str:
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the one that bisects
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - git runs this command
             capture_output=True,
             text=True,
             check=True,
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        raise typer.BadParameter("no commit is checked out here; say --build BUILD") from error
+        raise typer.BadParameter(
+            "no commit is checked out here; name one with --build BUILD"
+        ) from error
     return done.stdout.strip()

@@ -1,18 +1,18 @@
-"""`tracehouse compact`: room on the disk given back."""
+"""`tracehouse compact`: free disk space."""
 
 from __future__ import annotations
 
 from cli.options import StoreOptions, with_store_options
 from cli.output.streams import write_note
-from cli.stores import lock_told, open_to_write
+from cli.stores import lock_hint, open_to_write
 
 
 @with_store_options
 def compact(options: StoreOptions) -> None:
-    """Give back the room that was freed in a store, as by 'tracehouse retention'.
+    """Return space that was freed in a store, for example by 'tracehouse retention', to the disk.
 
-    A copy of its DuckDB file without free blocks is made beside it, compared table by table, and
-    takes its place if it is smaller; until then there must be room for both. Small segments of the
+    Copies the DuckDB file without its free blocks, compares both table by table, and replaces the
+    old file if the new one is smaller; until then the disk must hold both. Small segments of the
     archive are merged.
     """
     import pyarrow as pa
@@ -20,9 +20,9 @@ def compact(options: StoreOptions) -> None:
     from warehouse.upkeep.compact import compact_store
 
     with open_to_write(options.store, wait=options.wait):
-        pass  # what a writer left behind that was killed is taken over
-    with lock_told(options.wait):
+        pass  # recovers what a killed writer left behind
+    with lock_hint(options.wait):
         done = compact_store(options.store, wait=options.wait)
     options.write(pa.Table.from_pylist([done._asdict()]))
     if done.new_bytes == done.old_bytes:
-        write_note("note: the DuckDB file has no room to give back: a copy of it is not smaller")
+        write_note("note: the DuckDB file has no space to return: a copy of it is not smaller")

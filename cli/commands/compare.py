@@ -1,4 +1,4 @@
-"""`tracehouse compare BASE HEAD`: what changed between two builds, at every level."""
+"""`tracehouse compare BASE HEAD`: the changes between two builds, at every level."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -20,7 +20,7 @@ from cli.options import (
 from cli.output.compared_builds import write_comparison
 from cli.output.render import Format
 from cli.output.streams import write_note
-from cli.stores import open_to_ask
+from cli.stores import open_to_query
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
 
@@ -29,7 +29,7 @@ _QUERY = find_query("comparison")
 
 def compare(
     base: Annotated[str, typer.Argument(metavar="BASE", help="Build to compare with.")],
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="Build in question.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Build to judge.")],
     *,
     store: Store = DEFAULT_STORE,
     lake: LakeUri = None,
@@ -40,18 +40,18 @@ def compare(
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
 
-    A table says in words what changed, then shows it, what costs most first, and counts what else
-    was compared; the other formats have every row, with the columns that 'tracehouse query
-    comparison --help' explains. Where a reference build was recorded in the sessions of both
-    builds, times are relative to it.
+    A table says in words what changed, lists the changes, the costliest first, and counts all other
+    comparisons. The other formats have every row, with the columns that 'tracehouse query
+    comparison --help' explains. If a reference build was recorded in the sessions of both builds,
+    times are relative to it.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
     from queries.report.build_order import note_order
 
-    with options_at_fault():  # before a store is opened
+    with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
-    with open_to_ask(store, wait=wait, lake=lake) as warehouse:
+    with open_to_query(store, wait=wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
     write_comparison(table, output, base=base, head=head, is_csv_safe=is_csv_safe)

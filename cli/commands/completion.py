@@ -1,4 +1,4 @@
-"""`tracehouse completion SHELL`: what lets a shell complete our command lines."""
+"""`tracehouse completion SHELL`: shell completion of commands and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cli.output.streams import write_text
 
 
 class Shell(StrEnum):
-    """Shells that can complete our command lines."""
+    """Shells with completion."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -19,11 +19,11 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
 ) -> None:
-    """Print the script that lets a shell complete commands and options.
+    """Print the script that makes a shell complete commands and options.
 
-    bash and zsh read it from ~/.bashrc or ~/.zshrc, fish from
+    Append it to ~/.bashrc or ~/.zshrc; for fish, save it as
     ~/.config/fish/completions/tracehouse.fish.
     """
     from typer._completion_shared import get_completion_script

@@ -1,4 +1,4 @@
-"""`tracehouse doctor`: what this installation is made of, and whether the store can be used."""
+"""`tracehouse doctor`: versions, and whether the store can be used."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def doctor(
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Tell versions, the state of the store, and what is optional and missing; changes nothing.
+    """Check versions, optional packages and the store; changes nothing.
 
-    Its status is ok, missing (of what is optional, or of a store not yet made) or wrong.
+    Each line's status is ok, missing (an optional package, or a store not yet created) or wrong.
     """
     write_table(_findings(store), output, is_csv_safe=is_csv_safe)
 

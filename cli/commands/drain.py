@@ -1,4 +1,4 @@
-"""`tracehouse drain`: what was handed over to the inbox, into the store."""
+"""`tracehouse drain`: load the store's inbox into the store."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from cli.stores import open_to_write
 
 @with_store_options
 def drain(options: StoreOptions) -> None:
-    """Take into the store what others handed over to its inbox.
+    """Load the dumps in a store's inbox into the store.
 
-    They do so from Python, with `warehouse.Inbox`, while any other process works with the store.
-    Every ingest does the same before its own files. It is deleted from the inbox when it is
-    committed; what is damaged there is refused and kept in the store's folder inbox/damaged.
+    Other programs add dumps to the inbox from Python, with `warehouse.Inbox`, while any process
+    works with the store. Every ingest drains the inbox before it loads its own files. Dumps leave
+    the inbox once they are committed; damaged ones are refused and kept in the store's folder
+    inbox/damaged.
 
-    It is decoded in another process, which may take 2 GiB of memory and 8 bytes per byte, and 30 s
-    and 4 s per MiB. What takes more, or what that process dies of, is refused, and everything else
-    goes in. If it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest
-    that: 'tracehouse ingest' sets no such limit to its own files.
+    Dumps are decoded in another process, with at most 2 GiB of memory plus 8 bytes per byte of
+    dumps, and at most 30 s plus 4 s per MiB. A dump that needs more, or that crashes that process,
+    is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
+    archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
-    from cli.output.interrupt import told_progress
+    from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
 
     with (
         open_to_write(options.store, wait=options.wait) as warehouse,
         progress_bar() as bar,
-        told_progress(bar) as progress,
+        interruptible_progress(bar) as progress,
     ):
         summary = warehouse.drain(progress=progress)
     options.write(summary_table(summary))

@@ -1,4 +1,4 @@
-"""`tracehouse etrecord`: what an ETRecord knows of a program, and in what two programs differ."""
+"""`tracehouse etrecord`: show an ETRecord, or compare two programs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from warehouse.errors import QueryError, suggest
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Show what an ETRecord knows of a program, and in what two differ.",
-    help="Show what an ETRecord knows of a program, and in what two programs differ.\n\n"
-    "Needs neither a store nor torch.",
+    short_help="Show an ETRecord, or compare two programs.",
+    help="Show an ETRecord, or compare two programs.\n\nNeeds neither a store nor torch.",
 )
 
 
@@ -31,14 +30,14 @@ def show(
     ] = None,
     graph: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program, and no maps."),
+        typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program."),
     ] = None,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
     """Print an ETRecord's graphs as text, and its debug handles and delegates.
 
-    JSON holds the same as objects; the other formats hold the nodes of the graphs, one row each.
+    JSON has the same content as objects; the other formats have a row per node of the graphs.
     """
     from ingest.etrecord.record import read_etrecord
 
@@ -51,13 +50,13 @@ def show(
 
 def diff(
     base: Annotated[str, typer.Argument(metavar="BASE", help="An ETRecord, or a program (.pte).")],
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="Another one of that kind.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Another file of that kind.")],
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Print in what two programs differ: operators, delegates, constants, memory and sizes.
+    """Print how two programs differ: operators, delegates, constants, memory and sizes.
 
-    A row per part of which one program has more than the other; no row if they are alike.
+    One row per part that one program has more of than the other; no rows if they are alike.
     """
     from ingest.etrecord.differences import compare_programs
 

@@ -1,4 +1,4 @@
-"""`tracehouse export`: what other programs read, made of dumps or of a store."""
+"""`tracehouse export`: dumps or a store in formats of other programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cli.stores import open_to_read
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Write what other programs read.",
-    help="Write what other programs read.",
+    short_help="Write traces or a lake for other programs.",
+    help="Write traces or a lake for other programs.",
 )
 
 
@@ -22,8 +22,8 @@ app = typer.Typer(
 def lake(uri: LakePlace, *, options: StoreOptions) -> None:
     """Bring a lake up to date: Parquet files that DuckDB, Spark, Trino, pandas or Polars read.
 
-    What it has is not written again; corrections and forgotten dumps reach it too. Broken off at
-    any moment, the next export goes on from there. Raw events that were dropped from the store
+    Writes only what is new, and applies corrections and forgotten dumps, too. An export can be
+    interrupted at any moment; the next one continues. Raw events that were dropped from the store
     stay in the lake.
     """
     import pyarrow as pa

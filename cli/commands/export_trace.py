@@ -1,4 +1,4 @@
-"""`tracehouse export trace`: runs of dumps on a time axis, for the viewers people have."""
+"""`tracehouse export trace`: runs of dumps on a time axis, for trace viewers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from cli.output.streams import write_note, write_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TraceFormat(StrEnum):
-    """What a trace can be written as."""
+    """File formats of traces."""
 
     PERFETTO = "perfetto"
     FOLDED = "folded"
@@ -36,9 +36,9 @@ class TraceFormat(StrEnum):
 
 
 _FORMAT = (
-    "For ui.perfetto.dev and chrome://tracing; flamegraph.pl; speedscope.app; a browser; or the "
-    "nodes of a graph in Model Explorer, of two dumps the change from the first to the second. "
-    "Else as the name of --output ends: .html, .folded, .speedscope.json."
+    "For ui.perfetto.dev and chrome://tracing; flamegraph.pl; speedscope.app; a browser; or node "
+    "data for Model Explorer (of two dumps: the change from the first to the second). By default "
+    "chosen by the suffix of --output: .html, .folded, .speedscope.json, else perfetto."
 )
 _BY_ENDING = {
     ".html": TraceFormat.HTML,
@@ -46,16 +46,18 @@ _BY_ENDING = {
     ".folded": TraceFormat.FOLDED,
     ".speedscope.json": TraceFormat.SPEEDSCOPE,
 }
-_RUN = "Position of a run, or median for one of median length; repeatable. Else all, in turn."
+_RUN = "Position of a run, or median for a run of median length; repeatable. By default all runs."
 _PARTS_AT_ONCE = 5_000
 _MOST_DIGITS = 100  # of a dump_id; names of files are as long
 _MORE = (
-    TextOption("etrecord", "FILE", "ETRecord of the files; else NAME.etrecord beside each."),
-    TextOption("clock", "CLOCK", "Clock of the files: a unit, ns if not given, or ticks a second."),
+    TextOption("etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord beside each."),
+    TextOption(
+        "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
+    ),
     TextOption(
         "delegate_clock",
         "[BACKEND=]CLOCK,...",
-        "Clock of delegated events in the files, of one backend or all.",
+        "Clock of delegated events in the files, for one backend or all.",
     ),
 )
 
@@ -63,7 +65,7 @@ _MORE = (
 def trace(
     dumps: Annotated[
         list[str],
-        typer.Argument(metavar="DUMP...", help="ETDumps, or the dump_id of some in the store."),
+        typer.Argument(metavar="DUMP...", help="ETDump files, or dump_ids of dumps in the store."),
     ],
     run: Annotated[list[str] | None, typer.Option(metavar="N|median", help=_RUN)] = None,
     *,
@@ -71,25 +73,27 @@ def trace(
         TraceFormat | None, typer.Option("--format", metavar="|".join(TraceFormat), help=_FORMAT)
     ] = None,
     output_file: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.")
     ] = None,
     store: Store = DEFAULT_STORE,
     **more: str | None,
 ) -> None:
-    """Write runs of dumps on a time axis: what ran within what, and for how long.
+    """Write runs of dumps on a time axis, as nested events with their durations.
 
-    Several dumps stand side by side. Runs that are named all begin at 0; without --run each begins
-    when it did.
+    Several dumps are shown side by side. With --run, every run begins at 0; without it, runs keep
+    their start times.
 
     Raises:
-        BadParameter: It would go to a terminal.
+        BadParameter: The trace would go to a terminal.
     """
     from queries.timeline.clocks import parse_clocks
     from queries.timeline.slices import check_backends, timed_runs
 
     if output_file is None and sys.stdout.isatty():
-        raise typer.BadParameter("it is for a program; use --output FILE", param_hint="'--output'")
-    with options_at_fault():
+        raise typer.BadParameter(
+            "a trace is for programs; use --output FILE", param_hint="'--output'"
+        )
+    with as_usage_errors():
         clocks = parse_clocks(more["clock"], more["delegate_clock"])
     read = _read_dumps(dumps, store, clocks, more)
     shown = [timed_runs(dump, run or ()) for dump in read]
@@ -101,7 +105,9 @@ def trace(
         for note in one.notes:
             write_note(f"note: {one.dump.label}: {note}")
         if one.dump.clocks.ns_per_tick is None:
-            write_note(f"note: {one.dump.label}: cycles of unknown rate; 1 ns shown is 1 cycle")
+            write_note(
+                f"note: {one.dump.label}: the clock's rate is unknown; 1 ns shown is 1 cycle"
+            )
 
 
 add_options(trace, _MORE)
@@ -110,7 +116,7 @@ add_options(trace, _MORE)
 def _read_dumps(
     names: Sequence[str], store: Path, clocks: Clocks, more: Mapping[str, str | None]
 ) -> list[TimedDump]:
-    """The dumps of these names: numbers are those of the store, if there are no such files."""
+    """The dumps of these names; a number that is not a file is a dump_id of the store."""
     from queries.timeline.dumps import read_dump, stored_dump
 
     stored = {name for name in names if _is_number(name) and not Path(name).exists()}
@@ -136,14 +142,14 @@ def _etrecord(dump: str, given: str | None) -> Source | None:
 
 
 def _format_for(file: Path | None) -> TraceFormat:
-    """The format that the name of a file ends in."""
+    """The format that a file's suffix names."""
     name = "" if file is None else file.name.lower()
     found = (form for ending, form in _BY_ENDING.items() if name.endswith(ending))
     return next(found, TraceFormat.PERFETTO)
 
 
 def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:
-    """The trace in a format, in pieces."""
+    """The trace in this format, in pieces."""
     from queries.timeline import node_data, page, perfetto, stacks
 
     match form:
@@ -160,7 +166,7 @@ def _rendered(shown: Sequence[TimedRuns], form: TraceFormat) -> Iterable[str]:
 
 
 def _batched(parts: Iterable[str]) -> Iterator[str]:
-    """The same text in fewer pieces: each is flushed."""
+    """The same text in fewer pieces, as each piece is flushed."""
     left = iter(parts)
     while some := "".join(islice(left, _PARTS_AT_ONCE)):
         yield some

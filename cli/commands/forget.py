@@ -1,4 +1,4 @@
-"""`tracehouse forget`: dumps deleted for good."""
+"""`tracehouse forget`: delete dumps for good."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import Dump, StoreOptions, Yes, with_store_options
 from cli.output.streams import write_note
 from cli.stores import open_to_write
@@ -29,9 +29,8 @@ def forget(
 ) -> None:
     """Delete dumps for good: from the store, its archive and its snapshots.
 
-    Lists the dumps; those that are meant fulfil all that is stated. What is left of them is their
-    SHA-256, the time and who did it, in the table forgotten_dumps. The same bytes may come in
-    again later, as a new dump.
+    Lists the dumps that match all given options. Their SHA-256, the time and the user are kept in
+    the table forgotten_dumps. The same bytes can be ingested again later, as a new dump.
     """
     import pyarrow as pa
 
@@ -41,7 +40,7 @@ def forget(
 
     stated = {"device": device, "build": build}
     where = {name: value for name, value in stated.items() if value is not None}
-    with options_at_fault():
+    with as_usage_errors():
         check_choice(prefix=dump, where=where)
     is_interrupted = is_meant and is_compaction_wanted(options.store)
     with open_to_write(options.store, wait=options.wait) as warehouse:
@@ -54,11 +53,13 @@ def forget(
         rows = pa.Table.from_pylist([one._asdict() for one in chosen])
         options.write(rows.drop_columns(["manifest"]))
     else:
-        write_note("note: an interrupted 'tracehouse forget' is done now; no such dump is left")
+        write_note("note: completed an interrupted 'tracehouse forget'; no such dump is left")
     if not is_meant:
-        write_note("note: nothing was changed; --yes deletes these dumps for good")
+        write_note("note: nothing was changed; add --yes to delete these dumps for good")
     for path in find_kept_files(options.store) if is_meant else ():
-        write_note(f"note: {path}: was put aside, and may hold what was forgotten; delete it")
+        write_note(
+            f"note: {path}: an old file that was kept and may hold forgotten dumps; delete it"
+        )
 
 
 def _choose(
@@ -68,10 +69,10 @@ def _choose(
     *,
     is_interrupted: bool,
 ) -> list[ChosenDump]:
-    """The dumps that are meant; none if opening the store ended a forget that was interrupted.
+    """The chosen dumps; none if opening the store completed an interrupted forget.
 
     Raises:
-        NoSuchDumpError: There is none, and no forget was interrupted.
+        NoSuchDumpError: No dump matches, and no forget was interrupted.
     """
     from warehouse.errors import NoSuchDumpError
     from warehouse.upkeep.choice import choose_dumps

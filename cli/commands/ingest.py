@@ -1,4 +1,4 @@
-"""`tracehouse ingest PATHS...`: dumps into the store."""
+"""`tracehouse ingest PATHS...`: load dumps into the store."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
 from cli.options import (
     DEFAULT_STORE,
+    ETRECORD,
     CsvSafe,
+    KeepGoing,
     Layout,
     Output,
     Paths,
+    Quiet,
     Shared,
     Store,
-    TextOption,
     Wait,
     add_options,
 )
 from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
 from cli.output.render import Format, write_table
-from cli.stores import hand_over_instead, open_to_write, service_instead_of_store
+from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
-
-_ETRECORD = TextOption(
-    "etrecord",
-    "FILE",
-    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
-)
 
 
 def ingest(
@@ -45,36 +41,32 @@ def ingest(
         typer.Option(
             min=1,
             metavar="NUMBER",
-            help="Threads that read; one per spare core by default.",
+            help="Reader threads; by default one per spare core.",
         ),
     ] = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
+    keep_going: KeepGoing = False,
     is_archived: Annotated[
         bool,
         typer.Option(
             "--archive/--no-archive",
-            help="Keep the files' bytes in the store; without them, a damaged store can be made "
-            "anew only from files that you keep yourself.",
+            help="Keep the original files in the store; without them, a damaged store can only be "
+            "rebuilt from files that you keep yourself.",
         ),
     ] = True,
     has_snapshot: Annotated[
         bool,
         typer.Option(
             "--snapshot",
-            help="Publish a snapshot at the end, and every minute or so until then: others read "
-            "it while this process writes.",
+            help="Publish a snapshot every minute or so and at the end, for readers while this "
+            "process writes.",
         ),
     ] = False,
-    is_quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
-    ] = False,
+    is_quiet: Quiet = False,
     is_trial: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Decode everything and show what would come in or be refused; write nothing.",
+            help="Decode everything and show what would be loaded or refused; write nothing.",
         ),
     ] = False,
     store: Store = DEFAULT_STORE,
@@ -84,32 +76,33 @@ def ingest(
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Decode ETDumps into the store.
+    """Load ETDumps into the store.
 
-    What the store has already changes nothing.
+    Dumps that the store already has are skipped.
 
-    Options such as --device hold for all dumps given. Without them, names come from NAME.json
-    beside NAME.etdp, manifest.json in its folder or above, --layout, or ExecuTorch's own
-    benchmark_results.json; the first that states a field wins.
+    Options such as --device apply to all dumps. Other fields come from NAME.json beside NAME.etdp,
+    manifest.json in the same folder or above, --layout, or ExecuTorch's benchmark_results.json; the
+    first of these that has a field wins.
 
-    Beside NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the only *.etrecord
-    of the folder, the ETRecord of its program. If they come later, ingest the dump again.
+    For a dump NAME.etdp, NAME.debug.bin beside it is its debug buffer, and NAME.etrecord, or the
+    only *.etrecord in the folder, is the ETRecord of its program. If these files come later, ingest
+    the dump again.
 
-    What was handed over to the store's inbox is taken first, see drain. Where a service keeps the
-    store open, the dumps are handed over to it, which indexes them within seconds.
+    The store's inbox is loaded first, see 'tracehouse drain'. If a service has the store open, the
+    dumps are handed over to the service, which indexes them within seconds.
 
     Raises:
-        BadParameter: A service is asked for what is a store's.
+        BadParameter: An option for local stores is used with a service.
     """
     start = time.perf_counter()
-    from cli.output.interrupt import told_progress
+    from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
     from ingest.found_dumps import FoundDumps
     from ingest.manifest.resolver import check_fields
 
-    # Before the store is opened: a mistyped path must not leave an empty one.
+    # Checked before the store is opened: a mistyped path must not create an empty store.
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     if is_trial:
@@ -123,7 +116,7 @@ def ingest(
     if service := service_instead_of_store():
         if not is_archived or has_snapshot or is_shared:
             raise typer.BadParameter(
-                "--no-archive, --snapshot and --shared are for a store of this machine, not --url"
+                "--no-archive, --snapshot and --shared are for local stores; leave out --url"
             )
         from cli.handover.uploading import UploadOptions, upload_found
 
@@ -134,14 +127,14 @@ def ingest(
         with (
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
             progress_bar(is_quiet=is_quiet) as bar,
-            told_progress(bar) as progress,
+            interruptible_progress(bar) as progress,
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(
                 found, archive=is_archived, snapshot=has_snapshot, jobs=jobs, progress=progress
             )
     except StoreLockedError as error:
-        summary = hand_over_instead(store, found, error)
+        summary = hand_over_to_service(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
     write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
     write_refusals(summary.refused, remedy=errors_of(store))
@@ -151,4 +144,4 @@ def ingest(
         fail()
 
 
-add_options(ingest, (_ETRECORD, *MANIFEST))
+add_options(ingest, (ETRECORD, *MANIFEST))

@@ -1,4 +1,4 @@
-"""`tracehouse inspect`: one dump as the ExecuTorch Inspector shows it, without a store."""
+"""`tracehouse inspect`: one dump as ExecuTorch's Inspector shows it, without a store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import CsvSafe, Output, TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
@@ -20,33 +20,37 @@ if TYPE_CHECKING:
     from warehouse.programs.correlation import Correlation
 
 _MORE = (
-    TextOption("etrecord", "FILE", "ETRecord of the program: operators, modules, stack traces."),
-    TextOption("method", "NAME", "Method of the ETRecord that was run, if it has several."),
+    TextOption(
+        "etrecord",
+        "FILE",
+        "ETRecord of the program, which adds operators, modules and stack traces.",
+    ),
+    TextOption("method", "NAME", "Method that was run, if the ETRecord has several."),
     TextOption(
         "reference_graph_name",
         "GRAPH",
-        "Graph of the ETRecord that tells operators, modules, stack traces; etrecord show lists "
-        "them. By default the edge dialect program.",
+        "Graph of the ETRecord to take operators, modules and stack traces from, by default the "
+        "edge dialect program. 'etrecord show' lists the graphs.",
     ),
-    TextOption("debug_buffer", "FILE", "Debug buffer: the elements of logged tensors."),
+    TextOption("debug_buffer", "FILE", "Debug buffer, which holds the elements of logged tensors."),
     TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
     TextOption(
         "compare_results",
         "METRIC,...",
-        "Show only how far outputs are from the ETRecord's reference outputs: "
+        "Show only how far outputs are from the ETRecord's reference outputs, in these metrics: "
         "snr, mse, cosine_similarity, l1.",
     ),
     TextOption(
         "delegate_clock",
         "[BACKEND=]CLOCK,...",
-        "Clock of delegated events, of one backend or all: a unit, or ticks per second.",
+        "Clock of delegated events, for one backend or all: a unit, or ticks per second.",
     ),
 )
 
 
 def inspect(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
+        str, typer.Argument(metavar="FILE", help="An ETDump, a zip that holds one, or ZIP!MEMBER.")
     ],
     source_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit of the dump's clock ticks.")
@@ -57,34 +61,35 @@ def inspect(
     *,
     bundled_input: Annotated[
         int | None,
-        typer.Option(min=0, help="Bundled input that ran, for dumps that do not say it."),
+        typer.Option(min=0, help="Bundled input that was run, for dumps that do not record it."),
     ] = None,
     is_exact: Annotated[
-        bool, typer.Option("--exact", help="With --module: leave out the modules inside it.")
+        bool, typer.Option("--exact", help="With --module: leave out nested modules.")
     ] = False,
     is_all: Annotated[
-        bool, typer.Option("--all", help="Show rows named OPERATOR_CALL too; JSON has them always.")
+        bool,
+        typer.Option("--all", help="Show rows named OPERATOR_CALL, too; JSON always has them."),
     ] = False,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Show one ETDump's event blocks, as the ExecuTorch Inspector gives them; needs no store.
+    """Show one ETDump's event blocks, as ExecuTorch's Inspector does; needs no store.
 
-    JSON holds all that is known of each event, every sample included; the other formats hold the
+    JSON has everything about each event, including every sample; the other formats have the
     Inspector's table, one row per event.
     """
-    from ingest.producers import read_own_rules, use_own_rules
+    from ingest.producers import read_user_rules, use_user_rules
     from queries.event_blocks.build import read_event_blocks
     from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
-    with options_at_fault():
+    with as_usage_errors():
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
     correlation = _read_correlation(more, bundled_input)
-    use_own_rules(read_own_rules())
+    use_user_rules(read_user_rules())
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,
@@ -128,10 +133,10 @@ def _source(file: str | None) -> Source | None:
 def _read_correlation(
     more: Mapping[str, str | None], bundled_input: int | None
 ) -> Correlation | None:
-    """The ETRecord given, for what is stated of it; one that cannot be read raises IngestError.
+    """The given ETRecord, with the given method and graph; an unreadable one raises IngestError.
 
     Raises:
-        BadParameter: Something is stated of an ETRecord, but none given.
+        BadParameter: An option about an ETRecord is given without --etrecord.
     """
     from queries.event_blocks.build import read_correlation
 
@@ -145,13 +150,13 @@ def _read_correlation(
     )
     for option, value, what in stated:
         if value is not None:
-            problem = f"wanted --etrecord, whose {what} it is"
+            problem = f"wanted --etrecord, too: the {what} is one of the ETRecord's"
             raise typer.BadParameter(problem, param_hint=f"'{option}'")
     return None
 
 
 def _parse_metrics(names: str | None) -> list[str] | None:
-    """The metrics to compare results by; an unknown one raises QueryError."""
+    """The metrics of --compare-results; an unknown one raises QueryError."""
     if names is None:
         return None
     from queries.numeric_gap.comparators import find_comparators

@@ -19,7 +19,7 @@ def inspect_prof(
         ProfilerTimeScale,
         typer.Option(
             case_sensitive=False,
-            help="Unit of the blob's clock ticks; times are shown in ms, cycles as they are.",
+            help="Unit of the blob's clock ticks; times are shown in ms, cycles unchanged.",
         ),
     ] = ProfilerTimeScale.NS,
     output: Output = Format.TABLE,
@@ -27,8 +27,8 @@ def inspect_prof(
 ) -> None:
     """Show one profiler blob: profile, framework tax and memory; needs no store.
 
-    JSON holds all of it, every start included. CSV, TSV, Arrow and Parquet hold the profile alone,
-    one row per event and iteration.
+    JSON has everything, including every start time. CSV, TSV, Arrow and Parquet have only the
+    profile, one row per event and iteration.
     """
     from queries.profiler_blob.blocks import read_profiler_blocks
     from queries.profiler_blob.json_form import profiler_blob_json
@@ -47,6 +47,6 @@ def inspect_prof(
     wrong_count = sum(block.wrong_count for block in blocks)
     if wrong_count:
         write_note(
-            f"note: durations that cannot be right: {wrong_count:,}; shown as logged, "
-            "end minus start, and counted in the framework tax"
+            f"note: durations that cannot be right: {wrong_count:,}; shown as logged (end minus "
+            "start) and counted in the framework tax"
         )

@@ -1,4 +1,4 @@
-"""`tracehouse lake`: a lake checked, and its small files merged."""
+"""`tracehouse lake`: check a lake, or merge its small files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     short_help="Check a lake, or merge its small files.",
-    help="Check a lake, see 'tracehouse export lake', or merge its small files.",
+    help="Check a lake (see 'tracehouse export lake'), or merge its small files.",
 )
 
 
 def verify(uri: LakePlace, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False) -> None:
-    """Look at every file of a lake, and tell what is wrong; exits 1 if anything is."""
+    """Check every file of a lake and list problems; exits 1 if there are any."""
     import pyarrow as pa
 
     from warehouse.lake.place import Lake
@@ -33,10 +33,11 @@ def verify(uri: LakePlace, output: Output = Format.TABLE, is_csv_safe: CsvSafe =
 
 
 def compact(uri: LakePlace, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False) -> None:
-    """Merge small files of a lake, and delete those that merging took the place of an hour ago.
+    """Merge small files of a lake, and delete files that were replaced more than an hour ago.
 
-    Who reads a lake by its commits never misses a file; who reads all files there are sees some
-    rows twice until the old files are deleted. Broken off at any moment, the next call goes on.
+    Readers that follow the lake's commits never miss a file; readers of all files see some rows
+    twice until the old files are deleted. The command can be interrupted at any moment; the next
+    call continues.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""`tracehouse migrate`: a store of an older tracehouse."""
+"""`tracehouse migrate`: upgrade a store of an older version."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from cli.stores import open_to_write
 
 
 def migrate(store: Store = DEFAULT_STORE, wait: Wait = 0.0) -> None:
-    """Bring a store that an older tracehouse wrote up to date; nothing in it is lost.
+    """Upgrade a store that an older version of tracehouse wrote; nothing in it is lost.
 
-    Commands that write do so by themselves; those that only read refuse such a store.
+    Commands that write to a store upgrade it by themselves; commands that only read refuse it.
     """
     with open_to_write(store, wait=wait):
         pass

@@ -1,4 +1,4 @@
-"""`tracehouse query nightly_verdicts`: what a night says of every series."""
+"""`tracehouse query nightly_verdicts`: a night's verdict on every series."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ def nightly_verdicts(
     is_csv_safe: CsvSafe = False,
     plot: Plot = None,
 ) -> None:
-    """Say what a night says of every operator, and by which numbers; see docs/regressions.md.
-
-    Verdicts: regression and improvement (confirmed), suspect_regression and suspect_improvement,
-    unchanged, within_build_noise, explained_by_run_shift, below_resolution, needs_more_dumps,
-    needs_more_builds, no_data.
-    """
+    """A night's verdict on every operator, and the numbers behind it."""
     check_plot(NIGHTLY_VERDICTS.name, plot)
     service = service_instead_of_store()
     if service is None or lake is not None:
@@ -40,3 +35,6 @@ def nightly_verdicts(
         with service.connect(retry_seconds=wait) as connection:
             table = RemoteStore(connection).query(NIGHTLY_VERDICTS.name, head=head)
     write_answer(NIGHTLY_VERDICTS.name, table, output, is_csv_safe=is_csv_safe, plot=plot)
+
+
+nightly_verdicts.__doc__ = f"{nightly_verdicts.__doc__}\n\n{NIGHTLY_VERDICTS.description}"

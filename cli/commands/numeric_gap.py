@@ -1,4 +1,4 @@
-"""`tracehouse numeric-gap`: how far the operators of two dumps are apart numerically."""
+"""`tracehouse numeric-gap`: the numeric difference of two dumps, operator by operator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.gap_sides import read_sides
 from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
@@ -16,19 +16,22 @@ from cli.output.render import Format, write_table
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program that BASE ran."),
-    TextOption("debug_buffer", "FILE", "Debug buffer of BASE; NAME.debug.bin beside it if there."),
+    TextOption(
+        "debug_buffer", "FILE", "Debug buffer of BASE; by default NAME.debug.bin beside it."
+    ),
     TextOption("head_etrecord", "FILE", "ETRecord of the program that HEAD ran."),
-    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD, as --debug-buffer."),
-    TextOption("method", "NAME", "Compare only runs of this method of the ETRecords."),
+    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD, likewise."),
+    TextOption("method", "NAME", "Compare only runs of this method."),
     TextOption(
         "reference_graph",
         "NAME",
-        "Without HEAD: exported_program, edge_dialect_exported_program or another graph to run.",
+        "Graph to run without HEAD: exported_program, edge_dialect_exported_program "
+        "or another one.",
     ),
 )
 _BASE = "An ETDump with logged intermediate values, or the dump_id of one in the store."
-_HEAD = "The one to compare with it, of another device or build."
-_TOLERANCE = "Signal-to-noise ratio from which on two values agree."
+_HEAD = "The dump to compare with BASE, of another device or build."
+_TOLERANCE = "Lowest signal-to-noise ratio at which two values agree."
 
 
 def numeric_gap(
@@ -42,7 +45,8 @@ def numeric_gap(
         ),
     ] = None,
     is_every_run: Annotated[
-        bool, typer.Option("--all-runs", help="Compare all runs, not the first of each method.")
+        bool,
+        typer.Option("--all-runs", help="Compare all runs, not only the first of each method."),
     ] = False,
     is_first: Annotated[
         bool, typer.Option("--first", help="Show only where each run begins to diverge.")
@@ -55,19 +59,20 @@ def numeric_gap(
 ) -> None:
     """Compare the intermediate values of two ETDumps, operator by operator.
 
-    With both ETRecords values correspond by debug handle, so that backends can be compared; else
-    by instruction, which takes two dumps of one program.
+    If both ETRecords are known, values are matched by debug handle, so that backends can be
+    compared; otherwise by instruction, which needs two dumps of the same program.
 
-    A run begins to diverge at the first value beyond the tolerance that is computed from values
-    within it. A value beyond it is suspect, no divergence, if all that is computed from it agrees.
+    A run begins to diverge at the first value out of tolerance whose inputs are all within
+    tolerance. A value out of tolerance counts as suspect, not as a divergence, if all values
+    computed from it agree.
 
     Without HEAD, BASE is compared with its exported program, run on the representative inputs in
-    the ETRecord. That alone needs executorch: pip install 'tracehouse[executorch]'
+    the ETRecord. Only this needs executorch: pip install 'tracehouse[executorch]'
 
-    Exits 1 if not one value of the two could be compared.
+    Exits 1 if no value could be compared.
 
     Raises:
-        BadParameter: Nothing could be compared with the tolerance.
+        BadParameter: The tolerance is not a number.
     """
     if isnan(tolerance):
         raise typer.BadParameter("'nan', wanted a number", param_hint="'--tolerance'")
@@ -75,7 +80,7 @@ def numeric_gap(
     from queries.numeric_gap.divergence import first_divergence
     from queries.numeric_gap.gap import numeric_gap as gap_table
 
-    with options_at_fault():
+    with as_usage_errors():
         find_comparators(metric or ())
     runs = read_sides(base, head, store=store, more=more)
     table = gap_table(

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.options import (
     DEFAULT_STORE,
     CsvSafe,
@@ -24,7 +24,7 @@ from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.output_file import with_output_file
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
-from cli.stores import open_to_ask, service_instead_of_store
+from cli.stores import open_to_query, service_instead_of_store
 from queries.computed import COMPUTED
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Catalogue(TyperGroup):
-    """The canned queries as commands, each made only when it is asked for."""
+    """The canned queries as commands, each made on first use."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return sorted([*load_catalogue(), *COMPUTED])
@@ -48,17 +48,17 @@ class _Catalogue(TyperGroup):
 
 
 class _CannedQuery(TyperCommand):
-    """A canned query, whose --plot may name no file."""
+    """A canned query, whose --plot may come without a file."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         parsed: list[str] = super().parse_args(ctx, plain_plots(args))
         if ctx.params.get("plot") in (None, ON_TERMINAL):
             return parsed
         if ctx.params["output_file"]:
-            raise typer.BadParameter("say either --plot FILE or --output FILE")
+            raise typer.BadParameter("wanted --plot FILE or --output FILE, not both")
         if ctx.params["output"] != Format.TABLE:
             raise typer.BadParameter(
-                "say either --plot FILE, whose name says its form, or --format"
+                "wanted --plot FILE, whose suffix names the format, or --format, not both"
             )
         return parsed
 
@@ -69,7 +69,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
     short_help="Answer a canned query.",
-    help="Answer a canned query; its own --help tells its options and columns.",
+    help="Answer a canned query. 'tracehouse query NAME --help' shows its options and columns.",
 )
 
 
@@ -83,7 +83,7 @@ def _computed_command(name: str) -> Command:
 
 
 def query_command(query: Query, run: Callable[..., None]) -> Command:
-    """The command of a canned query: what it runs, with the query's own help."""
+    """The command of a canned query, which calls `run`, with the help from the query's header."""
     header = query.header
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(
@@ -91,7 +91,7 @@ def query_command(query: Query, run: Callable[..., None]) -> Command:
         help=f"{header.purpose}\n\n{header.description}",
         short_help=header.purpose,
         epilog=f"{column_help(header.columns)}\n\n{query_example(header)}",
-        # Unknown options reach the function, so that all errors of parameters are told alike.
+        # Unknown options reach the function, which reports all errors of parameters alike.
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     )(with_output_file(run))
@@ -113,10 +113,10 @@ def _function(query: Query) -> Callable[..., None]:
         **params: str | list[str] | bool | None,
     ) -> None:
         check_plot(name, plot)
-        given = given_parameters(query, context, params)
+        given = parse_parameters(query, context, params)
         if service_instead_of_store() is None or lake is not None:
             given = _with_expected(query, given)
-        with open_to_ask(store, wait=wait, lake=lake) as warehouse:
+        with open_to_query(store, wait=wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
         write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
 
@@ -125,7 +125,7 @@ def _function(query: Query) -> Callable[..., None]:
 
 
 def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
-    """The parameters, with what ./tracehouse.toml expects every night, if the query takes that."""
+    """The parameters, with `expected` from ./tracehouse.toml if the query has that parameter."""
     if not any(parameter.name == "expected" for parameter in query.header.params):
         return given
     from queries.report.settings import read_settings
@@ -133,16 +133,16 @@ def _with_expected(query: Query, given: dict[str, object]) -> dict[str, object]:
     return read_settings().with_expected(query.header, given)
 
 
-def given_parameters(
+def parse_parameters(
     query: Query, context: typer.Context, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """The parameters that were given, found to be right before a store is opened.
+    """The given parameters, checked before a store is opened.
 
     Raises:
-        UsageError: One is unknown, missing or of another type.
+        UsageError: A parameter is unknown, missing or of the wrong type.
     """
     given = {param: value for param, value in params.items() if value not in (None, [])}
-    with options_at_fault():
+    with as_usage_errors():
         bind_parameters(query, {**given, **_unknown(context.args)})
     return given
 

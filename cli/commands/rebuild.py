@@ -1,4 +1,4 @@
-"""`tracehouse rebuild`: the store's DuckDB file anew, out of its archive."""
+"""`tracehouse rebuild`: recreate the store's DuckDB file from its archive."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ import typer
 from cli.exit_codes import fail
 from cli.options import StoreOptions, with_store_options
 from cli.output.streams import write_note
-from cli.stores import lock_told
+from cli.stores import lock_hint
 
 
 @with_store_options
 def rebuild(
     is_forced: Annotated[
         bool,
-        typer.Option("--force", help="Rebuild even if dumps that the archive lacks are lost."),
+        typer.Option(
+            "--force", help="Rebuild even if dumps that are missing in the archive are lost."
+        ),
     ] = False,
     *,
     options: StoreOptions,
 ) -> None:
-    """Make the store's DuckDB file anew out of its archive.
+    """Recreate the store's DuckDB file from its archive.
 
-    The new file is made beside the old one and takes its place when it is whole. Each table is
-    compared with the old one, where that can be read; the old file is kept if it differs.
+    The new file replaces the old one once it is complete. Each table is compared with the old
+    file's, if that can be read; if they differ, the old file is kept beside the new one.
     """
     import pyarrow as pa
 
     from cli.output.progress import progress_bar
-    from ingest.producers import read_own_rules, use_own_rules
+    from ingest.producers import read_user_rules, use_user_rules
     from warehouse.upkeep.rebuild import rebuild_store
 
-    use_own_rules(read_own_rules())
-    with progress_bar(unit="segments") as progress, lock_told(options.wait):
+    use_user_rules(read_user_rules())
+    with progress_bar(unit="segments") as progress, lock_hint(options.wait):
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress
         )
@@ -42,8 +44,10 @@ def rebuild(
     if done.problem:
         write_note(f"note: the old file could not be read: {done.problem}")
     if done.kept:
-        write_note(f"note: the old file is kept as {done.kept}; delete it when you need it no more")
+        write_note(
+            f"note: the old file is kept as {done.kept}; delete it when you no longer need it"
+        )
     for path in done.damaged:
-        write_note(f"note: {path}: a damaged segment of the archive, which was left out")
+        write_note(f"note: {path}: a damaged segment of the archive was left out")
     if done.damaged:
         fail()

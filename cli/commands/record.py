@@ -1,4 +1,4 @@
-"""`tracehouse record PROGRAM`: run a program on this machine, and ingest its dump."""
+"""`tracehouse record PROGRAM`: run a program on this machine and ingest its dump."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source, file_source
 from cli.manifest_options import MANIFEST
@@ -18,6 +18,7 @@ from cli.options import (
     Output,
     Shared,
     Store,
+    StoreOptions,
     TextOption,
     Wait,
     add_options,
@@ -25,9 +26,9 @@ from cli.options import (
 )
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
-from cli.output.recorded_dump import kept_on_failure, write_newest_dump
+from cli.output.recorded_dump import keep_on_failure, write_newest_dump
 from cli.output.render import Format
-from cli.paired_recording import Answer, Opponent, record_against
+from cli.paired_recording import Opponent, record_against
 from cli.stores import open_to_write
 
 if TYPE_CHECKING:
@@ -36,33 +37,33 @@ if TYPE_CHECKING:
     from ingest.sources.places import Source
 
 _REFERENCE_SUFFIX = ".reference.etdp"
-_RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # are known here
+_RECORDED = ("method", "captured_at", "clock", "ticks_per_second")  # known without options
 _NAMES = tuple(option for option in MANIFEST if option.name not in _RECORDED)
 _MORE = (
-    TextOption("inputs", "FILE", "Arrays, .npz or .npy, in the order of the method's inputs."),
-    TextOption("method", "NAME", "Method to run; forward by default."),
+    TextOption("inputs", "FILE", "The method's inputs in order, as an .npz or .npy file."),
+    TextOption("method", "NAME", "Method to run; by default forward."),
     TextOption("etrecord", "FILE", "ETRecord of the program, to ingest with the dump."),
     TextOption(
         "reference",
         "FILE",
-        "A pinned program to run first: what changes it too, the device did, and not the code.",
+        "A fixed program to run first: a change that it shows, too, comes from the device.",
     ),
     TextOption(
         "against",
         "FILE",
-        "A program to compare with: both are recorded in turn, in pairs, and then compared.",
+        "A program to compare with: both are recorded alternately, in pairs, and then compared.",
     ),
     TextOption(
         "against_build",
         "ID",
-        "Build of that program; by default a reference called by its content.",
+        "Build of that program; by default a reference build named by its hash.",
     ),
     TextOption(
         "output",
         "FILE",
-        "Keep the dump as FILE, its debug buffer as NAME.debug.bin; of pairs, a new folder.",
+        "Keep the dump as FILE and its debug buffer as NAME.debug.bin; for pairs, a new folder.",
     ),
-    TextOption("python", "FILE", "Python that has executorch; this one by default."),
+    TextOption("python", "FILE", "Python interpreter that has executorch; by default this one."),
     *_NAMES,
 )
 
@@ -72,17 +73,18 @@ def record(
         str, typer.Argument(metavar="PROGRAM", help="An ExecuTorch program, a .pte file.")
     ],
     *,
-    iterations: Annotated[int, typer.Option(min=1, help="How often to run it.")] = 50,
+    iterations: Annotated[int, typer.Option(min=1, help="Number of runs.")] = 50,
     debug_buffer: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="MEGABYTES",
-            help="Log intermediate values too, at most so much; timings suffer.",
+            help="Also log up to this many megabytes of intermediate values; this distorts "
+            "timings.",
         ),
     ] = 0,
     pairs: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="Pairs of dumps, with --against.")
+        int, typer.Option(min=1, metavar="NUMBER", help="Pairs of dumps to record with --against.")
     ] = 10,
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
@@ -91,13 +93,12 @@ def record(
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Run a program here, under ExecuTorch's event tracer, and ingest the dump.
+    """Run a program on this machine under ExecuTorch's event tracer, and ingest the dump.
 
-    It prints what `tracehouse query event_blocks` says of it. The model is called like the file,
-    and the device's system and processor are filled in, unless options say otherwise. With
-    --against it prints what `tracehouse compare` says of the two builds: each dump has a partner
-    of the other program, recorded right before or after it, so that what the device does meanwhile
-    cancels.
+    Prints the dump's event blocks, as `tracehouse query event_blocks` does. By default the model is
+    named after the file, and the device's system and processor are filled in. With --against,
+    prints what `tracehouse compare` says about the two builds: each dump is paired with one of the
+    other program, recorded right before or after it, so that changes of the device cancel out.
 
     This needs executorch: pip install 'tracehouse[executorch]'
     """
@@ -112,11 +113,11 @@ def record(
     etrecord = etrecord_source(more["etrecord"])
     opponent = _opponent(more, pairs, etrecord)
     if opponent:
-        answer = Answer(store, wait, is_shared, form, is_csv_safe)
-        record_against(planned[-1], opponent, answer)
+        options = StoreOptions(store, wait, form, is_csv_safe)
+        record_against(planned[-1], opponent, options, is_shared=is_shared)
         return
     with place_for_dump(more["output"], program) as place:
-        # What would stop the ingest is better known now than after the run.
+        # Check whatever could stop the ingest before the run, not after it.
         dumps = [place.dump.with_suffix(_REFERENCE_SUFFIX), place.dump][-len(planned) :]
         for dump, (_, fields) in zip(dumps, planned, strict=True):
             check_manifest(dump, fields)
@@ -127,7 +128,7 @@ def record(
             with iteration_line(iterations) as progress:
                 fields["executorch"] = run_recording(own, dump, progress=progress)
         with (
-            kept_on_failure(place),
+            keep_on_failure(place),
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
         ):
             summaries = [
@@ -150,39 +151,39 @@ add_options(record, _MORE)
 def _opponent(
     more: Mapping[str, str | None], pairs: int, etrecord: Source | None
 ) -> Opponent | None:
-    """The program to record against, if there is one.
+    """The program to record against, if any.
 
     Raises:
-        BadParameter: It is given with a reference, or its build without it.
+        BadParameter: --against is given with --reference, or --against-build without --against.
     """
     program = more["against"]
     if program and more["reference"]:
         raise typer.BadParameter("wanted --against or --reference, not both")
     if not program:
         if more["against_build"]:
-            raise typer.BadParameter("--against-build goes with --against")
+            raise typer.BadParameter("--against-build needs --against")
         return None
     return Opponent(program, more["against_build"], pairs, more["output"], etrecord)
 
 
 def _state_names(more: Mapping[str, str | None]) -> dict[str, str | None]:
-    """What the options say of the dump.
+    """The manifest fields that the options give.
 
     Raises:
-        BadParameter: Device or build are not given.
+        BadParameter: Device or build are missing.
     """
     if not more["device"] or not more["build"]:
-        raise typer.BadParameter("wanted --device and --build, to tell the dump from others")
+        raise typer.BadParameter("wanted --device and --build, which identify the dump")
     return {option.name: more[option.name] for option in _NAMES}
 
 
 def _plan_dumps(
     plan: RecordingPlan, stated: Mapping[str, str | None], reference: str | None
 ) -> Sequence[PlannedDump]:
-    """The dump to record, after one of the reference program, if there is one."""
+    """The dump to record, preceded by one of the reference program, if any."""
     from ingest.recording.manifest import PlannedDump, describe_recording, share_session
 
-    with options_at_fault():
+    with as_usage_errors():
         fields = describe_recording(plan, stated)
     if reference:
         return share_session(plan, fields, reference)

@@ -1,4 +1,4 @@
-"""`tracehouse report`: what changed up to a build, or between two, in one page."""
+"""`tracehouse report`: the changes up to a build, or between two builds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cli.errors import options_at_fault
-from cli.exit_codes import STATUS_OF_VERDICT
+from cli.errors import as_usage_errors
+from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.streams import write_note, write_text
@@ -25,35 +25,31 @@ if TYPE_CHECKING:
 
 _DOING = "making the report"
 _Base = Annotated[
-    str | None, typer.Option("--base", metavar="BUILD", help="Compare with this build alone.")
+    str | None, typer.Option("--base", metavar="BUILD", help="Compare --head with this build.")
 ]
 _Nightly = Annotated[
-    bool, typer.Option("--nightly", help="Compare with the builds before it, night by night.")
+    bool, typer.Option("--nightly", help="Compare with the builds before, night by night.")
 ]
 _Form = Annotated[
     Form | None,
-    typer.Option("--format", help="Form of the report; else by the suffix of --output."),
+    typer.Option("--format", help="Report format; by default chosen by the suffix of --output."),
 ]
 _File = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write to FILE, once all of it is there."),
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write to FILE, which is replaced once the report is complete.",
+    ),
 ]
 _Slack = Annotated[
     str | None,
-    typer.Option("--slack", metavar="URL", help="Post it to a Slack webhook too."),
-]
-_Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed or a budget of tracehouse.toml is broken, 4 if "
-        "only with another environment, 5 if what tracehouse.toml expects was not recorded.",
-    ),
+    typer.Option("--slack", metavar="URL", help="Also post the report to this Slack webhook."),
 ]
 
 
-class _Asked(NamedTuple):
-    """What the report is of: a store, or a lake, and how long to wait for it."""
+class _StoreChoice(NamedTuple):
+    """The store or lake to report on, and how long to wait for it."""
 
     store: Path
     wait: float
@@ -72,39 +68,41 @@ def report(
     wait: Wait = 0.0,
     *,
     is_nightly: _Nightly = False,
-    is_failing: _Fail = False,
+    is_failing: FailOnRegression = False,
 ) -> None:
-    """Report what changed up to a build (--nightly), or between two (--base and --head).
+    """Report changes up to a build (--nightly), or between two builds (--base and --head).
 
     Raises:
-        BadParameter: Neither or both kinds of report are asked for.
-        Exit: With status 3, 4 or 5, if that was asked for; see `STATUS_OF_VERDICT`.
+        BadParameter: Neither or both kinds of report are requested.
+        Exit: With status 3, 4 or 5, if --fail-on-regression is given; see `STATUS_OF_VERDICT`.
     """
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
 
     if is_nightly == (base is not None):
-        raise typer.BadParameter("say either --nightly or --base BUILD", param_hint="'--nightly'")
+        raise typer.BadParameter(
+            "wanted either --nightly or --base BUILD", param_hint="'--nightly'"
+        )
     if base is not None and head is None:
-        raise typer.BadParameter("say which build to compare, too", param_hint="'--head'")
+        raise typer.BadParameter("wanted the build to compare with --base", param_hint="'--head'")
     if base is not None:
-        with options_at_fault():
+        with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
-    asked = _Asked(store, wait, lake)
+    chosen_store = _StoreChoice(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
-    with _report(asked, config, base=base, head=head) as made:
-        with elapsed_line(_DOING):  # a service makes it now
+    with _report(chosen_store, config, base=base, head=head) as made:
+        with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
             text = _text(made, chosen)
         with standard_output_to(output):
             write_text(text)
-        if output is not None:  # else the report itself is read
+        if output is not None:  # else the user reads the report itself
             for note in made.notes:
                 write_note(f"note: {note}")
             write_note(made.summary)
-            is_said = form is not None or suffix in SUFFIXES
-            known = f", in {chosen}, as its name ends in none of {', '.join(SUFFIXES)}"
-            write_note(f"report: {os.fspath(output)}{'' if is_said else known}")
+            is_known = form is not None or suffix in SUFFIXES
+            why = f", in {chosen}, as its suffix is none of {', '.join(SUFFIXES)}"
+            write_note(f"report: {os.fspath(output)}{'' if is_known else why}")
         if slack is not None:
             from queries.report.slack import post_payload
 
@@ -115,22 +113,22 @@ def report(
 
 @contextmanager
 def _report(
-    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
+    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
 ) -> Iterator[Report | RemoteReport]:
-    """The report, made of a store or lake, or by a service."""
+    """The report, made from a store or lake, or by a service."""
     service = service_instead_of_store()
-    if service is None or asked.lake is not None:
-        yield _make_report(asked, config, base=base, head=head)
+    if service is None or chosen_store.lake is not None:
+        yield _make_report(chosen_store, config, base=base, head=head)
         return
     from cli.remote.reports import RemoteReport
 
     service.need_no_settings(config)
-    with service.connect(retry_seconds=asked.wait) as connection:
+    with service.connect(retry_seconds=chosen_store.wait) as connection:
         yield RemoteReport(connection, base=base, head=head)
 
 
 def _make_report(
-    asked: _Asked, config: Path | None, *, base: str | None, head: str | None
+    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
 ) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
@@ -138,7 +136,9 @@ def _make_report(
 
     settings = read_settings(config)
     with (
-        open_to_read(asked.store, wait=asked.wait, lake=asked.lake) as warehouse,
+        open_to_read(
+            chosen_store.store, wait=chosen_store.wait, lake=chosen_store.lake
+        ) as warehouse,
         elapsed_line(_DOING),
     ):
         if base is None or head is None:

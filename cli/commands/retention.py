@@ -1,4 +1,4 @@
-"""`tracehouse retention`: raw events of old dumps dropped."""
+"""`tracehouse retention`: drop the raw events of old dumps."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ if TYPE_CHECKING:
 @with_store_options
 def retention(
     raw_days: Annotated[
-        int, typer.Option(min=0, metavar="DAYS", help="How old raw events may be.")
+        int, typer.Option(min=0, metavar="DAYS", help="Drop raw events older than this.")
     ],
     keep_builds: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Builds whose raw events stay, e.g. 'v*'.")
+        str | None,
+        typer.Option(metavar="GLOB", help="Keep the raw events of these builds, e.g. 'v*'."),
     ] = None,
     is_meant: Yes = False,
     *,
     lake: Annotated[
         str | None,
-        typer.Option(metavar="URI", help="Drop only what this lake holds, see 'export lake'."),
+        typer.Option(
+            metavar="URI", help="Drop only events that this lake has (see 'export lake')."
+        ),
     ] = None,
     options: StoreOptions,
 ) -> None:
-    """Drop the raw events of old dumps; their statistics and the archive stay as they are.
+    """Drop the raw events of old dumps; their statistics and the archive are kept.
 
-    A dump is as old as its capture, or else its ingest. Lists builds with the dumps and events
-    that would go, and about what room they take; 'tracehouse compact' gives it back.
+    The age of a dump counts from its capture, or from its ingest if the capture time is unknown.
+    Lists builds with the dumps and events to drop and the approximate space they take, which
+    'tracehouse compact' returns to the disk.
     """
     from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
@@ -45,11 +49,11 @@ def retention(
             drop_old_events(warehouse.writing, options.store, old)
     options.write(sum_by_build(old))
     if old.num_rows and not is_meant:
-        write_note("note: nothing was changed; --yes drops these events")
+        write_note("note: nothing was changed; add --yes to drop these events")
 
 
 def _held_alone(old: pa.Table, lake: str) -> pa.Table:
-    """Those of the dumps whose events a lake holds, all of them."""
+    """The dumps whose events are all in the lake."""
     import pyarrow as pa
 
     from warehouse.lake.place import Lake
@@ -58,5 +62,7 @@ def _held_alone(old: pa.Table, lake: str) -> pa.Table:
     held = find_whole_dumps(Lake(lake), old["sha256"].to_pylist())
     if len(held) < old.num_rows:
         missing = old.num_rows - len(held)
-        write_note(f"note: the lake lacks {missing:,} of the dumps; 'tracehouse export lake' first")
+        write_note(
+            f"note: the lake lacks {missing:,} of the dumps; run 'tracehouse export lake' first"
+        )
     return old.filter(pa.array([one in held for one in old["sha256"].to_pylist()], pa.bool_()))

@@ -19,8 +19,8 @@ def sample(
 ) -> None:
     """Write the real dumps that ship with tracehouse, for a first try.
 
-    148 dumps of two models in several builds, from a small device farm; OUT/truth.json says what
-    truly changed between the builds. Next: tracehouse ingest OUT
+    148 dumps of two models in several builds, from a small device farm; OUT/truth.json lists the
+    real changes between the builds. Next step: tracehouse ingest OUT
     """
     import pyarrow as pa
 

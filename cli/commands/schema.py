@@ -1,4 +1,4 @@
-"""`tracehouse schema`: what ad-hoc SQL can ask for."""
+"""`tracehouse schema`: the tables and views that SQL can query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import StoreOptions, with_store_options
-from cli.stores import open_to_ask
+from cli.stores import open_to_query
 from warehouse.errors import QueryError, suggest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def schema(
     options: StoreOptions,
 ) -> None:
     """List tables, views and columns with their meanings."""
-    with open_to_ask(options.store, wait=options.wait) as warehouse:
+    with open_to_query(options.store, wait=options.wait) as warehouse:
         rows = warehouse.schema()
     chosen = rows if table is None else _only(rows, table)
     options.write(chosen)

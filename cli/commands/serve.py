@@ -1,4 +1,4 @@
-"""`tracehouse serve`: the service that a device farm points at."""
+"""`tracehouse serve`: the HTTP service of a store."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import OutputError, options_at_fault
+from cli.errors import OutputError, as_usage_errors
 from cli.options import DEFAULT_STORE, Config, Store
-from ingest.producers import read_own_rules, use_own_rules
+from ingest.producers import read_user_rules, use_user_rules
 
 _MISSING = (
-    "the service needs what 'pip install \"tracehouse[serve]\"' adds, and this is missing: {name}"
+    "the package {name} is not installed; 'pip install \"tracehouse[serve]\"' adds what serve needs"
 )
 
 
 def serve(
     host: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Listen there; else on 127.0.0.1.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address to listen on; by default 127.0.0.1."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Listen on it; else on 8080; 0 for any.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Port to listen on; by default 8080; 0 for any free port."
+        ),
     ] = None,
     config: Config = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Take dumps over HTTP, and answer over HTTP, until it is told to stop.
+    """Accept dumps and answer queries over HTTP, until SIGTERM or Ctrl-C.
 
     Raises:
-        OutputError: What the service needs is not installed.
+        OutputError: A package that the service needs is not installed.
     """
     try:
         from cli.serve.http.running import run_service
@@ -36,7 +40,7 @@ def serve(
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.serve.settings import read_service_settings
 
-    with options_at_fault():
+    with as_usage_errors():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    use_own_rules(read_own_rules(config))
+    use_user_rules(read_user_rules(config))
     run_service(store, settings, config=config)

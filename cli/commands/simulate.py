@@ -1,4 +1,4 @@
-"""`tracehouse simulate OUT`: a device farm that never was."""
+"""`tracehouse simulate OUT`: a synthetic device farm."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def simulate(
 ) -> None:
     """Write a synthetic device farm, for tests, demos and capacity planning.
 
-    Real programs run on made-up devices, over builds in which operators get slower, faster or
-    move between delegate and kernels. OUT/truth.json says what was planted; every manifest is
-    tagged synthetic. Comparing builds takes 8 dumps and 25 iterations or more.
+    Real programs on imaginary devices, over builds in which operators get slower, get faster or
+    move between delegate and kernels. OUT/truth.json lists these changes; every manifest is tagged
+    synthetic. To compare builds, use at least 8 dumps and 25 iterations.
     """
     from cli.output.progress import progress_bar
     from ingest.simulation import FarmSize, FarmWriter, plan_farm

@@ -1,4 +1,4 @@
-"""`tracehouse snapshot`: a copy of the store that can be read while it is written."""
+"""`tracehouse snapshot`: a copy of the store to read while the store is written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cli.stores import open_to_write
 
 @with_store_options
 def snapshot(options: StoreOptions) -> None:
-    """Publish a snapshot, which others read while a process writes the store.
+    """Publish a snapshot, which other processes can read while one writes the store.
 
-    It is a whole copy of the store's DuckDB file, read-only, in its folder snapshots. The newest
-    three are kept, and those that somebody reads.
+    A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
+    The newest three are kept, and those that are being read.
     """
     import pyarrow as pa
 

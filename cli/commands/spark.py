@@ -1,4 +1,4 @@
-"""`tracehouse spark`: lakes filled by Apache Spark."""
+"""`tracehouse spark`: lakes written by Apache Spark."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typer
 
 from cli.commands import spark_query
 from cli.commands.watch import stopped_by_signals
-from cli.errors import UsageError, options_at_fault
+from cli.errors import UsageError, as_usage_errors
 from cli.exit_codes import fail
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Layout, Master, Output, add_options
+from cli.options import CsvSafe, KeepGoing, Layout, Master, Once, Output, add_options
 from cli.output.render import Format, write_table
 from cli.output.streams import write_note
 from cli.output_file import with_output_file
@@ -20,19 +20,19 @@ from cli.output_file import with_output_file
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Fill a lake and ask it with Apache Spark.",
-    help="Fill a lake and ask it with Apache Spark, on one machine or many; needs Java 17 and: "
-    "pip install 'tracehouse[spark]'.",
+    short_help="Fill and query a lake with Apache Spark.",
+    help="Fill and query a lake with Apache Spark, on one machine or many. Needs Java 17 and: "
+    "pip install 'tracehouse[spark]'",
 )
 
 _REMEDY = "list them with: tracehouse query ingest_errors --lake LAKE"
 
 _Inbox = Annotated[
     str,
-    typer.Argument(metavar="INBOX", help="Where the dumps are: a folder, or a URI such as s3://."),
+    typer.Argument(metavar="INBOX", help="Place of the dumps: a folder, or a URI such as s3://."),
 ]
 _FilledLake = Annotated[
-    str, typer.Argument(metavar="LAKE", help="The lake: a folder, or a URI; made if need be.")
+    str, typer.Argument(metavar="LAKE", help="The lake: a folder or a URI; created if needed.")
 ]
 
 
@@ -42,17 +42,15 @@ def ingest(
     *,
     master: Master = None,
     layout: Layout = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
+    keep_going: KeepGoing = False,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Decode the dumps of an inbox into a lake, on the machines of Spark.
+    """Load the dumps of an inbox into a lake, on the machines of Spark.
 
-    What the lake has already changes nothing; what was broken off is done first. Names, ETRecords
-    and debug buffers come from where 'tracehouse ingest' takes them.
+    Dumps that the lake already has are skipped; an interrupted ingest is completed first. Names,
+    ETRecords and debug buffers are found as by 'tracehouse ingest'.
     """
     from cli.output.ingest_report import write_refusals
     from cli.output.lake_report import lake_ingest_table
@@ -64,7 +62,7 @@ def ingest(
     from warehouse.spark.tasks import SparkTasks
 
     start = time.perf_counter()
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     Lake(lake).check_room()
     files = find_files(inbox)
@@ -89,22 +87,20 @@ def watch(
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="Where Spark keeps how far it has come: a folder, or a URI that Hadoop knows; by "
-            "default in a lake that is a folder.",
+            help="Where Spark keeps its progress: a folder, or a URI that Hadoop supports; by "
+            "default inside the lake, if that is a folder.",
         ),
     ] = None,
     pause_seconds: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Time from one look to the next.")
+        float, typer.Option(min=0, metavar="SECONDS", help="Time between two looks at the inbox.")
     ] = 10.0,
-    is_once: Annotated[
-        bool, typer.Option("--once", help="End when nothing new is left, as for cron.")
-    ] = False,
+    is_once: Once = False,
     **more: str | None,
 ) -> None:
-    """Take dumps into a lake as they arrive in an inbox, by a stream of Spark; until told to stop.
+    """Load dumps into a lake as they arrive in an inbox, with a Spark stream, until stopped.
 
-    It can be stopped, or killed, and started again at any moment: each dump comes in once. Write
-    dumps under a name with a dot in front, or elsewhere, and rename them.
+    The command can be stopped or killed and restarted at any moment: each dump is loaded once.
+    Write dumps under a name that begins with a dot, or elsewhere, and rename them when complete.
     """
     from cli.output.ingest_report import write_refusals
     from ingest.manifest.resolver import check_fields
@@ -114,7 +110,7 @@ def watch(
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     Lake(lake).check_room()
     open_place(inbox)
@@ -139,13 +135,13 @@ def watch(
 
 
 def _checkpoint_in(lake: str, inbox: str) -> str:
-    """Where a lake that is a folder keeps how far a stream of an inbox has come.
+    """The default checkpoint of an inbox's stream, inside the lake.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The lake is not a local folder.
     """
     if "://" in lake:
-        raise UsageError("--checkpoint PLACE is needed with a lake that is no folder")
+        raise UsageError("wanted --checkpoint PLACE, as the lake is not a local folder")
     import hashlib
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`tracehouse spark query` and `tracehouse spark report`: a lake asked through Apache Spark."""
+"""`tracehouse spark query` and `tracehouse spark report`: query a lake with Apache Spark."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from cli.commands.query import given_parameters, query_command
-from cli.exit_codes import STATUS_OF_VERDICT, fail
+from cli.commands.query import parse_parameters, query_command
+from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
 from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
 from cli.output.render import Format, write_table
 from cli.output.streams import write_text
@@ -21,24 +21,17 @@ from warehouse.catalogue.queries import Query, find_query, load_catalogue
 if TYPE_CHECKING:
     from typer._click import Command
 
-_AskedLake = Annotated[
-    str, typer.Option("--lake", metavar="URI", help="The lake: a folder, or a URI.")
+_QueriedLake = Annotated[
+    str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
 ]
 _Form = Annotated[
     Form,
-    typer.Option("--format", help="Form of the report."),
-]
-_Fail = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-regression",
-        help="Exit 3 if a regression is confirmed, 4 if only such with another environment are.",
-    ),
+    typer.Option("--format", help="Report format."),
 ]
 
 
 class _SparkCatalogue(TyperGroup):
-    """The canned queries that SQL answers, as commands."""
+    """The canned queries in SQL, as commands."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return sorted(load_catalogue())
@@ -54,7 +47,8 @@ queries = typer.Typer(
     rich_markup_mode=None,
     subcommand_metavar="NAME [OPTIONS]",
     short_help="Answer a canned query from a lake.",
-    help="Answer a canned query from a lake; its own --help tells its options and columns.",
+    help="Answer a canned query from a lake. 'tracehouse spark query NAME --help' shows its "
+    "options and columns.",
 )
 
 
@@ -62,7 +56,7 @@ def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
         *,
-        lake: _AskedLake,
+        lake: _QueriedLake,
         master: Master = None,
         output: Output = Format.TABLE,
         is_csv_safe: CsvSafe = False,
@@ -73,7 +67,7 @@ def _function(query: Query) -> Callable[..., None]:
         from warehouse.spark.answers import SparkLake
         from warehouse.spark.session import opened_session
 
-        given = given_parameters(query, context, params)
+        given = parse_parameters(query, context, params)
         state = read_filled_state(Lake(lake))
         with opened_session(master) as session:
             table = SparkLake(session, lake, state).query(query.header.name, **given)
@@ -86,16 +80,16 @@ def _function(query: Query) -> Callable[..., None]:
 @with_output_file
 def report(
     *,
-    lake: _AskedLake,
+    lake: _QueriedLake,
     master: Master = None,
     head: Head = None,
     form: _Form = "markdown",
     config: Config = None,
-    is_failing: _Fail = False,
+    is_failing: FailOnRegression = False,
 ) -> None:
-    """Report what changed up to a build of a lake, as 'tracehouse report --nightly' does.
+    """Report changes up to a build in a lake, as 'tracehouse report --nightly' does.
 
-    The verdicts are made on the machines of Spark, for fleets that are too large for one.
+    Verdicts are computed on the machines of Spark, for fleets that are too large for one machine.
     """
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
@@ -109,9 +103,9 @@ def report(
     settings = read_settings(config)
     state = read_filled_state(Lake(lake))
     with opened_session(master) as session:
-        asked = SparkLake(session, lake, state)
-        judge = partial(judge_on_spark, asked)
-        made = nightly_report(asked, settings, head=head, judge=judge)
+        store = SparkLake(session, lake, state)
+        judge = partial(judge_on_spark, store)
+        made = nightly_report(store, settings, head=head, judge=judge)
     write_text(render(made, form))
     if is_failing and made.verdict in STATUS_OF_VERDICT:
         fail(STATUS_OF_VERDICT[made.verdict])

@@ -14,21 +14,21 @@ from typer.core import TyperCommand
 from cli.options import LakeUri, StoreOptions, with_store_options
 from cli.output.render import Format
 from cli.output.streams import write_lines
-from cli.stores import open_to_ask
+from cli.stores import open_to_query
 from warehouse.errors import StatementError
 
 if TYPE_CHECKING:
     from typer._click import Context
 
-_PLAN = ["explain_key", "explain_value"]  # what EXPLAIN answers: a drawing of several lines
+_PLAN = ["explain_key", "explain_value"]  # columns of EXPLAIN, whose value is a drawing
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has white space in its name
 
 
 class Command(TyperCommand):
-    """A command whose argument may start with a comment, which looks like an option."""
+    """A command whose argument may start with a SQL comment, which looks like an option."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Parse the command line, comments last, where nothing is an option."""
+        """Parse the command line with arguments that start with comments moved behind `--`."""
         comments = [arg for arg in args if _COMMENT.match(arg)]
         options = [arg for arg in args if not _COMMENT.match(arg)]
         return super().parse_args(ctx, [*options, "--", *comments] if comments else args)
@@ -37,33 +37,36 @@ class Command(TyperCommand):
 @with_store_options
 def sql(
     statement: Annotated[
-        str, typer.Argument(metavar="SELECT", help="One SELECT statement; - reads it from stdin.")
+        str,
+        typer.Argument(
+            metavar="SELECT", help="One SELECT statement, or - to read it from standard input."
+        ),
     ],
     *,
     param: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Text for $NAME in the statement, which may CAST it; may be repeated.",
+            help="Text to bind to $NAME in the statement, which may CAST it; may be repeated.",
         ),
     ] = None,
     allow_files: Annotated[
         bool,
         typer.Option(
             "--allow-files",
-            help="Let the statement read files, such as a CSV to join: FROM 'goals.csv'. "
-            "Nothing is ever written.",
+            help="Let the statement read local files, such as a CSV to join: FROM 'goals.csv'. "
+            "Statements never write files.",
         ),
     ] = False,
     lake: LakeUri = None,
     options: StoreOptions,
 ) -> None:
-    """Answer one SELECT, or EXPLAIN one, over the tables that 'schema' lists.
+    """Run one SELECT or EXPLAIN over the tables that 'tracehouse schema' lists.
 
-    It can change nothing, and reads no file of this machine unless you allow it.
+    Statements cannot change anything, and read local files only with --allow-files.
     """
     params = _parse_params(param or [])
-    with open_to_ask(options.store, wait=options.wait, lake=lake) as warehouse:
+    with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
     if options.output is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
@@ -72,10 +75,10 @@ def sql(
 
 
 def _read(statement: str) -> str:
-    """The statement, out of standard input if it is -.
+    """The statement, from standard input if it is -.
 
     Raises:
-        StatementError: It is not UTF-8.
+        StatementError: The statement is not UTF-8.
     """
     try:
         return (sys.stdin.buffer.read() if statement == "-" else os.fsencode(statement)).decode()

@@ -1,4 +1,4 @@
-"""`tracehouse status`: how a store is doing."""
+"""`tracehouse status`: the state of a store."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def status(
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
 ) -> None:
-    """Tell how much is in a store, what waits, and what is damaged; changes nothing.
+    """Show a store's contents, waiting dumps and damage; changes nothing.
 
-    While another process writes the store, what is in it is counted in its newest snapshot. A
-    service tells of itself, too. Exits 1 if the store cannot be read for another reason.
+    While another process writes the store, its newest snapshot is counted. A service reports on
+    itself, too. Exits 1 if the store cannot be read for another reason.
     """
     from warehouse.upkeep.forget import UNCOMPACTED
 

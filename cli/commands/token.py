@@ -1,4 +1,4 @@
-"""`tracehouse token`: who may use the service of a store."""
+"""`tracehouse token`: access to the service of a store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cli.output_file import with_output_file
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Make, list and revoke the tokens of a store's service.",
-    help="Make, list and revoke the tokens of a store's service; one that runs heeds it at once.",
+    short_help="Create, list and revoke access tokens of a store's service.",
+    help="Create, list and revoke access tokens of a store's service. A running service applies "
+    "changes at once.",
 )
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="What the token is called.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")]
 
 
 @app.command()
@@ -29,23 +30,25 @@ def create(
         list[str],
         typer.Option(
             metavar="ingest|read|sql|admin",
-            help="What its bearer may do; admin is all.  [repeatable]",
+            help="What the bearer may do; admin allows everything.  [repeatable]",
         ),
     ],
     pool: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only with devices of this pool.  [repeatable]"),
+        typer.Option(metavar="NAME", help="Only for dumps of devices in this pool.  [repeatable]"),
     ] = None,
     expires: Annotated[
         int | None,
-        typer.Option(min=1, max=36500, metavar="DAYS", help="End it after so many days."),
+        typer.Option(
+            min=1, max=36500, metavar="DAYS", help="Let the token expire after this many days."
+        ),
     ] = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Print the secret of a new token; it is kept nowhere, so that it is shown this once.
+    """Create a token and print its secret, which is not stored and cannot be shown again.
 
     Raises:
-        BadParameter: There is no such scope.
+        BadParameter: A scope does not exist.
     """
     from cli.serve.access.audit import audit_command
     from cli.serve.access.tokens import TokenScope, create_token
@@ -55,14 +58,14 @@ def create(
     scopes = [TokenScope(one) for one in scope]
     secret = create_token(store, name, scopes=scopes, pools=pool or (), expires_days=expires)
     audit_command(store, "token_created", name)
-    write_note("note: this is shown once; send it as 'Authorization: Bearer SECRET'")
+    write_note("note: the secret is shown only once; send it as 'Authorization: Bearer SECRET'")
     write_lines([secret])
 
 
 def list_(
     store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
 ) -> None:
-    """Show the tokens there are, without their secrets."""
+    """List the tokens, without their secrets."""
     import pyarrow as pa
 
     from cli.serve.access.tokens import read_tokens
@@ -86,7 +89,7 @@ app.command("list")(with_output_file(list_))
 
 @app.command()
 def revoke(name: _Name, *, store: Store = DEFAULT_STORE) -> None:
-    """End a token: a running service refuses it from its next request on."""
+    """Revoke a token: a running service refuses its next request."""
     from cli.serve.access.audit import audit_command
     from cli.serve.access.tokens import revoke_token
 

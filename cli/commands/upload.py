@@ -1,4 +1,4 @@
-"""`tracehouse upload PATHS...`: dumps to a service."""
+"""`tracehouse upload PATHS...`: send dumps to a service."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, Layout, Output, Paths, TextOption, add_options
+from cli.options import ETRECORD, CsvSafe, KeepGoing, Layout, Output, Paths, Quiet, add_options
 from cli.output.render import Format
 from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
-
-_ETRECORD = TextOption(
-    "etrecord",
-    "FILE",
-    "ETRecord of all dumps given; by default NAME.etrecord beside each, or its folder's only one.",
-)
 
 
 def upload(
@@ -36,41 +30,37 @@ def upload(
             "--wait",
             min=0,
             metavar="SECONDS",
-            help="Try each dump again for so long while the service is away or busy.",
+            help="How long to retry each dump while the service is unreachable or busy.",
         ),
     ] = 60.0,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Exit 0 even if files were refused.")
-    ] = False,
-    is_quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes, only refusals.")
-    ] = False,
+    keep_going: KeepGoing = False,
+    is_quiet: Quiet = False,
     output: Output = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
-    """Send ETDumps to a service, which has them on disk when they are counted as accepted.
+    """Send ETDumps to a service; accepted dumps are on the service's disk.
 
-    What it has already is known and changes nothing: after an interruption, send all again. Names
-    come from where 'tracehouse ingest' takes them, and ETRecords and debug buffers too.
+    The service skips dumps that it already has: after an interruption, send all of them again.
+    Names, ETRecords and debug buffers are found as by 'tracehouse ingest'.
 
     Raises:
-        BadParameter: There is no URL.
+        BadParameter: No service is chosen.
     """
     choose_service_of(url, token_file)
     service = chosen_service()
     if service is None:
-        raise typer.BadParameter("say where the service is", param_hint="'--url'")
+        raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
     from cli.handover.uploading import UploadOptions, upload_found
     from ingest.found_dumps import FoundDumps
     from ingest.manifest.resolver import check_fields
 
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
         found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
     options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
     upload_found(service, found, options)
 
 
-add_options(upload, (_ETRECORD, *MANIFEST))
+add_options(upload, (ETRECORD, *MANIFEST))

@@ -1,4 +1,4 @@
-"""`tracehouse watch PLACE`: dumps as they appear in a folder or bucket."""
+"""`tracehouse watch PLACE`: ingest dumps as they appear in a folder or bucket."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import options_at_fault
+from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
 from cli.manifest_options import MANIFEST
-from cli.options import DEFAULT_STORE, Layout, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
 from cli.output.streams import write_note
 from cli.remote.choice import TokenFile, Url, choose_service_of
 from cli.stores import service_instead_of_store
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from cli.remote.choice import ServiceChoice
     from ingest.watching.places import WatchedPlace
 
-_ETRECORD = TextOption("etrecord", "FILE", "ETRecord of all dumps; by default what lies beside.")
-_RETRY_SECONDS = 5.0  # of one dump; then all that is new is looked for again
-_LOCAL_PAUSE_SECONDS, _BUCKET_PAUSE_SECONDS = 1.0, 10.0  # each look at a bucket is paid for
+_ETRECORD = TextOption(
+    "etrecord", "FILE", "ETRecord of all dumps; by default found as by 'tracehouse ingest'."
+)
+_RETRY_SECONDS = 5.0  # for one dump; after that, all new files are looked for again
+_LOCAL_PAUSE_SECONDS, _BUCKET_PAUSE_SECONDS = 1.0, 10.0  # listing a bucket costs money
 
 
 def watch(
@@ -40,43 +42,44 @@ def watch(
     layout: Layout = None,
     quiet_seconds: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="Take a file that did not change for so long."),
+        typer.Option(
+            min=0, metavar="SECONDS", help="Ingest a file once it has not changed for this long."
+        ),
     ] = 2.0,
     jobs: Annotated[
-        int, typer.Option(min=1, max=64, metavar="NUMBER", help="Dumps handed over at a time.")
+        int, typer.Option(min=1, max=64, metavar="NUMBER", help="Dumps sent at a time.")
     ] = 8,
     state: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Remember in FILE what was taken; with a store it is in the store by default.",
+            help="Remember ingested files in FILE; with a local store, by default in the store.",
         ),
     ] = None,
-    is_once: Annotated[
-        bool, typer.Option("--once", help="End when nothing new is left, as for cron.")
-    ] = False,
+    is_once: Once = False,
     **more: str | None,
 ) -> None:
-    """Take dumps into a store, or send them to a service, as they appear; until SIGTERM or Ctrl-C.
+    """Ingest dumps into a store, or send them to a service, as they appear.
 
-    A file is taken when it did not change for a while; names with a dot in front and endings such
-    as .tmp or .part are not looked at. What is refused is told once. It can be stopped and started
-    at any moment; nothing is lost, and nothing comes in twice. Names, ETRecords and debug buffers
-    come from where 'tracehouse ingest' takes them; a dump is tried again when they come late.
+    Runs until SIGTERM or Ctrl-C. A file is ingested once it has not changed for a while; names that
+    begin with a dot and suffixes such as .tmp or .part are ignored. A refusal is reported once. The
+    command can be stopped and restarted at any moment; no dump is lost or ingested twice. Names,
+    ETRecords and debug buffers are found as by 'tracehouse ingest'; a dump is retried when they
+    arrive late.
     """
     from ingest.manifest.resolver import check_fields
 
     choose_service_of(url, token_file)
     service = service_instead_of_store()
     record = etrecord_source(more.pop("etrecord"))
-    with options_at_fault():
+    with as_usage_errors():
         check_fields("options", more)
     from cli.handover.watching import Watch, WatchOptions
     from ingest.watching.buckets import Bucket
     from ingest.watching.follower import Follower
     from ingest.watching.notices import Notices
     from ingest.watching.places import LocalFolder
-    from ingest.watching.record import TakenFiles
+    from ingest.watching.record import WatchRecord
 
     is_local = "://" not in place
     watched: WatchedPlace = LocalFolder(place) if is_local else Bucket(place)
@@ -84,7 +87,7 @@ def watch(
     options = WatchOptions(more, layout, record, jobs, pause, is_once)
     with ExitStack() as opened:
         take = _taker(opened, service, store)
-        taken = opened.enter_context(TakenFiles(state or _state(service, store, watched)))
+        taken = opened.enter_context(WatchRecord(state or _state(service, store, watched)))
         notices = opened.enter_context(Notices(is_on=is_local))
         follower = Follower(watched, taken, notices, quiet_seconds=quiet_seconds)
         running = Watch(watched, follower, take, options)
@@ -107,7 +110,7 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
 
 
 def _refused_by_store(take: Take) -> int:
-    """Dumps that were taken over, but not into the store; that is told already."""
+    """Dumps that the store refused after the hand-over; they are already reported."""
     from cli.handover.inboxes import InboxWriter
 
     consumer = take.consumer if isinstance(take, InboxWriter) else None
@@ -115,7 +118,7 @@ def _refused_by_store(take: Take) -> int:
 
 
 def _state(service: ServiceChoice | None, store: Path, watched: WatchedPlace) -> Path | None:
-    """Where a store keeps what was taken from a place; a service keeps nothing."""
+    """The store's file of what was ingested from a place; None with a service."""
     if service is not None:
         return None
     import hashlib
@@ -125,7 +128,7 @@ def _state(service: ServiceChoice | None, store: Path, watched: WatchedPlace) ->
 
 
 def stopped_by_signals() -> threading.Event:
-    """What SIGTERM and Ctrl-C set."""
+    """An event that SIGTERM and Ctrl-C set."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

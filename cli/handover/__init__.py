@@ -1,1 +1,1 @@
-"""Dumps handed over to a service or to the inbox of a store, many at a time."""
+"""Dumps handed over to a service or to a store's inbox, several at a time."""

@@ -1,4 +1,4 @@
-"""Dumps handed over by several threads; each is taken, known already, or refused."""
+"""Dumps handed over by several threads; each is accepted, already known, or refused."""
 
 from __future__ import annotations
 
@@ -24,21 +24,19 @@ _DUMP_AT_FAULT = {
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
 }
-_POOL = "pool"  # the token is for dumps of others
+_POOL = "pool"  # the token is for other pools of devices
 CONFLICT = "conflict"
 FAILED = "failed"
 
-Take = Callable[[Dump], bool]  # whether it was new
+Take = Callable[[Dump], bool]  # returns whether the dump is new
 
 
-class HandedOver(NamedTuple):
-    """What became of a dump.
+class DeliveryResult(NamedTuple):
+    """The outcome of handing over one dump.
 
     Attributes:
-        name: What it is called.
-        byte_count: Its size, as far as it is known.
-        is_new: Whether it was not there already; False if it was refused, too.
-        refusal: Why it was not taken, if it was not.
+        byte_count: Size of the dump, as far as it is known.
+        is_new: Whether the dump was accepted and not known before.
     """
 
     name: str
@@ -47,21 +45,21 @@ class HandedOver(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[HandedOver]:
-    """What becomes of dumps, in their order; each is read when its turn comes.
+def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
+    """Hand dumps over and yield their outcomes, in order; each dump is read when its turn comes.
 
-    What is at fault with one dump is its refusal. Any other error of `take` ends it all.
+    A fault of one dump becomes its refusal. Any other error of `take` is raised.
 
     Args:
-        dumps: The dumps; they are looked for, and their manifests, in this thread.
-        take: Takes one dump, in several threads.
-        threads: How many.
+        dumps: The dumps; this thread iterates over them and reads their manifests.
+        take: Hands over one dump; called in several threads.
+        threads: Number of threads.
 
     Raises:
-        ServiceError: The service does not take anything.
-        StoreError: The inbox does not.
+        ServiceError: The service accepts nothing.
+        StoreError: The inbox accepts nothing.
     """
-    waiting: deque[Future[HandedOver]] = deque()
+    waiting: deque[Future[DeliveryResult]] = deque()
     with ThreadPoolExecutor(threads, "handover") as pool:
         try:
             for incoming in dumps:
@@ -76,20 +74,19 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[Ha
 
 
 class ServiceUploader:
-    """Sends dumps to a service, over a connection per thread; close it when they are sent."""
+    """Sends dumps to a service, over one connection per thread; close it when they are sent."""
 
     def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
-        """Send them to a service, which is asked again for so long when it is busy."""
         self._service, self._retry_seconds = service, retry_seconds
         self._mine = threading.local()
         self._all: list[ServiceConnection] = []
 
     def __call__(self, incoming: Dump) -> bool:
-        """Send a dump; whether it was new there.
+        """Send a dump; returns whether it is new to the service.
 
         Raises:
-            ServiceError: It was not taken.
-            SourceError: It cannot be read, or what comes with it.
+            ServiceError: The service did not accept it.
+            SourceError: The dump, its ETRecord or its debug buffer cannot be read.
         """
         connection: ServiceConnection | None = getattr(self._mine, "connection", None)
         if connection is None:
@@ -106,7 +103,7 @@ class ServiceUploader:
         return receipt.is_new
 
     def __enter__(self) -> ServiceUploader:
-        self._service.connect().close()  # so that a wrong address is told at once
+        self._service.connect().close()  # reports a malformed address at once
         return self
 
     def __exit__(
@@ -123,29 +120,29 @@ def _bytes(file: Companion | None) -> bytes | memoryview | None:
     return None if file is None else file.read()
 
 
-def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[HandedOver]:
+def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[DeliveryResult]:
     try:
         manifest = incoming.manifest()
     except (ManifestError, SourceError) as error:
-        future: Future[HandedOver] = Future()
+        future: Future[DeliveryResult] = Future()
         future.set_result(_refused(incoming, Refusal.of_error(incoming.name, error)))
         return future
     return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
 
 
-def _hand_over(incoming: Dump, take: Take) -> HandedOver:
+def _hand_over(incoming: Dump, take: Take) -> DeliveryResult:
     try:
-        return HandedOver(incoming.name, incoming.byte_count, take(incoming))
+        return DeliveryResult(incoming.name, incoming.byte_count, take(incoming))
     except SourceError as error:
         return _refused(incoming, Refusal.of_error(incoming.name, error))
     except ServiceError as error:
         reason = error.reason
-        if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # others may do better
+        if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # other dumps may succeed
             reason = FAILED
         elif error.status not in _DUMP_AT_FAULT and reason != _POOL:
             raise
         return _refused(incoming, Refusal(incoming.name, None, reason, None, error.detail))
 
 
-def _refused(dump: Dump, refusal: Refusal) -> HandedOver:
-    return HandedOver(dump.name, dump.byte_count, is_new=False, refusal=refusal)
+def _refused(dump: Dump, refusal: Refusal) -> DeliveryResult:
+    return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)

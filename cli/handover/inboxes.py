@@ -1,4 +1,4 @@
-"""Dumps handed over to the inbox of a store, and brought in unless another process does that."""
+"""Dumps added to a store's inbox, and loaded unless another process has the store open."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from warehouse.load.summary import IngestSummary
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0
 _SNAPSHOT_SECONDS = 60.0
-_MOST_BYTES = 1 << 30  # that wait in the inbox
+_MOST_BYTES = 1 << 30  # waiting in the inbox
 _PAUSE_SECONDS = 0.5
-_LEFT = "what is found is left in its inbox, for 'tracehouse drain'"
+_LEFT = "dumps are left in its inbox for 'tracehouse drain'"
 
 
 @contextmanager
 def open_inbox(store: Path) -> Iterator[InboxWriter]:
-    """What takes dumps for a store; when the body ends, they are in it.
+    """A writer to a store's inbox; when the body ends, its dumps are in the store.
 
-    If another process writes the store, such as a service, they are left to that.
+    If another process has the store open, such as a service, loading is left to that process.
 
     Raises:
-        StoreError: The store cannot be opened, or not everything be brought in.
+        StoreError: The store cannot be opened, or loading failed.
     """
     with ExitStack() as opened:
         try:
@@ -41,7 +41,7 @@ def open_inbox(store: Path) -> Iterator[InboxWriter]:
         except StoreLockedError as error:
             who = "another process" if error.pid is None else f"process {error.pid}"
             if not is_served(store):
-                write_note(f"note: {store}: {who} writes it; {_LEFT}")
+                write_note(f"note: {store}: {who} has the store open; {_LEFT}")
             yield InboxWriter(opened.enter_context(Inbox.open(store)), store)
             return
         consumer = ReportingConsumer(
@@ -68,22 +68,21 @@ class ReportingConsumer(Consumer):
 
 
 class InboxWriter:
-    """Hands dumps over to an inbox; it waits while too much lies there.
+    """Adds dumps to a store's inbox, and waits while the inbox is too full.
 
     Attributes:
-        consumer: Who brings them into the store; None if another process does.
+        consumer: Loads the inbox into the store; None if another process does so.
     """
 
     def __init__(self, inbox: Inbox, store: Path, consumer: Consumer | None = None) -> None:
-        """Take the inbox of a store, and who is told of what comes in."""
         self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
     def __call__(self, incoming: Dump) -> bool:
-        """Hand a dump over; True, for nobody knows yet whether it is new.
+        """Add a dump; returns True, as it is not yet known whether the dump is new.
 
         Raises:
-            StoreError: It was not taken.
-            SourceError: It cannot be read, or what comes with it.
+            StoreError: The inbox did not accept it.
+            SourceError: The dump, its ETRecord or its debug buffer cannot be read.
         """
         while _waiting_bytes(self._folder) > _MOST_BYTES:
             time.sleep(_PAUSE_SECONDS)
@@ -94,7 +93,7 @@ class InboxWriter:
 
 
 def _waiting_bytes(folder: Path) -> int:
-    """Size of what lies in an inbox; what is taken out of it meanwhile has none."""
+    """Size of an inbox's logs, without those deleted meanwhile."""
     total = 0
     for path in folder.glob("*.log"):
         with suppress(OSError):

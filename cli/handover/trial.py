@@ -1,4 +1,4 @@
-"""`tracehouse ingest --dry-run`: what would come in, tried in a store that is thrown away."""
+"""`tracehouse ingest --dry-run`: an ingest into a temporary store."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _HASHES = "SELECT sha256 FROM dumps"
 def try_ingest(
     store: Path, found: FoundDumps, *, jobs: int | None, is_quiet: bool
 ) -> tuple[pa.Table, IngestSummary]:
-    """Decode dumps as an ingest would, and leave the store as it is.
+    """Decode dumps as an ingest would, without changing the store.
 
-    Says on standard error what would be refused, what is odd, and how many dumps are in the store
-    already.
+    Prints refusals, notes and the number of dumps that the store already has on standard error.
 
     Returns:
-        A row per device, model and build: dumps that would come in; and what an ingest into an
-        empty store does.
+        A row per device, model and build with the dumps to load, and the summary of an ingest into
+        an empty store.
     """
     with (
         TemporaryDirectory(prefix="tracehouse-trial-") as folder,
@@ -48,8 +47,8 @@ def try_ingest(
         write_notes(summary)
     known = len(hashes & _known(store))
     write_note(
-        f"dry run: nothing was written; to come in: {count_text(len(hashes) - known, 'dump')}, in "
-        f"{store} already: {known:,}, refused: {count_text(len(summary.refused), 'file')}"
+        f"dry run: nothing was written; new: {count_text(len(hashes) - known, 'dump')}, already in "
+        f"{store}: {known:,}, refused: {count_text(len(summary.refused), 'file')}"
     )
     return table, summary
 

@@ -1,4 +1,4 @@
-"""Dumps at some paths sent to a service: what became of them, shown."""
+"""Dumps uploaded to a service, and the summary that is printed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, HandedOver, ServiceUploader, hand_over
+from cli.handover.delivering import CONFLICT, DeliveryResult, ServiceUploader, hand_over
 from cli.output.ingest_report import write_oddities, write_refusals
-from cli.output.interrupt import told_progress
+from cli.output.interrupt import interruptible_progress
 from cli.output.progress import progress_bar
 from cli.output.render import Format, write_table
 
@@ -25,13 +25,13 @@ THREADS = 4
 
 @dataclass
 class UploadSummary:
-    """What became of dumps that were sent.
+    """Counts of uploaded dumps.
 
     Attributes:
-        accepted: Those that are new to the service.
-        known: Those that it had.
+        accepted: Dumps that are new to the service.
+        known: Dumps that the service already had.
         byte_count: Size of both.
-        refused: Those that it did not take, or that could not be sent.
+        refused: Dumps that the service refused or that could not be sent.
     """
 
     accepted: int = 0
@@ -39,7 +39,7 @@ class UploadSummary:
     byte_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
 
-    def add(self, one: HandedOver) -> None:
+    def add(self, one: DeliveryResult) -> None:
         """Count one dump."""
         if one.refusal:
             self.refused.append(one.refusal)
@@ -51,7 +51,7 @@ class UploadSummary:
             self.known += 1
 
     def table(self, seconds: float) -> pa.Table:
-        """One row; files are accepted, known, conflicts and refused ones together."""
+        """One row; `files` counts accepted, known, conflicting and refused dumps."""
         import pyarrow as pa
 
         conflicts = sum(refusal.reason == CONFLICT for refusal in self.refused)
@@ -67,8 +67,8 @@ class UploadSummary:
         return pa.Table.from_pylist([row])
 
 
-class _Sent(NamedTuple):
-    """How far it has come."""
+class _UploadProgress(NamedTuple):
+    """Progress of an upload."""
 
     done_files: int
     total_files: int
@@ -76,15 +76,14 @@ class _Sent(NamedTuple):
 
 
 class UploadOptions(NamedTuple):
-    """How dumps are sent, and what is printed of it.
+    """Options of an upload.
 
     Attributes:
         jobs: Connections; None for THREADS.
-        retry_seconds: How long each dump is tried while the service is away or busy.
+        retry_seconds: How long each dump is retried while the service is unreachable or busy.
         output: Format of the summary.
-        is_csv_safe: Whether a spreadsheet must not take its texts for formulas.
-        is_quiet: Whether neither progress nor notes are shown.
-        keep_going: Whether refusals are no failure.
+        is_quiet: Whether to print neither progress nor notes.
+        keep_going: Whether the command succeeds despite refusals.
     """
 
     jobs: int | None
@@ -96,26 +95,24 @@ class UploadOptions(NamedTuple):
 
 
 def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptions) -> None:
-    """Send dumps to a service, and print what became of them.
-
-    What was sent before changes nothing there, so that it can be done again whatever happened.
+    """Send dumps to a service and print a summary; sending a dump twice is harmless.
 
     Raises:
-        ServiceError: The service cannot be reached, or takes nothing.
-        Exit: Some dumps were refused, and that counts.
+        ServiceError: The service cannot be reached, or accepts nothing.
+        Exit: Dumps were refused, and `keep_going` is off.
     """
     start, summary = time.perf_counter(), UploadSummary()
     with (
         ServiceUploader(service, retry_seconds=options.retry_seconds) as taker,
         progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
-        told_progress(bar) as progress,
+        interruptible_progress(bar) as progress,
     ):
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)
-            progress(_Sent(number, len(found)))
+            progress(_UploadProgress(number, len(found)))
     table = summary.table(time.perf_counter() - start)
     write_table(table, options.output, is_csv_safe=options.is_csv_safe)
-    write_refusals(summary.refused, remedy="correct these first, and send them again")
+    write_refusals(summary.refused, remedy="correct the first ones and send them again")
     if not options.is_quiet:
         write_oddities(found.notes)
     if summary.refused and not options.keep_going:

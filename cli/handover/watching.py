@@ -1,4 +1,4 @@
-"""What is new in a place that is followed, handed over until somebody says stop."""
+"""New dumps of a watched place, handed over until the watch is stopped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from cli.handover.delivering import FAILED, HandedOver, Take, hand_over
+from cli.handover.delivering import FAILED, DeliveryResult, Take, hand_over
 from cli.output.streams import write_note
-from ingest.dump import Dump, Refusal
+from ingest.dump import Dump
 from ingest.errors import IngestError, ManifestError, SourceError
 from ingest.found_dumps import FoundDumps
 from ingest.manifest.models import Manifest
@@ -19,17 +19,17 @@ from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_zip
 from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.names import CurrentNames
-from ingest.watching.places import FileSeen, WatchedPlace
+from ingest.watching.places import WatchedFile, WatchedPlace
 from warehouse.errors import StoreError
 
 _RETRY_SECONDS = 5.0
-_RETRIED = {"manifest", "unreadable", FAILED}  # which a file that comes later may mend, or time
-_TAKEN_AT_ONCE = 500
-_MOST_TOLD = 10_000  # messages that are remembered
+_RETRIED = {"manifest", "unreadable", FAILED}  # reasons that a later file or time may remove
+_RECORD_EVERY = 500
+_MOST_REMEMBERED = 10_000  # messages
 
 
 class WatchCounts(NamedTuple):
-    """What became of the dumps of a watch so far: taken, known before, refused."""
+    """Counts of a watch's dumps so far: accepted, already known, refused."""
 
     taken: int = 0
     known: int = 0
@@ -38,15 +38,15 @@ class WatchCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """How a watch goes on.
+    """Options of a watch.
 
     Attributes:
-        manifest: Fields that hold for all dumps.
+        manifest: Fields that apply to all dumps.
         layout: Template of paths.
         etrecord: ETRecord of all dumps.
-        threads: Dumps that are handed over at a time.
-        pause_seconds: Time from one look to the next while nothing is new.
-        is_once: Whether it ends when nothing new is left.
+        threads: Dumps to hand over at a time.
+        pause_seconds: Time between two looks while nothing is new.
+        is_once: Whether to stop when nothing new is left.
     """
 
     manifest: Mapping[str, object]
@@ -58,25 +58,24 @@ class WatchOptions:
 
 
 class Watch:
-    """Hands over what a follower finds."""
+    """Hands the files that a follower finds over to `take`."""
 
     def __init__(
         self, place: WatchedPlace, follower: Follower, take: Take, options: WatchOptions
     ) -> None:
-        """Watch a place; `take` takes its dumps."""
         self._place, self._follower, self._take = place, follower, take
         self._options = options
         self._names = CurrentNames()
-        self._told: set[str] = set()
-        self._trouble = ""  # why the last hand-over failed, which is told again after a success
+        self._printed: set[str] = set()
+        self._trouble = ""  # message of the last failure, printed again after a success
         self._is_caught_up = False
         self.counts = WatchCounts()
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until told to stop, or once.
+        """Watch until `stop` is set, or until nothing is new if `is_once`.
 
         Raises:
-            IngestError: Once, and what is found can be taken nowhere, or the place not be listed.
+            IngestError: `is_once`, and dumps cannot be handed over, or the place cannot be listed.
             StoreError: Likewise.
         """
         while not stop.is_set():
@@ -84,7 +83,7 @@ class Watch:
             if self._options.is_once and found.problems:
                 raise found.problems[0]
             for problem in found.problems:
-                self._tell(f"note: {problem}; tried again")
+                self._print_once(f"note: {problem}; will be retried")
             if found.ready:
                 self._hand_over(found, stop)
             elif self._options.is_once and found.is_settled:
@@ -94,64 +93,64 @@ class Watch:
                 self._is_caught_up = not self._options.is_once
 
     def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
-        """Hand over what is new; what cannot be is found again.
+        """Hand over new files; those that fail are found again.
 
         Raises:
-            IngestError: Once, and it is taken nowhere.
+            IngestError: `is_once`, and dumps cannot be handed over.
             StoreError: Likewise.
         """
         try:
-            with self._place.brought(found.dumps) as paths:
+            with self._place.local_paths(found.dumps) as paths:
                 self._hand_over_files(found, paths, stop)
         except (IngestError, StoreError) as error:
             if self._options.is_once:
                 raise
-            self._trouble = f"note: {error}; tried again"
-            self._tell(self._trouble)
+            self._trouble = f"note: {error}; will be retried"
+            self._print_once(self._trouble)
             self._follower.put_off(found.ready, _RETRY_SECONDS)
             stop.wait(_RETRY_SECONDS)
         else:
-            self._told.discard(self._trouble)
+            self._printed.discard(self._trouble)
 
     def _hand_over_files(
         self, found: WatchRound, paths: Sequence[str], stop: threading.Event
     ) -> None:
         names = {
-            path: self._place.shown(Source(copy).name)
+            path: self._place.restore_paths(Source(copy).name)
             for path, copy in zip(found.dumps, paths, strict=True)
         }
         left = {names.get(seen.path, seen.path): seen for seen in found.ready}
-        done: list[FileSeen] = []
+        done: list[WatchedFile] = []
         for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
             self._count(one)
             if one.refusal and one.refusal.reason in _RETRIED:
                 self._put_off(left, one.name)
             elif one.name in left:
                 done.append(left.pop(one.name))
-            if len(done) >= _TAKEN_AT_ONCE:
+            if len(done) >= _RECORD_EVERY:
                 self._follower.take(done)
                 done = []
             if stop.is_set():
                 break
         else:
-            done += left.values()  # zips, and what came with dumps
+            done += left.values()  # zips and companions of dumps
         self._follower.take(done)
 
-    def _put_off(self, left: dict[str, FileSeen], name: str) -> None:
-        """Offer a file, or the zip that a dump is in, again later."""
+    def _put_off(self, left: dict[str, WatchedFile], name: str) -> None:
+        """Offer a file, or the zip that contains a dump, again later."""
         file = next((file for file in left if name == file or name.startswith(f"{file}!")), None)
         if file is not None:
             self._follower.put_off([left.pop(file)], _RETRY_SECONDS)
 
     def _incoming(self, paths: Sequence[str]) -> Iterator[Dump]:
-        """The dumps in files, under the names that they have in the place; zips come last."""
+        """The dumps in these files, named as in the watched place; zips come last."""
         files = [path for path in paths if not is_zip(path)]
         self._names.begin(files)
         yield from self._found([Source(path) for path in files], self._names)
         for path in filter(is_zip, paths):
             try:
                 yield from self._found([path], FolderNames())
-            except SourceError as error:  # it is damaged, or has no dumps
+            except SourceError as error:  # the zip is damaged, or has no dumps
                 yield Dump.unreadable(error)
 
     def _found(self, files: Sequence[Source | str], names: FolderNames) -> Iterator[Dump]:
@@ -165,39 +164,39 @@ class Watch:
         )
         for incoming in found:
             manifest = partial(self._manifest, incoming.manifest)
-            yield replace(incoming, name=self._place.shown(incoming.name), manifest=manifest)
+            yield replace(
+                incoming, name=self._place.restore_paths(incoming.name), manifest=manifest
+            )
         for note in found.notes:
-            self._tell(f"note: {self._place.shown(note)}")
+            self._print_once(f"note: {self._place.restore_paths(note)}")
 
     def _manifest(self, manifest: Callable[[], Manifest]) -> Manifest:
-        """A manifest; errors speak of the place.
+        """A manifest, whose errors name paths of the watched place.
 
         Raises:
-            ManifestError: It is missing or malformed.
+            ManifestError: The manifest is missing or malformed.
         """
         try:
             return manifest()
         except ManifestError as error:
-            shown = self._place.shown
+            shown = self._place.restore_paths
             raise ManifestError(shown(error.source), shown(error.problem)) from error
 
-    def _count(self, one: HandedOver) -> None:
+    def _count(self, one: DeliveryResult) -> None:
         taken, known, refused = self.counts
         if one.refusal is None:
             self.counts = WatchCounts(taken + one.is_new, known + (not one.is_new), refused)
-        elif self._tell(_sentence(one.refusal)):
+        elif self._print_once(
+            f"refused: {one.refusal.source}: {one.refusal.detail} [{one.refusal.reason}]"
+        ):
             self.counts = WatchCounts(taken, known, refused + 1)
 
-    def _tell(self, message: str) -> bool:
-        """Print a message on standard error, unless it was printed before; whether it was not."""
-        if message in self._told:
+    def _print_once(self, message: str) -> bool:
+        """Print a message on standard error and return True, unless it was printed before."""
+        if message in self._printed:
             return False
-        if len(self._told) >= _MOST_TOLD:
-            self._told.clear()
-        self._told.add(message)
+        if len(self._printed) >= _MOST_REMEMBERED:
+            self._printed.clear()
+        self._printed.add(message)
         write_note(message)
         return True
-
-
-def _sentence(refusal: Refusal) -> str:
-    return f"refused: {refusal.source}: {refusal.detail} [{refusal.reason}]"

@@ -1,1 +1,1 @@
-"""What commands print, and how: tables, notes, progress."""
+"""Output of commands: tables, notes, progress."""

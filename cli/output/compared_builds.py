@@ -1,4 +1,4 @@
-"""What a comparison of two builds shows: in words, then as a table of what changed."""
+"""The output of a comparison of two builds: a summary in words, then the changed rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def write_comparison(
     table: pa.Table, output: Format, *, base: str, head: str, is_csv_safe: bool
 ) -> None:
-    """Print the rows of the query `comparison`; a table says in words what changed."""
+    """Print the rows of the query `comparison`; for people, a summary and the changed rows."""
     from queries.comparison import changed_rows, summary_lines
 
     if output is Format.TABLE:

@@ -1,4 +1,4 @@
-"""What a command is at, and for how long, for whoever waits for it."""
+"""A spinner that shows what a command is doing, and for how long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def elapsed_line(doing: str) -> Iterator[None]:
-    """Until the body ends, a line on standard error; nothing if that is no terminal."""
+    """Show a spinner on standard error during the body, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

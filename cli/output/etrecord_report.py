@@ -1,4 +1,4 @@
-"""An ETRecord as `tracehouse etrecord show` prints it: as text, as JSON, or the nodes as rows."""
+"""An ETRecord as `tracehouse etrecord show` prints it: as text, JSON or rows of nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def write_etrecord(
     record: EtRecord, output: Format, *, has_maps: bool = True, is_csv_safe: bool = False
 ) -> None:
-    """Print an ETRecord; as text, its debug handles and delegates too if `has_maps`."""
+    """Print an ETRecord; the text includes debug handles and delegates if `has_maps`."""
     if output is Format.TABLE:
         _write_text(record, has_maps=has_maps)
     elif output is Format.JSON:

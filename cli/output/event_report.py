@@ -11,23 +11,23 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.event_blocks.blocks import BuiltBlock
+    from queries.event_blocks.blocks import BlockData
 
 
 def arrange_events(table: pa.Table, output: Format) -> pa.Table:
-    """The table as pandas writes it in TSV, and without long lists for people."""
+    """The table as pandas would write it for TSV, and with shortened lists for people."""
     if output is Format.TSV:
         from queries.event_blocks.table import pandas_cells
 
         return pandas_cells(table)
     if output is Format.TABLE:
         for name, shown in (("op_types", _shown_op_types), ("start_time", _first_and_last)):
-            table = _retell(table, name, shown)
+            table = _replace_column(table, name, shown)
     return table
 
 
-def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
-    """Print on standard error what is odd about the blocks, and how many samples are left out."""
+def write_block_notes(blocks: Sequence[BlockData]) -> None:
+    """Print the notes of the blocks, and the number of samples left out, on standard error."""
     for block in blocks:
         for note in block.notes:
             write_note(f"note: block {block.name}: {note}")
@@ -36,13 +36,13 @@ def write_block_notes(blocks: Sequence[BuiltBlock]) -> None:
     )
     if count:
         write_note(
-            "note: durations that cannot be right, all left out of these numbers: "
-            f"{count:,}; --format json lists them under flagged"
+            f"note: durations that cannot be right, left out of these numbers: {count:,}; "
+            "--format json lists them under flagged"
         )
 
 
-def _retell(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
-    """The table with the texts that `shown` makes of a column's values."""
+def _replace_column(table: pa.Table, name: str, shown: Callable[[Any], str | None]) -> pa.Table:
+    """The table with a column's values replaced by the texts that `shown` returns."""
     import pyarrow as pa
 
     texts = [shown(value) for value in table[name].to_pylist()]

@@ -1,4 +1,4 @@
-"""A simulated device farm: how large it will be, and what was written."""
+"""The output of `tracehouse simulate`: the expected size, and what was written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def write_estimate(farm: FarmSummary) -> None:
-    """Print on standard error how large a farm will be, more or less."""
+    """Print the approximate size of a farm on standard error."""
     sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
     write_note(f"about {sizes}")
 
 
 def farm_table(plan: FarmPlan, summary: FarmSummary, seconds: float) -> pa.Table:
-    """One row: what was written and what was planted, and the seconds that took."""
+    """One row: what was written, which changes it contains, and the seconds it took."""
     import pyarrow as pa
 
     row = {

@@ -12,36 +12,36 @@ if TYPE_CHECKING:
 
     from queries.numeric_gap.logged_operators import LoggedRun
 
-_TELLING = ("method", "base_run_index", "head_run_index", "occurrence")
+_IDENTIFYING = ("method", "base_run_index", "head_run_index", "occurrence")
 
 
 def arrange_gaps(table: pa.Table) -> pa.Table:
-    """What people look at first; of the rest what tells rows apart."""
+    """The main columns for people, and identifying columns only where they differ."""
     has_handles = table["debug_handle"].null_count < table.num_rows
-    told = [name for name in _TELLING if len(table[name].unique()) > 1]
+    varying = [name for name in _IDENTIFYING if len(table[name].unique()) > 1]
     place = "debug_handle" if has_handles else "base_instruction_id"
     names = table.column_names
     metrics = names[names.index("head_nan_count") + 1 : names.index("divergence")]
     if table["divergence"].null_count < table.num_rows:
         metrics += names[names.index("divergence") :]
-    return table.select([*told, place, "base_event", "head_event", "shape", *metrics])
+    return table.select([*varying, place, "base_event", "head_event", "shape", *metrics])
 
 
 def write_run_notes(runs: Sequence[Sequence[LoggedRun]]) -> None:
-    """Print on standard error what is odd about the runs of base and head."""
+    """Print the notes of the runs of base and head on standard error."""
     for name, side in zip(("base", "head"), runs, strict=True):
         for note in dict.fromkeys(note for run in side for note in run.notes):
             write_note(f"note: {name}: {note}")
 
 
 def write_if_incomparable(table: pa.Table) -> bool:
-    """Whether nothing could be compared, so that no difference means nothing; if so, it is told."""
+    """Whether nothing could be compared; if so, print an error."""
     from queries.numeric_gap.comparators import NOT_COMPARED
 
     is_incomparable = set(table["verdict"].to_pylist()) <= {NOT_COMPARED}
     if is_incomparable:
         write_note(
-            f"error: none of {table.num_rows:,} values could be compared; wanted two dumps of one "
-            "program, or the ETRecord of each, and their debug buffers; the column reason says why"
+            f"error: none of {table.num_rows:,} values could be compared (see the column reason); "
+            "wanted two dumps of one program, or the ETRecord of each, and their debug buffers"
         )
     return is_incomparable

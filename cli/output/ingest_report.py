@@ -1,4 +1,4 @@
-"""What an ingest did: a table of counts, and a line per refused file."""
+"""The output of an ingest: a table of counts, and a line per refused file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 def summary_table(summary: IngestSummary) -> pa.Table:
-    """One row; files are dumps, duplicates, conflicts and refused ones together."""
+    """One row; `files` counts dumps, duplicates, conflicts and refused files."""
     import pyarrow as pa
 
     row = {
@@ -37,14 +37,14 @@ def summary_table(summary: IngestSummary) -> pa.Table:
 
 
 def errors_of(store: Path) -> str:
-    """How all that a store refused is listed."""
+    """The hint how to list everything that a store refused."""
     return f"list them with: tracehouse query ingest_errors --store {quote(str(store))}"
 
 
 def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
-    """Print refusals on standard error: a line for all that were refused for the same reason.
+    """Print refusals on standard error, one line for all files with the same reason.
 
-    After SHOWN lines it is said how many more there are, and what to do.
+    After SHOWN lines, print the number of further refusals and the remedy.
     """
     alike: dict[tuple[object, ...], list[Refusal]] = {}
     for refusal in refused:
@@ -58,15 +58,15 @@ def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
 
 
 def write_oddities(notes: Sequence[str]) -> None:
-    """Print what is odd about manifests, likewise."""
-    _write([f"note: {note}" for note in notes[:SHOWN]], len(notes), "correct these first")
+    """Print notes about manifests, at most SHOWN."""
+    _write([f"note: {note}" for note in notes[:SHOWN]], len(notes), "correct the first ones")
 
 
 def write_notes(summary: IngestSummary) -> None:
-    """Print that, what ETRecords and dumps disagree on, and clocks that cannot be right."""
+    """Print notes about manifests, ETRecords that do not match their dumps, and wrong clocks."""
     write_oddities(summary.notes)
     lines = [f"note: {doubt}" for doubt in summary.doubts[:SHOWN]]
-    _write(lines, len(summary.doubts), "those of ETRecords stand in event_origins.doubt")
+    _write(lines, len(summary.doubts), "those about ETRecords are in event_origins.doubt")
 
 
 def _write(lines: Sequence[str], count: int, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a long command: the process ends at once, and says what is done."""
+"""Ctrl-C during a long command: the process ends at once and prints how far it got."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Report = Callable[["FileProgress"], None]
 
 
 @contextmanager
-def told_progress(bar: Report | None) -> Iterator[Report]:
-    """What to call with each progress, which the bar shows if there is one.
+def interruptible_progress(bar: Report | None) -> Iterator[Report]:
+    """Yield a callback for progress, which updates the bar, if any.
 
-    If Ctrl-C ends the process meanwhile, a line on standard error says how far it had come.
+    If Ctrl-C ends the process during the body, a line on standard error says how far it got.
     """
     last: list[FileProgress] = []
 
@@ -35,18 +35,18 @@ def told_progress(bar: Report | None) -> Iterator[Report]:
         done = (
             f"{last[0].done_files:,} of {last[0].total_files:,} files are" if last else "no file is"
         )
-        return f"stopped: {done} done; the same command again does the rest, and nothing twice"
+        return f"stopped: {done} done; run the same command again to do the rest"
 
-    with told_if_interrupted(describe):
+    with note_if_interrupted(describe):
         yield report
 
 
 @contextmanager
-def told_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
-    """If Ctrl-C ends the process during the body, a line on standard error says what is done.
+def note_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
+    """Print `describe()` on standard error if Ctrl-C ends the process during the body.
 
-    A thread waits for the signal: the main one may be in the middle of a long statement of DuckDB.
-    Where Ctrl-C does not end the process, as in the background, nothing changes.
+    A thread waits for the signal, as the main thread may be busy with a long statement of DuckDB.
+    If Ctrl-C does not end the process, for example in the background, nothing changes.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
@@ -54,7 +54,7 @@ def told_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    signal.signal(signal.SIGINT, lambda *_: None)  # the number goes to the pipe all the same
+    signal.signal(signal.SIGINT, lambda *_: None)  # the pipe receives the number anyway
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_wait, args=(reader, describe), daemon=True).start()
     try:
@@ -66,7 +66,7 @@ def told_if_interrupted(describe: Callable[[], str]) -> Iterator[None]:
 
 
 def _wait(reader: int, describe: Callable[[], str]) -> None:
-    """End the process when the number of a signal comes; return when none can come any more."""
+    """End the process when the pipe delivers SIGINT; return when the pipe is closed."""
     while number := os.read(reader, 1):
         if number[0] == signal.SIGINT:
             write_note(describe())
@@ -75,7 +75,7 @@ def _wait(reader: int, describe: Callable[[], str]) -> None:
 
 
 def _end() -> None:
-    """End the process as Ctrl-C does, from whatever thread."""
+    """End the process as Ctrl-C does, from any thread."""
     import ctypes
 
     ctypes.pythonapi.PyOS_setsig(signal.SIGINT, None)  # SIG_DFL, which only the main thread may set

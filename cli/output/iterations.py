@@ -1,4 +1,4 @@
-"""How far a run of a program has come, for whoever watches it; without rich, which costs more."""
+"""Progress of a program that is being recorded; without rich, which costs more time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Progress = Callable[[int], None]
 
 @contextmanager
 def iteration_line(iterations: int, place: str = "") -> Iterator[Progress | None]:
-    """What to call with the iterations done: a line on standard error, None if no terminal.
+    """Yield a callback that prints the iterations done on standard error; None without a terminal.
 
     Args:
-        iterations: How many there are to be.
-        place: What the line begins with, to tell one run of several from the others.
+        iterations: Total number of iterations.
+        place: Prefix of the line, which identifies one of several runs.
     """
     if not sys.stderr.isatty():
         yield None
@@ -28,6 +28,6 @@ def iteration_line(iterations: int, place: str = "") -> Iterator[Progress | None
 
 
 def _write_over(text: str) -> None:
-    """Replace what the last line says."""
+    """Overwrite the current line."""
     sys.stderr.write(f"\r{text}\x1b[K")
     sys.stderr.flush()

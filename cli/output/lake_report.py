@@ -1,4 +1,4 @@
-"""What an ingest into a lake did: a table of counts."""
+"""The output of an ingest into a lake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def lake_ingest_table(done: LakeIngest, seconds: float) -> pa.Table:
     """One row of counts.
 
-    Attached are those of the known that an ETRecord or debug buffer came for; changed are dumps
+    `attached` counts known dumps that received an ETRecord or debug buffer; `changed` counts dumps
     that changed while they were read.
     """
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""How far something that handles many files has come, for whoever watches it."""
+"""A progress bar for commands that process many files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.progress import (
 
 
 class FileProgress(Protocol):
-    """What a bar shows."""
+    """Progress that a bar can show."""
 
     @property
     def done_files(self) -> int:
@@ -34,10 +34,10 @@ class FileProgress(Protocol):
 
 
 class ErrorConsole(Console):
-    """Standard error, whose cursor stays: Ctrl-C ends the process before a bar could restore it."""
+    """A console that never hides the cursor, which Ctrl-C could not restore."""
 
     def show_cursor(self, show: bool = True) -> bool:
-        """Leave it as it is."""
+        """Do nothing."""
         return False
 
 
@@ -45,10 +45,7 @@ class ErrorConsole(Console):
 def progress_bar(
     *, is_quiet: bool = False, unit: str = "files", has_events: bool = True
 ) -> Iterator[Callable[[FileProgress], None] | None]:
-    """What to call with each progress: a bar on standard error.
-
-    It is None if that is no terminal, or if nobody wants it.
-    """
+    """Yield a callback that updates a bar on standard error; None if quiet or not a terminal."""
     if is_quiet or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""What the help of a canned query tells below its options, out of its header. Pure."""
+"""The end of a canned query's help: its columns and an example, from its header. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def column_help(columns: Sequence[Column]) -> str:
 
 
 def query_example(header: Header) -> str:
-    """A command line that asks the query, with what it cannot do without."""
+    """A command line that runs the query with its required parameters."""
     values = {"BIGINT": "1", "INT": "1", "DOUBLE": "0.5"}
     needed = [
         f" --{parameter.name.replace('_', '-')} {values.get(parameter.type, 'NAME')}"

@@ -1,4 +1,4 @@
-"""What `tracehouse record` shows of the dump that it made."""
+"""The output of `tracehouse record`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
-    """Print the event blocks of the newest dump, and its number."""
+    """Print the event blocks and the dump_id of the newest dump."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
     table = warehouse.query("event_blocks", dump=dump_id)
     write_table(table, form, is_csv_safe=is_csv_safe)
@@ -23,11 +23,11 @@ def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) 
 
 
 @contextmanager
-def kept_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
-    """If the store fails inside, keep a recording that would be lost, and tell where it is.
+def keep_on_failure(place: DumpPlace | PairsPlace) -> Iterator[None]:
+    """If the body fails with a StoreError, keep the recording and print where it is.
 
     Raises:
-        StoreError: It fails.
+        StoreError: The body raised one.
     """
     from warehouse.errors import StoreError
 

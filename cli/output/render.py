@@ -1,11 +1,11 @@
-"""Tables on standard output: for people as text, for programs in the formats of queries."""
+"""Tables on standard output, as text for people or in formats for programs."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from cli.output.streams import translated_errors, write_note
+from cli.output.streams import output_errors, write_note
 from queries import formats
 from queries.formats import Format
 
@@ -18,12 +18,12 @@ __all__ = ["Format", "write_document", "write_table", "write_table_note"]
 def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) -> None:
     """Print a table in a format; `arrow` is an IPC stream, `json` a list of one object per row.
 
-    Numbers are exact in every format but `table`, which also cuts long texts. On a terminal control
-    characters are escaped, and `is_csv_safe` puts ' before texts that a spreadsheet would run. What
-    a format cannot hold raises FormatError, and an output that cannot be written OutputError. The
-    note of a table that has one goes to standard error.
+    Numbers are exact in every format but `table`, which also cuts long texts. Control characters
+    are escaped on a terminal, and `is_csv_safe` puts ' before texts that a spreadsheet would run.
+    A table that the format cannot hold raises FormatError, an output that cannot be written
+    OutputError. The table's note, if any, goes to standard error.
     """
-    with translated_errors():
+    with output_errors():
         match format_:
             case Format.TABLE:
                 _write_text(table)
@@ -52,7 +52,7 @@ def write_table_note(table: pa.Table) -> None:
 
 def write_document(document: object) -> None:
     """Print a value as one line of JSON; raises OutputError if it cannot be written."""
-    with translated_errors():
+    with output_errors():
         formats.write_document(document, sys.stdout)
         sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""How a store is doing: a row for programs, a line per fact for people."""
+"""The state of a store: one row for programs, a line per fact for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMES = ("counted_at", "last_ingest_at")
 
 
 def status_table(status: StoreStatus) -> pa.Table:
-    """One row; what could not be counted is null."""
+    """One row; counts that are not known are null."""
     import pyarrow as pa
 
     from warehouse.opening.status import StoreCounts
@@ -36,7 +36,7 @@ def status_table(status: StoreStatus) -> pa.Table:
 
 
 def status_rows(table: pa.Table) -> pa.Table:
-    """The row turned over: a line per fact that is known."""
+    """The row transposed: a line per known fact."""
     import pyarrow as pa
 
     cells = [column for batch in text_columns(table) for (column,) in batch]

@@ -1,4 +1,4 @@
-"""Standard output and standard error: in UTF-8, escaped, and failing in one line."""
+"""Standard output and standard error: UTF-8, escaped, with errors in one line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_NOTE = 2000  # characters of a line on standard error
 
 
 def prepare_streams() -> None:
-    """Let standard output be UTF-8 whatever the locale, and all three streams be open."""
+    """Make standard output UTF-8 whatever the locale, and open standard streams that are closed."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # else a store could be opened under the number of a closed stream
+        pass  # otherwise a store's file could get the number of a closed stream
     os.close(number)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     if isinstance(sys.stdout, TextIOWrapper):
-        # Lone surrogates, out of names of files, are the only text that UTF-8 cannot hold.
+        # Lone surrogates, from file names, are the only characters that UTF-8 cannot encode.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
@@ -32,9 +32,9 @@ def write_note(text: str) -> None:
 
 
 def write_error(error: Exception) -> None:
-    """Print why a command failed on standard error: one line, or what SQL it stumbled over too."""
+    """Print an error on standard error: one line, and DuckDB's excerpt of the SQL, if any."""
     text = str(error)
-    head, mark, excerpt = text.partition("\n\nLINE ")  # as DuckDB shows where it was
+    head, mark, excerpt = text.partition("\n\nLINE ")  # DuckDB's excerpt of the statement
     write_note(f"error: {' '.join((head if mark else text).split())}")
     if mark:
         line, _, caret = f"LINE {excerpt}".partition("\n")
@@ -43,7 +43,7 @@ def write_error(error: Exception) -> None:
 
 
 def _tabs_before(line: str, caret: str) -> int:
-    """How many tabs stand before what a caret points at; DuckDB gives them no width."""
+    """Number of tabs before the caret's position, which DuckDB counts as having no width."""
     left = len(caret) - len(caret.lstrip(" "))
     for position, character in enumerate(line):
         if character != "\t":
@@ -55,32 +55,32 @@ def _tabs_before(line: str, caret: str) -> int:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Print lines of text, control characters escaped; raises OutputError if that fails."""
-    with translated_errors():
+    with output_errors():
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
         sys.stdout.flush()
 
 
 def write_text(text: str) -> None:
-    """Print a text of our own as it is; raises OutputError if that fails."""
-    with translated_errors():
+    """Print a text without escaping; raises OutputError if that fails."""
+    with output_errors():
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
-    """Turn an error of writing into ours.
+def output_errors() -> Iterator[None]:
+    """Turn an OSError while writing into an IncompleteError.
 
     Raises:
-        IncompleteError: Standard output, or the file in its place, is full or broken.
-        BrokenPipeError: The reader has seen enough, which is no error.
+        IncompleteError: Standard output, or the file in its place, cannot be written.
+        BrokenPipeError: The reader closed the pipe, which is not an error.
     """
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What is left in the buffer is written once more at the end, which must not fail again.
+        # The buffer is flushed again at exit, which must not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         name = str(sys.stdout.name)
         place = "standard output" if name.startswith("<") else name

@@ -1,4 +1,4 @@
-"""Tables on a terminal: columns that fit its width, names and numbers whole, no row lost unsaid."""
+"""Tables that fit the width of a terminal, with names and numbers in full."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Column(NamedTuple):
         return max(cell_len(cell or "-") for cell in self.cells)
 
     def least_width(self, whole: int) -> int:
-        """Numbers stay whole, and words, but for those that take more than half of the `whole`."""
+        """Width at which numbers, and words up to half of the table's width, stay unbroken."""
         texts = [self.name] if self.is_number else [self.name, *(c or "" for c in self.cells)]
         word = max(cell_len(word.rstrip()) for text in texts for word in _words(text))
         if self.is_number:
@@ -52,11 +52,11 @@ class _Column(NamedTuple):
 
 
 def print_table(table: pa.Table, *, console: Console | None = None) -> None:
-    """Print at most MAX_ROWS rows, and say how many are left out.
+    """Print at most MAX_ROWS rows, and how many are left out.
 
-    Where the table is too wide, columns that hold only one value move above it, then texts and
-    names of columns fold between words. What still does not fit follows below, each part with the
-    first column before it.
+    If the table is too wide, columns with a single value are printed above it, then texts and
+    column names are folded between words. Columns that still do not fit follow below, in parts
+    that repeat the first column.
     """
     console = console or Console(highlight=False)
     if not table.num_rows:
@@ -77,12 +77,12 @@ def print_table(table: pa.Table, *, console: Console | None = None) -> None:
         console.print(_grid(part, widths))
     if table.num_rows > MAX_ROWS:
         console.print(
-            f"The first {MAX_ROWS:,} of {table.num_rows:,} rows; in a pipe or file you get all."
+            f"The first {MAX_ROWS:,} of {table.num_rows:,} rows; pipes and files get all of them."
         )
 
 
 def _parts(columns: list[_Column], width: int) -> list[list[_Column]]:
-    """The columns in parts that fit the width, as far as single columns do."""
+    """The columns in parts that fit the width, if single columns do."""
     parts = [[columns[0]]]
     for column in columns[1:]:
         if _total(other.least_width(width) for other in (*parts[-1], column)) <= width:
@@ -94,7 +94,7 @@ def _parts(columns: list[_Column], width: int) -> list[list[_Column]]:
 
 
 def _widths(columns: list[_Column], width: int) -> list[int]:
-    """How wide each column is: what is left over goes to those that need the least more."""
+    """The width of each column; spare width goes first to columns that need the least more."""
     widths = [column.least_width(width) for column in columns]
     left = width - _total(widths)
     for i in sorted(range(len(columns)), key=lambda i: columns[i].width - widths[i]):
@@ -105,12 +105,12 @@ def _widths(columns: list[_Column], width: int) -> list[int]:
 
 
 def _words(text: str) -> list[str]:
-    """The text in pieces after which a line may end."""
+    """The text in pieces between which a line may break."""
     return _WORD.findall(text) or [""]
 
 
 def _folded(text: str, width: int) -> str:
-    """The text in lines of that width, which end between words wherever they can."""
+    """The text in lines of that width, broken between words where possible."""
     lines = [""]
     for word in _words(text):
         if lines[-1] and cell_len(lines[-1]) + cell_len(word.rstrip()) > width:
@@ -122,7 +122,7 @@ def _folded(text: str, width: int) -> str:
 
 
 def _cut(word: str, width: int) -> list[str]:
-    """The word in pieces of that width at most."""
+    """The word in pieces of at most that width."""
     pieces = [""]
     for character in word:
         if pieces[-1] and cell_len(pieces[-1] + character) > width and not character.isspace():

@@ -59,7 +59,7 @@ def _width(cells: Sequence[str | None]) -> int:
 
 
 def _places(text: str) -> int:
-    """How many places it takes on a terminal, where some characters take two and some none."""
+    """Width of a text on a terminal, where some characters take two places and some none."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -74,7 +74,7 @@ def _padded(cells: Sequence[str | None], width: int, is_right: bool) -> list[str
 
 
 def _cells(name: str, values: list[Any]) -> list[str | None]:
-    """Rounded numbers have as many digits as it takes to tell each from the one above."""
+    """The cells; numbers are rounded, with enough digits to differ from the cell above."""
     if not any(isinstance(value, float) for value in values):
         return [None if value is None else _cell(name, value) for value in values]
     for digits in _DIGITS:
@@ -96,7 +96,7 @@ def _cell(name: str, value: object) -> str:
         case str():
             return shown(value)
         case datetime.datetime():
-            return _time(value)
+            return value.isoformat(" ", "seconds").replace("+00:00", "Z")
     plain = plain_value(value)
     if isinstance(plain, int | float):
         return _cell(name, plain)
@@ -104,12 +104,8 @@ def _cell(name: str, value: object) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """So many significant digits, and every digit before the point."""
+    """The value with this many significant digits, and all digits before the point."""
     if not 1000 <= abs(value) < 1e18:
         return f"{value:.{digits}g}"
     before = len(f"{abs(value):.0f}")
     return f"{value:,.{max(0, digits - before)}f}"
-
-
-def _time(value: datetime.datetime) -> str:
-    return value.isoformat(" ", "seconds").replace("+00:00", "Z")

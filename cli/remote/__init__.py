@@ -1,1 +1,1 @@
-"""The command line against a service: the same commands, asked over HTTP."""
+"""Commands that use a service: the same questions, asked over HTTP."""

@@ -1,4 +1,4 @@
-"""Which service a command line speaks to, if it speaks to one; no command waits for this import."""
+"""The service that a command line chooses, if any. Every command imports this module."""
 
 from __future__ import annotations
 
@@ -20,33 +20,28 @@ Url = Annotated[
         "--url",
         envvar="TRACEHOUSE_URL",
         metavar="URL",
-        help="Speak to the service there instead of a store of this machine; its token is in "
+        help="Use the service at this URL instead of a local store. Its token is read from "
         "$TRACEHOUSE_TOKEN.",
     ),
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="The token is in FILE instead."),
+    typer.Option("--token-file", metavar="FILE", help="Read the token from FILE instead."),
 ]
 
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """A service, and whose token it is shown.
-
-    Attributes:
-        url: Its address.
-        token_file: File that holds the token; by default $TRACEHOUSE_TOKEN does.
-    """
+    """A service, and the file that holds its token; by default $TRACEHOUSE_TOKEN holds it."""
 
     url: str
     token_file: Path | None = None
 
     def connect(self, *, retry_seconds: float = 0.0) -> ServiceConnection:
-        """A connection, for one thread, that is made with its first question.
+        """A connection for one thread, opened with its first request.
 
         Raises:
-            UsageError: The address is none, or the token cannot be read.
+            UsageError: The URL is malformed, or the token cannot be read.
         """
         from ingest.errors import ServiceError
         from ingest.remote.connection import ServiceConnection
@@ -58,31 +53,31 @@ class ServiceChoice:
             raise UsageError(f"--url: {error}") from error
 
     def need_no_settings(self, config: Path | None) -> None:
-        """Pass if no settings file was named.
+        """Check that no settings file was named.
 
         Raises:
-            BadParameter: One was; the service has its own.
+            BadParameter: One was named, but a service has settings of its own.
         """
         if config is not None:
-            raise typer.BadParameter("a service has settings of its own", param_hint="'--config'")
+            raise typer.BadParameter("a service uses its own settings", param_hint="'--config'")
 
 
 _chosen: ContextVar[tuple[str | None, Path | None]] = ContextVar("service", default=(None, None))
 
 
 def choose_service(url: str | None, token_file: Path | None) -> None:
-    """Let what follows speak to a service; to a store of this machine if there is no URL."""
+    """Choose a service for this command line; without a URL, a local store."""
     _chosen.set((url, token_file))
 
 
 def choose_service_of(url: str | None, token_file: Path | None) -> None:
-    """The same for options behind a command's name, which beat those before it."""
+    """Choose a service by options after a command's name, which win over those before it."""
     before = _chosen.get()
     choose_service(url or before[0], token_file or before[1])
 
 
 def chosen_service() -> ServiceChoice | None:
-    """The service that this command line speaks to; None if to a store of this machine."""
+    """The service that this command line chose; None for a local store."""
     url, token_file = _chosen.get()
     return ServiceChoice(url, token_file) if url else None
 
@@ -93,7 +88,7 @@ def _read_token(file: Path) -> str:
     except OSError as error:
         raise UsageError(f"--token-file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"--token-file {file}: not a token, which is in ASCII") from error
+        raise UsageError(f"--token-file {file}: not a token: wanted ASCII") from error
     if not token or not token.isprintable():
-        raise UsageError(f"--token-file {file}: not a token, which is one line")
+        raise UsageError(f"--token-file {file}: not a token: wanted one line")
     return token

@@ -1,4 +1,4 @@
-"""A service's answers, as a store of this machine gives them."""
+"""Queries of a store through its service."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _QUESTIONS = {"unknown_query", "deadline"}
 
 
 class RemoteStore:
-    """A store that is asked through its service; it answers as `Warehouse` does."""
+    """A store behind a service, with the query methods of `Warehouse`."""
 
     def __init__(self, connection: ServiceConnection) -> None:
-        """Ask through a connection."""
         self._connection = connection
 
     def query(self, name: str, /, **params: object) -> pa.Table:
@@ -53,23 +52,23 @@ class RemoteStore:
         """Rows of an ad-hoc SELECT; see `Warehouse.sql`.
 
         Raises:
-            StatementError: It asks for files, which the service's machine does not show.
+            StatementError: The statement would read files, which a service does not allow.
         """
         if allow_files:
-            raise StatementError("--allow-files: a service reads no files; leave out --url")
+            raise StatementError("--allow-files needs a local store; leave out --url")
         body = json.dumps({"sql": text, "params": params or {}}).encode()
         return self._table("POST", "/v1/sql", body)
 
     def schema(self) -> pa.Table:
-        """What can be asked for; see `Warehouse.schema`."""
+        """Tables, views and columns; see `Warehouse.schema`."""
         return self._table("GET", "/v1/schema")
 
     def status(self) -> pa.Table:
-        """How the store and its service are doing: one row."""
+        """The state of the store and its service: one row."""
         return self._table("GET", "/v1/status")
 
     def report(self, form: str, *, head: str | None, base: str | None) -> str:
-        """A report in a form: of two builds, or without a base of a night; see `cli.report`."""
+        """A report on two builds, or without a base on one night; see `cli.commands.report`."""
         given = {"head": head, "base": base, "format": form}
         pairs = [(name, value) for name, value in given.items() if value is not None]
         return self._ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
@@ -82,14 +81,14 @@ class RemoteStore:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
-            raise self._not_understood(path) from error
+            raise self._unexpected(path) from error
 
     def _ask(self, method: str, path: str, body: bytes = b"") -> ServiceAnswer:
         """The answer to a question.
 
         Raises:
-            QueryError: The question cannot be answered.
-            ServiceError: The service cannot be reached, or does not answer.
+            QueryError: The query is at fault.
+            ServiceError: The service cannot be reached, or fails.
         """
         headers = {"Accept": f"{ARROW}, application/json;q=0.5, */*;q=0.1"}
         if body:
@@ -101,11 +100,11 @@ class RemoteStore:
                 raise QueryError(error.detail) from error
             raise
         if taken_at := answer.headers.get(SNAPSHOT_HEADER):
-            write_note(f"note: answered from the service's snapshot of {_told(taken_at)}")
+            write_note(f"note: answered from the service's snapshot of {_with_age(taken_at)}")
         return answer
 
-    def _not_understood(self, path: str) -> ServiceError:
-        detail = "its answer is of another kind; is this the address of a tracehouse service?"
+    def _unexpected(self, path: str) -> ServiceError:
+        detail = "unexpected answer; is this the address of a tracehouse service?"
         return ServiceError(self._connection.url + path, detail, reason="answer")
 
 
@@ -113,8 +112,8 @@ def _path(path: str, pairs: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
-def _told(taken_at: str) -> str:
-    """A time as the service says it, and how long ago that is."""
+def _with_age(taken_at: str) -> str:
+    """The service's text of a time, and how long ago that is."""
     try:
         age = (datetime.now(UTC) - datetime.fromisoformat(taken_at)).total_seconds()
     except (ValueError, TypeError):
@@ -123,7 +122,7 @@ def _told(taken_at: str) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """A parameter's value as the texts that a URL repeats."""
+    """The texts of a parameter's values in a URL."""
     if isinstance(value, bool):
         return [str(value).lower()]
     if isinstance(value, list | tuple):

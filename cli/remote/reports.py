@@ -1,4 +1,4 @@
-"""A report that a service makes, with what the command line wants to know of it."""
+"""A report that a service makes."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ if TYPE_CHECKING:
 
 
 class RemoteReport:
-    """A report, in whatever form it is asked for."""
+    """A report on two builds; without a base, on the head's night, or on the last night."""
 
     def __init__(
         self, connection: ServiceConnection, *, head: str | None, base: str | None
     ) -> None:
-        """The report of two builds; without a base, of the head's night, or the last one."""
         self._store, self._head, self._base = RemoteStore(connection), head, base
         self._texts: dict[Form, str] = {}
 
     def text(self, form: Form) -> str:
-        """The report in a form, asked for once: another time it may be of a later build."""
+        """The report in a form, fetched once, as a later request might get a later build."""
         if form not in self._texts:
             self._texts[form] = self._store.report(form, head=self._head, base=self._base)
         return self._texts[form]
 
     @property
     def summary(self) -> str:
-        """Its verdict in a sentence."""
+        """The verdict in a sentence."""
         return str(self._content["summary"])
 
     @property
     def verdict(self) -> str:
-        """Its verdict in a word."""
+        """The verdict in a word."""
         return str(self._content["verdict"])
 
     @property
     def notes(self) -> list[str]:
-        """What to know before reading on."""
-        notes = self._content.get("notes", [])  # an older service has none
+        """Notes to read before the report."""
+        notes = self._content.get("notes", [])  # older services send none
         return [str(note) for note in notes] if isinstance(notes, list) else []
 
     @cached_property

@@ -1,7 +1,8 @@
-"""What a service holds while it runs: the store, its inbox, its consumer, and who may what."""
+"""A running service: the store, its inbox and consumer, and the parts that take requests."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -24,7 +25,7 @@ from warehouse.sandbox.workers import Sandbox
 from warehouse.store import Warehouse
 from warehouse.upkeep.rebuild import rebuild_store
 
-_SPOOLING = 4  # threads
+_SPOOLING_THREADS = 4
 
 
 class Service:
@@ -32,34 +33,36 @@ class Service:
 
     Attributes:
         store: The store's directory.
-        settings: How it is set up.
-        config: Settings file of its reports, if it was given one.
-        inbox: Takes dumps over, from any thread.
-        consumer: Brings them into the store.
-        access: Who may what.
-        admission: Which uploads are taken.
+        settings: Settings of the service.
+        config: Settings file of reports, if it was given.
+        started: When the service was opened, on the monotonic clock.
+        inbox: Inbox of the store.
+        consumer: Indexes accepted dumps.
+        access: Identifies clients.
+        admission: Admits or defers uploads.
         acceptor: Accepts dumps into the inbox.
-        commits: Lets the event loop do so.
-        spooling: Threads that take large bodies to disk.
+        commits: Accepts dumps from the event loop.
+        spooling: Threads that write large bodies to disk.
         inflating: The thread that unpacks bodies.
-        problem: Why the service could not be closed as it should.
-        sandbox: Answers SQL from anybody.
+        problem: Why the service was not closed properly; None if it was.
+        sandbox: Answers SQL from untrusted clients.
     """
 
     def __init__(
         self, store: Path, settings: ServiceSettings, *, config: Path | None = None
     ) -> None:
-        """Open a store for writing, as its only writer, and begin to bring in what it is given.
+        """Open a store as its only writer, and begin to index accepted dumps.
 
         Args:
             store: The store's directory.
-            settings: How the service is set up.
+            settings: Settings of the service.
             config: Settings file of reports; by default ./tracehouse.toml, if there is one.
 
         Raises:
-            StoreError: It cannot be opened; see `Warehouse.open`.
+            StoreError: The store cannot be opened; see `Warehouse.open`.
         """
         self.store, self.settings, self.config = store, settings, config
+        self.started = time.monotonic()
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
             opened.enter_context(served(store))
@@ -79,7 +82,7 @@ class Service:
             opened.enter_context(self.consumer)
             clear_spools(store / INBOX_FOLDER)
             self.admission = Admission(store, settings, self.consumer.known)
-            self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING, "spooling"))
+            self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
             self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.given)
@@ -91,23 +94,23 @@ class Service:
 
     @contextmanager
     def reader(self) -> Iterator[Warehouse]:
-        """The store as it is now, for this thread to ask until the body ends."""
+        """A reader of the live store, for this thread."""
         try:
             reader = self._idle.get_nowait()
         except Empty:
             reader = self._warehouse.reader()
         try:
             yield reader
-        except BaseException:  # which may have left it in the middle of something
+        except BaseException:  # the reader may be in the middle of a transaction
             reader.close()
             raise
         self._idle.put(reader)
 
     def close(self) -> None:
-        """Index what was accepted, publish a snapshot, and close the store.
+        """Index all accepted dumps, publish a snapshot, and close the store.
 
         Raises:
-            WarehouseError: Not all could be written; it stays in the inbox.
+            WarehouseError: Some dumps could not be indexed; they stay in the inbox.
         """
         try:
             self._opened.close()
@@ -126,15 +129,11 @@ class Service:
 
 
 def _open(store: Path) -> Warehouse:
-    """The store, opened for writing; if its file is damaged or gone, it is made anew first.
-
-    Raises:
-        StoreError: It cannot be opened, or not be made anew without losing dumps.
-    """
+    """Open a store for writing, after a rebuild if its file is damaged or missing."""
     try:
         return Warehouse.open(store, create=True)
     except DamagedStoreError as error:
-        write_note(f"{store}: {error.damage}; making it anew out of the archive")
+        write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)
-        write_note(f"{store}: made anew, with {summary.n_dumps:,} dumps")
+        write_note(f"{store}: rebuilt, with {summary.n_dumps:,} dumps")
         return Warehouse.open(store)

@@ -1,4 +1,4 @@
-"""How a service is set up: its options, the environment, tracehouse.toml."""
+"""Settings of a service, from options, the environment and tracehouse.toml."""
 
 from __future__ import annotations
 
@@ -10,39 +10,21 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from ingest.errors import in_our_words
+from ingest.errors import pydantic_problem
 from ingest.settings_file import FILE_NAME
 from queries.report.settings import SettingsError, read_settings_file
 from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
 
 PREFIX = "TRACEHOUSE_SERVE_"  # of environment variables: TRACEHOUSE_SERVE_PORT=8080
-MOST_WAITING = 10_000  # dumps to be indexed: each takes memory, however small it is
+MOST_WAITING = 10_000  # dumps that wait to be indexed; each takes memory
 _Bytes = Annotated[int, Field(ge=1 << 16)]
 
 
 class ServiceSettings(BaseSettings):
-    """A service's settings; an option beats the environment, and that beats the file's [serve].
+    """Settings of a service; options override the environment, and that overrides the file.
 
-    Attributes:
-        host: Address it listens on; one that others reach needs tokens.
-        port: Port; 0 for any that is free.
-        max_dump_bytes: Size of the largest dump, or file that comes with it, after decompression.
-        max_body_bytes: Size of the largest request.
-        backlog_bytes: Size of what was accepted and is not yet indexed, from which on uploads are
-            put off (429).
-        concurrent_uploads: Uploads that are taken at a time; more are put off (429).
-        batch_dumps: Accepted dumps that are indexed at once, without waiting for more; so are
-            128 MiB of them.
-        batch_seconds: Time after which fewer are.
-        snapshot_seconds: Time from one snapshot to the next, while something changes.
-        free_bytes: Room on the store's disk below which uploads are refused (507).
-        query_seconds: Time that a canned query, a report or a view of the page may take.
-        sql_workers: Ad-hoc statements that are answered at a time.
-        sql_seconds: Time that one may take.
-        sql_bytes: Memory that one may take.
-        answer_rows: Rows of the longest answer to one.
-        answer_bytes: Size of the longest answer to one.
+    The service's documentation (docs/service.md) says what each setting means.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=PREFIX)
@@ -66,21 +48,21 @@ class ServiceSettings(BaseSettings):
 
     @property
     def sql_bounds(self) -> Bounds:
-        """What one ad-hoc statement may take."""
+        """Limits of one ad-hoc statement."""
         return Bounds(self.sql_seconds, self.sql_bytes, self.answer_rows, self.answer_bytes)
 
 
 def read_service_settings(
     options: Mapping[str, object], *, config: Path | None = None
 ) -> ServiceSettings:
-    """The settings that hold.
+    """Read the settings.
 
     Args:
-        options: Those given on the command line; None stands for one that was not.
+        options: Options of the command line; None for an option that was not given.
         config: Settings file; by default ./tracehouse.toml, if there is one.
 
     Raises:
-        SettingsError: The file cannot be read, or something says what it may not.
+        SettingsError: The file cannot be read, or a setting is invalid.
     """
     found = _table(config)
     named = {**_misspelt(), **EnvSettingsSource(ServiceSettings)()}
@@ -89,22 +71,19 @@ def read_service_settings(
         return ServiceSettings.model_validate({**found, **named, **given})
     except ValidationError as error:
         first = error.errors()[0]
-        name, problem = ".".join(map(str, first["loc"])), in_our_words(first["msg"])
+        name, problem = ".".join(map(str, first["loc"])), pydantic_problem(first["msg"])
+        place = f"{config or FILE_NAME}: serve.{name}"
         if name in given:
             place = f"--{name.replace('_', '-')}"
-        else:
-            place = (
-                f"{PREFIX}{name.upper()}"
-                if name in named
-                else f"{config or FILE_NAME}: serve.{name}"
-            )
+        elif name in named:
+            place = f"{PREFIX}{name.upper()}"
         if first["type"] == "extra_forbidden":
             problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
         raise SettingsError(f"{place}: {problem}") from error
 
 
 def _misspelt() -> dict[str, str]:
-    """What the environment says of settings that there are not, as lower case names them."""
+    """Values of environment variables with the prefix that name no setting, by lower-case names."""
     given = {name.lower().removeprefix(PREFIX.lower()): name for name in os.environ}
     return {
         short: os.environ[name]

@@ -1,1 +1,1 @@
-"""The reader of ETDumps: bytes to verified columns. Nothing in a file is trusted."""
+"""The reader of ETDumps: bytes to verified columns. No byte of a file is trusted."""

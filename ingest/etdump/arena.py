@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_CLOSE = 8  # places per key up to which a table of all places is cheaper than sorting
+_CLOSE = 8  # range of keys per key up to which a lookup table is cheaper than sorting
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class FaultyDumps(Exception):  # noqa: N818 - control flow, never shown
     """Some dumps of the arena are malformed; `faults` maps their index to the first fault."""
 
     def __init__(self, faults: dict[int, Fault]) -> None:
-        """Carry the faults."""
         super().__init__(faults)
         self.faults = faults
 
@@ -39,13 +38,13 @@ class Arena:
     Attributes:
         lo: First byte of each dump.
         hi: Byte after the last of each dump.
-        u8, u16, i32, u64: The same memory as arrays of these items; what is left of an item at
-            the very end is not in the array.
-        vtables: What verified vtables say, by byte and slot widths (see flatbuffer.py).
+        u8, u16, i32, u64: The same memory as arrays of these types, without an incomplete item
+            at the end.
+        vtables: Contents of verified vtables, by byte and slot widths (see flatbuffer.py).
     """
 
     def __init__(self, buffers: Sequence[Any]) -> None:
-        """Copy the buffers (bytes-like) side by side; a lone one is used where it is."""
+        """Copy the buffers (bytes-like) side by side; a single one is not copied."""
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         sizes = np.fromiter(map(len, views), np.int64, len(views))
         room = (sizes + 7) & ~7
@@ -65,7 +64,7 @@ class Arena:
 
 
 def representatives(keys: Ints) -> Ints:
-    """For each key the index of one row that has it, the same for all that do."""
+    """For each key the index of one row with that key, the same row for equal keys."""
     if not len(keys):
         return keys
     lowest = keys.min()

@@ -1,4 +1,4 @@
-"""What is read of dumps, as verified columns: one row per dump, run, event or allocator. Pure."""
+"""Contents of dumps as verified columns: one row per dump, run, event or allocator. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingest.etdump.values import NO_VALUES, Values
 
 @dataclass(frozen=True)
 class Texts:
-    """A nullable column of texts: code per row (-1 where absent) and the distinct texts."""
+    """A nullable column of texts: a code per row (-1 if absent) and the distinct texts."""
 
     codes: Ints
     values: list[bytes]
@@ -22,15 +22,15 @@ class Texts:
 
 @dataclass(frozen=True)
 class Heads:
-    """What comes before the runs: one row per dump, and one per run in file order.
+    """Dumps without the contents of their runs: one row per dump, and one per run in file order.
 
     Attributes:
         version: Schema version per dump.
-        is_size_prefixed: Form of each dump.
+        is_size_prefixed: Whether each dump has a size prefix.
         visited: Bytes read so far, per dump.
         run_dump: Dump of each run, ascending.
         run_index: Position of each run in its dump.
-        run_word: Where each run's table stands.
+        run_word: Position of each run's table.
     """
 
     version: Ints
@@ -52,7 +52,7 @@ class Allocators:
 
 @dataclass(frozen=True)
 class RunHeads:
-    """What a run's own table says, one row per run, and its allocators; no events."""
+    """Runs without their events: one row per run, and the allocators."""
 
     tables: TableColumn
     name: Texts
@@ -63,10 +63,10 @@ class RunHeads:
 
 @dataclass(frozen=True)
 class IdentifiedEvents:
-    """What profile and debug events have in common, one row per event.
+    """The common columns of profile and debug events, one row per event.
 
     Attributes:
-        event: Row of the event among all that were read, of whatever kind.
+        event: Row of the event among all events of any kind.
         run: Row of its run.
         position: Position of the event in the run.
         name: Name of the event.
@@ -97,7 +97,7 @@ class ProfileEvents(IdentifiedEvents):
 
 @dataclass(frozen=True)
 class AllocationEvents:
-    """One row per allocation event, in file order; the name is its allocator's, if known."""
+    """One row per allocation event, in file order; `name` is its allocator's name, if known."""
 
     run: Ints
     position: Ints
@@ -116,7 +116,7 @@ class DebugEvents(IdentifiedEvents):
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs read in full: one row per run, and the rows of everything in them, in file order."""
+    """Runs with all their contents: one row per run, and rows of their contents in file order."""
 
     name: Texts
     bundled_input_index: NDArray[np.int32]
@@ -154,7 +154,7 @@ NO_DEBUGS = DebugEvents(
 
 
 def find_allocators(allocators: Allocators, run: Ints, number: NDArray[np.int32]) -> Texts:
-    """Names of the allocators with these numbers in these runs; none where there is no such one."""
+    """Names of the allocators with these numbers in these runs; absent for unknown numbers."""
     counts = np.bincount(allocators.run, minlength=int(run.max(initial=-1)) + 1)
     first = np.cumsum(counts) - counts
     known = (number >= 1) & (number <= counts[run])

@@ -1,7 +1,6 @@
-"""What decoded dumps hold, ready to become tables. Pure.
+"""The contents of decoded dumps, from which tables are built. Pure.
 
-Both readers fill this record, that of ETDumps and that of profiler blobs; tables are made of
-nothing else.
+The readers of ETDumps and of profiler blobs both produce these records.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from ingest.etdump.layouts import Layout
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Runs whose profile events stand side by side in `Dumps.start` and `Dumps.end`.
+class StoredRuns:
+    """Runs whose profile events are adjacent in `Dumps.start` and `Dumps.end`.
 
     Attributes:
-        run: The runs, in the order in which their events stand there.
-        is_uniform: Whether all of them have the layout of the first.
+        run: The runs, in the order of their events there.
+        is_uniform: Whether all of the runs have the same layout.
     """
 
     run: Ints
@@ -54,10 +53,10 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Extras:
-    """What some runs hold besides profile events.
+    """Contents of some runs other than profile events.
 
     Attributes:
-        run: Which of the record's runs they are; everything below counts them from 0.
+        run: Indices of these runs in `Dumps`; all fields below count these runs from 0.
         empty_event_run: Run of each event without any member.
     """
 
@@ -70,15 +69,15 @@ class Extras:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A record that holds some events of one run: what is known of the whole run.
+class RunExcerpt:
+    """The place of a record's events in their run, if the record has only some of its events.
 
     Attributes:
-        is_first: Whether the events are the run's first ones.
+        is_first: Whether the record has the run's first events.
         event_count: Profile events in the run.
         origin: Earliest start in the run; 0 without profile events.
-        value_positions: For each logged value of the record, its position among all values that
-            the run logs for the same operator.
+        value_positions: Position of each logged value of the record among all values that the run
+            logs for the same operator.
         wraps: Whether the run's clock has 32 bits and passed its limit within an event.
     """
 
@@ -94,7 +93,7 @@ class Dumps:
     """All runs of some dumps, or some runs of one dump, or some events of one run.
 
     Attributes:
-        heads: What comes before the runs.
+        heads: The dumps, and the positions of their runs.
         name: Name of each run.
         bundled_input_index: Bundled input index of each run.
         has_events: Whether each run has an event vector.
@@ -105,9 +104,9 @@ class Dumps:
         stored: The runs in the order in which their profile events are stored.
         start: Start of each profile event as stored, each run's in file order.
         end: End of each profile event, likewise.
-        extras: What runs hold besides profile events.
-        zero_is_no_end: Whether an end of 0 says that the event never ended.
-        cut: Set where there is one run and not all of its events.
+        extras: Contents of runs other than profile events.
+        zero_is_no_end: Whether an end of 0 means that the event never ended.
+        excerpt: Set if the record has one run and only some of its events.
     """
 
     heads: Heads
@@ -118,12 +117,12 @@ class Dumps:
     layout: Ints
     signature_id: Ints
     counts: Ints
-    stored: list[Stored]
+    stored: list[StoredRuns]
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
     extras: Extras
     zero_is_no_end: bool = False
-    cut: Cut | None = None
+    excerpt: RunExcerpt | None = None
 
 
 _NONE = np.zeros(0, np.int64)
@@ -131,11 +130,11 @@ NO_METADATA = Metadata(_NONE, _NONE, NO_TEXTS)
 
 
 def collect_extras(run: Ints, runs: Runs) -> Extras:
-    """What runs that were read in full hold besides profile events.
+    """The contents of runs other than profile events.
 
     Args:
-        run: Index of each in the record.
-        runs: What was read.
+        run: Index of each run in the record.
+        runs: The runs.
     """
     return Extras(
         run,

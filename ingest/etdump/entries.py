@@ -1,4 +1,4 @@
-"""Profile and debug events of runs as rows of numbers, to be compared and counted. Pure."""
+"""Profile and debug events of runs as rows of numbers, for comparing and counting. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Entries:
 
     Attributes:
         run: Run of each.
-        fields: Whether a profile event, name, chain, instruction, two delegate ids, is_output.
-        texts: Names and string ids by their numbers in `fields`; -1 there for an absent one.
+        fields: is_profile, name, chain, instruction, both delegate ids and is_output.
+        texts: Names and string ids by their numbers in `fields`, where -1 means absent.
     """
 
     run: Ints
@@ -74,9 +74,9 @@ def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
-    """First row of each distinct row, ascending; and which of them each row equals."""
+    """First row of each distinct row, ascending; and for each row the index of its equal."""
     _, first, member = np.unique(hash_rows(fields), return_index=True, return_inverse=True)
-    if (fields != fields[first[member]]).any():  # a hash only proposes
+    if (fields != fields[first[member]]).any():  # hashes collide
         _, first, member = np.unique(fields, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(order), np.int32)
@@ -85,7 +85,7 @@ def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
 
 
 def count_before(codes: NDArray[np.integer]) -> NDArray[np.int32]:
-    """For each code how often the same one came before it."""
+    """For each code, how often it occurs before."""
     order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes)
     before = np.empty(len(codes), np.int32)

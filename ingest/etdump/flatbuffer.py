@@ -12,7 +12,7 @@ from ingest.etdump.arena import Ints, Mask, representatives
 from ingest.etdump.limits import LONGEST_NAME
 from ingest.etdump.scope import Scope
 
-_FEW = 64  # vtables; fewer are looked up one by one, and kept
+_FEW = 64  # fewer vtables are looked up one by one and cached
 _NONE = np.zeros(0, np.int64)
 
 
@@ -25,7 +25,7 @@ class TableColumn:
         owner: Owner of each table.
         fields: One row per distinct shape: offset of each slot within the table, 0 if absent.
         shape: Row of `fields` per table.
-        least, most: Lowest and highest offset of each slot, for what all tables agree in.
+        least, most: Lowest and highest offset of each slot; equal if all tables agree.
     """
 
     scope: Scope
@@ -88,7 +88,7 @@ class TableColumn:
         return values if self.least[slot] else np.where(offset > 0, values, np.uint64(0))
 
     def refs(self, slot: int) -> tuple[Ints, Ints, Ints]:
-        """Where the slot's offsets lead: (rows that have the slot, target words, their owners).
+        """Targets of the slot's offsets: (rows that have the slot, target words, their owners).
 
         Raises:
             FaultyDumps: An offset leads out of its dump.
@@ -112,7 +112,7 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: tuple[int, ...]) 
         scope: The bounds.
         word: Position of each table, within its owner's bounds.
         owner: Owner of each table.
-        widths: Bytes of each slot we know, in slot order; slots beyond are ignored.
+        widths: Bytes of each known slot, in order; further slots are ignored.
 
     Returns:
         The tables, in the order given.
@@ -207,7 +207,7 @@ def _verify_vtables(scope: Scope, vtable: Ints, owner: Ints, widths: Sequence[in
 
 
 def read_vectors(scope: Scope, word: Ints, owner: Ints, item_bytes: int) -> Ints:
-    """Lengths of the vectors at `word`, verified; the items start one word further on.
+    """Verified lengths of the vectors at `word`; the items start at the next word.
 
     Raises:
         FaultyDumps: A vector ends out of bounds, or its 8-byte items are misaligned.
@@ -231,7 +231,7 @@ def read_vectors(scope: Scope, word: Ints, owner: Ints, item_bytes: int) -> Ints
 
 
 def read_strings(scope: Scope, word: Ints, owner: Ints) -> Ints:
-    """Byte lengths of the strings at `word`, verified; the text starts one word further on.
+    """Verified byte lengths of the strings at `word`; the text starts at the next word.
 
     Raises:
         FaultyDumps: A string ends out of bounds, is too long or lacks its terminating NUL.

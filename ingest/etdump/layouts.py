@@ -1,6 +1,6 @@
-"""Runs that log the same sequence of events share a layout; grouping happens once per layout. Pure.
+"""Layouts: runs that log the same sequence of events are grouped into signatures only once. Pure.
 
-Comparing sequences is exact: a hash only proposes which runs may be alike.
+Sequences are compared exactly; hashes only select candidates.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ingest.signatures import (
     run_signature_id,
 )
 
-_FEW = 512  # events of a run; of more, the distinct ones are found first
-_FEW_RUNS = 64  # runs; fewer are told apart by hand
-_MOST_CACHED = 1 << 15  # events of the layouts that are kept for later
-_EVENT_TEXT = 64  # bytes of texts that are as much to keep as an event
+_FEW = 512  # events of a run; with more, distinct events are found first
+_FEW_RUNS = 64  # fewer runs are compared in Python
+_MOST_CACHED = 1 << 15  # events of all cached layouts
+_EVENT_TEXT = 64  # bytes of text that count as one cached event
 
 _STEP = np.uint64(0xD6E8FEB86659FD93)
 _NONE = np.zeros(0, np.int32)
@@ -41,16 +41,16 @@ _NONE = np.zeros(0, np.int32)
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How the events of a run group into signatures.
+    """The grouping of a run's events into signatures.
 
     Attributes:
         signature_ids: Ids of the signatures, in order.
-        rank: Per profile event the index of its signature there.
-        occurrence: Per profile event how often its signature came before in the layout.
-        chain: Per profile event its chain.
+        rank: Per profile event, the index of its signature in `signature_ids`.
+        occurrence: Per profile event, how often its signature occurs before in the layout.
+        chain: Per profile event, its chain.
         text_bytes: Bytes of the texts of all its signatures.
-        earlier: Set where this is the layout of a piece of a run: how often each signature occurs
-            in the run before the piece.
+        earlier: For the layout of a piece of a run, how often each signature occurs in the run
+            before the piece.
     """
 
     signature_ids: Ints
@@ -67,16 +67,16 @@ _Grouped = tuple[Layout, tuple[EventSignature, ...]]
 
 @dataclass
 class LayoutCache:
-    """Layouts of earlier dumps, so that dumps of one program are grouped once in a process.
+    """A cache of layouts, so that a process groups the dumps of one program only once.
 
-    Threads may share it: what one keeps is whole, and at worst another forgets it.
+    Threads may share the cache: entries are complete, and at worst one is lost.
     """
 
     known: dict[_Key, _Grouped] = field(default_factory=dict)
     size: int = 0
 
     def keep(self, key: _Key, layout: _Grouped) -> None:
-        """Keep a layout for later, unless it is large; all others go if they become too many."""
+        """Cache a layout unless it is large; the cache is emptied when it is full."""
         size = len(key[0]) + len(key[1]) // 4 + layout[0].text_bytes // _EVENT_TEXT
         if size > _MOST_CACHED:
             return
@@ -113,13 +113,14 @@ class SignatureBook:
         """The layout of a sequence of events, grouped once.
 
         Args:
-            dump: Whose they are.
-            events: The events; of many, the distinct ones in order of first appearance.
-            codes: In that case, which of them each event is; else empty.
-            most_text: Bytes that the texts of the signatures may take.
+            dump: The dump of the events.
+            events: The events, or, if `codes` is not empty, the distinct ones in order of first
+                appearance.
+            codes: For each event its index in `events`; or empty.
+            most_text: Limit on the bytes of the signatures' texts.
 
         Raises:
-            FaultyDumps: The texts take more.
+            FaultyDumps: The texts exceed the limit.
         """
         key = (tuple(events), codes.tobytes())
         known = CACHE.known.get(key)
@@ -174,7 +175,7 @@ def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> Ru
 
     Args:
         runs: The runs.
-        book: Where their signatures are put down.
+        book: Receives their signatures.
         dump: Dump of each run.
         sizes: Bytes of each dump.
 
@@ -223,7 +224,7 @@ def _run_signature_ids(
     runs: Runs, dump: Ints, layouts: list[Layout], layout: Ints, book: SignatureBook
 ) -> Ints:
     distinct, member = _find_distinct_keys(layout, runs.name.codes, runs.bundled_input_index)
-    if len(distinct) > 2 * MOST_SIGNATURES:  # a name may have two codes; the exact check comes last
+    if len(distinct) > 2 * MOST_SIGNATURES:  # a name may have two codes; an exact check follows
         owner = np.unique(member * (dump.max() + 1) + dump) % (dump.max() + 1)
         over = np.flatnonzero(np.bincount(owner) > 2 * MOST_SIGNATURES)
         if len(over):
@@ -237,7 +238,7 @@ def _run_signature_ids(
 
 
 def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]], Ints]:
-    """Distinct rows of the columns, ascending; and which of them each row equals."""
+    """Distinct rows of the columns, ascending; and for each row the index of its equal."""
     if len(columns[0]) > _FEW_RUNS:
         found, member = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
         return found.tolist(), member
@@ -247,7 +248,7 @@ def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]],
 
 
 def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
-    """The template of each run: the first run with the same sequence of entries, maybe itself."""
+    """The template of each run: the first run with the same sequence of entries."""
     if len(count) <= _FEW_RUNS:
         spans = zip(first.tolist(), (first + count).tolist(), strict=True)
         keys = [entries.fields[begin:end].tobytes() for begin, end in spans]

@@ -1,4 +1,4 @@
-"""What each dump of an arena has been read to hold so far, held against the limits. Pure."""
+"""Running totals per dump of an arena, checked against the limits. Pure."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ from ingest.etdump.limits import (
 
 
 class Ledger:
-    """Accounts of the dumps of an arena.
+    """Running totals of the dumps of an arena.
 
     Attributes:
         sizes: Bytes of each dump.
-        visited: Bytes of each dump that have been read, once per visit.
+        visited: Bytes read of each dump, counted at every visit.
     """
 
     def __init__(self, arena: Arena, visited: Ints) -> None:
-        """Open the accounts, with what has been visited so far."""
         self.sizes: Ints = arena.hi - arena.lo
         self.visited = visited
         self._text: Ints = np.zeros(len(self.sizes), np.int64)
 
     def charge_text(self, dump: Ints, byte_counts: Ints) -> None:
-        """Count bytes of repeated text: `byte_counts[i]` more for dump `dump[i]`.
+        """Add `byte_counts[i]` bytes of repeated text for dump `dump[i]`.
 
         Raises:
-            FaultyDumps: A dump becomes more than it may.
+            FaultyDumps: A dump exceeds its limit.
         """
         if not len(dump):
             return
@@ -53,9 +52,9 @@ class Ledger:
         Args:
             dump: Dump of each run, ascending.
             layouts: Distinct layouts.
-            layout: Index there of each run's; -1 for a run without one.
+            layout: Index in `layouts` per run; -1 for a run without one.
             signature_id: Signature of each run.
-            book: Signatures of all runs of the arena so far; mostly a look at it is enough.
+            book: Signatures of all runs of the arena so far, whose totals usually suffice.
 
         Raises:
             FaultyDumps: A dump has too many.
@@ -84,11 +83,11 @@ class Ledger:
 
 
 def repeated_text(runs: Runs) -> tuple[Ints, Ints]:
-    """Texts that a table repeats in row after row: names of allocators and of logged values.
+    """Texts that table rows repeat: names of allocators and of logged values.
 
     Returns:
-        The run that each item belongs to, and how many bytes its rows repeat. An item is an
-        allocation (one row) or a debug event (a row for each tensor).
+        The run of each item, and the bytes that its rows repeat. An item is an allocation (one
+        row) or a debug event (one row per tensor).
     """
     allocations, debugs = runs.allocations, runs.debugs
     if not len(allocations.run) and not len(debugs.run):  # as in most dumps

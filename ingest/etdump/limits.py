@@ -1,7 +1,7 @@
-"""What one dump may cost: the limits of the reader, in one place. See docs/etdump-format.md.
+"""The limits of the reader for one dump. See docs/etdump-format.md.
 
-Each is far beyond what a runtime writes. What a dump holds is counted by what it becomes, so a
-verdict never depends on what else is decoded with it, or on how it is cut into parts.
+Each limit is far beyond what a runtime writes. Limits apply to the decoded contents of a dump, so
+the outcome does not depend on other dumps decoded with it, or on how it is split into parts.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from ingest.etdump.arena import Fault, Ints
 
 LONGEST_NAME = 1 << 16
-"""Bytes of a text: name of a run, event, value or allocator, or string delegate id."""
+"""Bytes of a text: the name of a run, event, value or allocator, or a string delegate id."""
 
 EXPANSION = 8
-"""Bytes of repeated text per byte of the dump: a name stands in a row for each tensor or call."""
+"""Bytes of repeated text per byte of the dump, as the rows of tensors and calls repeat names."""
 
 EXPANSION_SLACK = 1 << 13
-"""Bytes of repeated text that a dump of any size may become."""
+"""Bytes of repeated text that are allowed for a dump of any size."""
 
 MOST_PART_TEXT = 1 << 27
 """Bytes of repeated text in one event, or in the signatures of one run."""
@@ -33,13 +33,13 @@ MOST_RUNS = 1 << 22
 """Runs in a dump."""
 
 MOST_EVENT_BYTES = 16 << 20
-"""Bytes that one event leads to, and a run apart from its events (its allocators)."""
+"""Bytes that one event refers to, or a run without its events (its allocators)."""
 
 PART_BYTES = 8 << 20
-"""Bytes visited in one go in a dump that is decoded in parts; no verdict depends on it."""
+"""Bytes read at a time in a dump that is decoded in parts; does not affect the outcome."""
 
 PART_EVENTS = 1 << 16
-"""Events read in one go of a run that is larger than that; no verdict depends on it."""
+"""Events read at a time in a larger run; does not affect the outcome."""
 
 MOST_BLOB_BLOCKS = 1 << 18
 """Blocks in a profiler blob."""
@@ -49,7 +49,8 @@ MOST_BLOB_ENTRIES = 1 << 21
 
 TOO_MUCH_TEXT = Fault(
     "expands_too_much", 0,
-    "long names stand in too many rows or signatures: wanted shorter ones, or smaller dumps",
+    "long names are repeated in too many rows or signatures: wanted shorter "
+        "names, or smaller dumps",
 )  # fmt: skip
 TOO_MANY_SIGNATURES = Fault(
     "too_many_signatures", 0,
@@ -68,5 +69,5 @@ BLOB_TOO_LARGE = Fault(
 
 
 def text_budget(sizes: Ints) -> Ints:
-    """Bytes of repeated text that dumps of these sizes may become."""
+    """Bytes of repeated text that are allowed for dumps of these sizes."""
     return EXPANSION * sizes + EXPANSION_SLACK

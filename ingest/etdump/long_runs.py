@@ -1,7 +1,7 @@
-"""A run too large to be read in one go: surveyed once, then read again some events at a time. Pure.
+"""Runs too large to be read at once: surveyed first, then read again in parts. Pure.
 
-What its events have in common, their signatures and the earliest start, is known only after the
-last of them. The survey keeps a number per event; everything else is read anew for each part.
+The signatures of a run's events and the earliest start are known only after its last event. The
+survey keeps one number per event; everything else is read again for each part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
 from ingest.etdump.columns import Heads, RunHeads, Runs
-from ingest.etdump.dumps import Cut, Dumps, Stored, collect_extras
+from ingest.etdump.dumps import Dumps, RunExcerpt, StoredRuns, collect_extras
 from ingest.etdump.entries import collect_entries, count_before, find_distinct
 from ingest.etdump.flatbuffer import read_vectors
 from ingest.etdump.layouts import Layout, SignatureBook
@@ -38,7 +38,7 @@ _ZERO = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class _Run:
-    """A run whose events are not read yet: what its table says, and where the events are listed."""
+    """A run whose events are not read yet: its own table, and the position of its event list."""
 
     head: RunHeads
     first_item: int
@@ -58,12 +58,12 @@ class _Run:
 
 @dataclass
 class _Survey:
-    """What the first pass over the events keeps of them.
+    """The result of the first pass over the events.
 
     Attributes:
-        spans: Events that can be read in one go.
-        known: Distinct events, with their numbers, in order of first appearance.
-        profiles, debugs: Number of each profile and each debug event, as arrays per span.
+        spans: Ranges of events that can be read at once.
+        known: Distinct events and their numbers, in order of first appearance.
+        profiles, debugs: Number of each profile and each debug event, one array per span.
         first: Start of the first profile event.
         lowest: Lowest start relative to it.
         lowest_32: The same modulo 2^32.
@@ -98,19 +98,19 @@ class _Survey:
 def read_long_run(
     arena: Arena, heads: Heads, book: SignatureBook, ledger: Ledger
 ) -> Iterator[Dumps]:
-    """Read and verify one run of a lone dump, then give its events some at a time.
+    """Read and verify one run of a single dump, then yield its events in parts.
 
     Args:
         arena: The dump.
         heads: The run.
-        book: Where its signatures are put down.
-        ledger: The dump's account.
+        book: Receives its signatures.
+        ledger: The dump's running totals.
 
     Yields:
         Parts of the run, at least one, in order of its events.
 
     Raises:
-        FaultyDumps: Something in the run is malformed, or it is too large in some way.
+        FaultyDumps: The run is malformed, or exceeds a limit.
     """
     run = _open(arena, heads, ledger)
     survey = _survey(run, ledger)
@@ -124,7 +124,7 @@ def read_long_run(
         text = name.values[name.codes[0]] if name.codes[0] >= 0 else None
         id_ = book.run_signature(text, int(run.head.bundled_input_index[0]), layout)
     ledger.check_signatures(_ZERO, [layout], _ZERO, np.array([id_]), book)
-    afresh = Scope.of_dumps(arena, heads.run_dump)  # all has been paid for
+    afresh = Scope.of_dumps(arena, heads.run_dump)  # everything has been charged already
     again = replace(run, head=replace(run.head, tables=replace(run.head.tables, scope=afresh)))
     yield from _give_parts(again, heads, survey, layout, id_)
 
@@ -161,10 +161,10 @@ def _survey(run: _Run, ledger: Ledger) -> _Survey:
 
 
 def _read_span(run: _Run, begin: int, end: int, ledger: Ledger) -> Runs | None:
-    """Events of the run, charged; None if they are too many.
+    """Events of the run, charged to the ledger; None if they are too many.
 
     Raises:
-        FaultyDumps: One of them is malformed, or a single one is too much.
+        FaultyDumps: An event is malformed, or a single event exceeds a limit.
     """
     scope = run.scope
     visited = scope.visited.copy()
@@ -208,7 +208,7 @@ def _note(survey: _Survey, runs: Runs) -> None:
 
 
 def _value_positions(survey: _Survey) -> NDArray[np.int32]:
-    """Position of each logged value among all of the run that are logged for the same operator."""
+    """Position of each logged value among all values of the run for the same operator."""
     operators: dict[tuple[object, ...], int] = {}
     operator = [operators.setdefault(tuple(event[2:]), len(operators)) for event in survey.known]
     return count_before(np.array(operator, np.int32)[np.concatenate(survey.debugs)])
@@ -233,7 +233,9 @@ def _give_parts(
         )
         earlier = earlier + np.bincount(rank, minlength=len(earlier))
         logged = slice(debug_ends[i] - len(survey.debugs[i]), debug_ends[i])
-        cut = Cut(i == 0, len(layout.rank), survey.origin, positions[logged], survey.wraps)
+        excerpt = RunExcerpt(
+            i == 0, len(layout.rank), survey.origin, positions[logged], survey.wraps
+        )
         yield Dumps(
             heads=heads,
             name=run.head.name,
@@ -243,9 +245,9 @@ def _give_parts(
             layout=np.where(has_events, 0, -1),
             signature_id=np.array([id_]),
             counts=np.array([count]),
-            stored=[Stored(_ZERO, is_uniform=False)],
+            stored=[StoredRuns(_ZERO, is_uniform=False)],
             start=runs.profiles.start,
             end=runs.profiles.end,
             extras=collect_extras(_ZERO, runs),
-            cut=cut,
+            excerpt=excerpt,
         )

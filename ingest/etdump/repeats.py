@@ -1,21 +1,21 @@
-"""Runs that repeat another run byte for byte, but for times: found, not read. Pure.
+"""Runs that repeat another run byte for byte except for times are recognised, not read. Pure.
 
-The runtime writes a run in one piece: its table first, then everything the table leads to, up to
-the table of the run before it. Vtables are shared by all runs and stand at the end of the file. So
-runs of one signature fill pieces of one length, in which only two things differ: the times, and the
-distances from tables to their vtables, as each piece is farther from the end than the one before.
+The runtime writes a run in one piece: its table first, then everything the table refers to, up to
+the table of the run before it. Vtables are shared by all runs and come at the end of the file. So
+runs of one signature are pieces of equal length that differ only in two things: the times, and the
+distances from tables to their vtables, as each piece has a different distance from the end.
 
 One run of each length, the template, is read and verified in full, within the bounds of its piece.
 Another run repeats it if all other words are equal and its dump has equal vtables as far from its
 end. Then all that was verified for the template holds for it too, and only its times are gathered.
-What does not match is read in full: this changes speed, never rows or verdicts.
+Runs that do not match are read in full, so this affects only speed.
 
-An example: two runs of 24 bytes each, in a file whose vtable stands at byte 100:
+An example: two runs of 24 bytes each, in a file whose vtable is at byte 100:
     byte 40:  [vtable: 60 bytes on] [name] [start: 7 ] [end: 9 ]    the template
     byte 64:  [vtable: 36 bytes on] [name] [start: 12] [end: 15]    a repeat of it
 
-The pieces stand 24 bytes apart, and by as much do the distances in their first words differ; the
-names are equal. So the second run has the template's event, from 12 to 15.
+The pieces are 24 bytes apart, and so the distances in their first words differ by 24; the names are
+equal. So the second run has the template's event, from 12 to 15.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from ingest.etdump.scope import Scope
 from ingest.etdump.templates import can_be_templates
 
 _FEWEST = 3  # runs of one length before one of them becomes a template
-_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # of a vtable that are read: its sizes and our slots
+_VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots
 _ROUNDS = 3  # templates tried per length, for programs whose runs happen to be of one length
-_LONGEST = 1 << 18  # words of a run that is compared; longer ones are read in full
+_LONGEST = 1 << 18  # words; longer runs are read in full
 _SLAB = 1 << 16  # units compared at a time, to stay in the cache
-_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # what a word is: only the first must be equal
+_EQUAL, _DISTANCE, _TIME, _OUTSIDE = range(4)  # kinds of words; only the first must be equal
 
 
 @dataclass(frozen=True)
 class Part:
-    """Runs read in full: which runs they are, and what is in them."""
+    """Runs that were read in full, and their indices."""
 
     run: Ints
     runs: Runs
@@ -56,7 +56,7 @@ class Block:
     Attributes:
         run: The runs.
         template: The run that they repeat.
-        starts, ends: Arrays of (some of the runs) x (profile events), which together make up all.
+        starts, ends: Arrays of (some of the runs) x (profile events), together covering all runs.
     """
 
     run: Ints
@@ -67,12 +67,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Repeats:
-    """The outcome of looking for repeats.
+    """The repeats that were found.
 
     Attributes:
-        templates: The template runs; they hold nothing but profile events without metadata.
+        templates: The template runs, which have only profile events without metadata.
         blocks: The runs that repeat them.
-        visited: Bytes that reading all of them in full takes, per dump.
+        visited: Bytes that reading all of these runs in full would visit, per dump.
     """
 
     templates: list[Part]
@@ -87,8 +87,8 @@ class Pieces:
     Attributes:
         dump: Dump of each run.
         word: First word of each piece.
-        length: Words of each piece; 0 where two entries of the run vector are one table.
-        from_end: Byte of each piece relative to the end of its dump, where the vtables are.
+        length: Words of each piece; 0 if two entries of the run vector refer to one table.
+        from_end: Position of each piece relative to the end of its dump, in bytes.
     """
 
     dump: Ints
@@ -103,18 +103,18 @@ class Pieces:
 
 @dataclass(frozen=True)
 class _Template:
-    """A run that others may repeat, and how its words may differ there.
+    """A run that others may repeat, and which of its words may differ.
 
-    Pieces are compared in units of 8 bytes, from the unit that holds their first word.
+    Pieces are compared in units of 8 bytes, from the unit that contains their first word.
 
     Attributes:
         run: The template.
         units: The template's units.
-        is_equal: Whether all of a unit must be equal.
+        is_equal: Whether both words of a unit must be equal.
         equal: Words that must be equal in the other units.
-        distance: Words that hold a distance to a vtable.
+        distance: Words with a distance to a vtable.
         start, end: Unit of each event's time, -1 if absent.
-        vtables: Bytes read of the vtables its tables lead to, as spans relative to the dump's end.
+        vtables: Spans read of its tables' vtables, in bytes relative to the dump's end.
     """
 
     run: int
@@ -128,7 +128,7 @@ class _Template:
 
 
 def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
-    """Find the runs that need not be read, and read their templates."""
+    """Find runs that need not be read, and read their templates."""
     open_ = (pieces.length > 0) & (pieces.word + pieces.length < len(arena.i32))
     open_ &= pieces.length <= _LONGEST
     templates: list[Part] = []
@@ -162,9 +162,9 @@ def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
 
 
 def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
-    """A run of each common length that can be a template, read in full; None if there is none.
+    """Read a possible template of each common length in full; None if there is none.
 
-    Runs that are still open are candidates; those that turn out not to do are closed.
+    Open runs are candidates; unsuitable runs are closed.
     """
     while True:
         candidates = np.flatnonzero(open_)
@@ -179,7 +179,7 @@ def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Sc
         scope = Scope.of_pieces(arena, pieces.dump[chosen], begin, end)
         try:
             runs = read_runs(scope, pieces.word[chosen])
-        except FaultyDumps as faulty:  # not in one piece: read those dumps' runs in full
+        except FaultyDumps as faulty:  # not in one piece: those runs are read in full later
             open_[np.isin(pieces.dump, list(faulty.faults))] = False
             continue
         is_plain = can_be_templates(scope, runs)
@@ -254,9 +254,9 @@ def _match(arena: Arena, pieces: Pieces, template: _Template, open_: Mask) -> Bl
 
 
 def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -> Mask:
-    """Whether each dump of these runs has the template's vtables, as far from its end.
+    """Whether each dump has the template's vtables at the same distance from its end.
 
-    False of other dumps.
+    False for dumps without any of these runs.
     """
     has = np.zeros(len(arena.hi), bool)
     has[pieces.dump[run]] = True
@@ -274,9 +274,9 @@ def _has_vtables(arena: Arena, pieces: Pieces, template: _Template, run: Ints) -
 def _compare(
     window: NDArray[np.uint64], pieces: Pieces, template: _Template, run: Ints
 ) -> tuple[Ints, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Compare runs with the template: the runs that repeat it, their starts and their ends.
+    """The runs that repeat the template, their starts and their ends.
 
-    `window` holds as many units as the template has, from every unit of the arena on.
+    `window` has, for every unit of the arena, as many units from there on as the template has.
     """
     units = window[pieces.word[run] >> 1]
     differs = units != template.units

@@ -1,4 +1,4 @@
-"""All runs and profile events of an arena, whether read in full or recognised as repeats. Pure."""
+"""All runs and profile events of an arena, read in full or recognised as repeats. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.columns import Heads, Texts
-from ingest.etdump.dumps import Dumps, Stored, collect_extras
+from ingest.etdump.dumps import Dumps, StoredRuns, collect_extras
 from ingest.etdump.layouts import SignatureBook, lay_out_runs
 from ingest.etdump.ledger import Ledger, repeated_text
 from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
@@ -26,9 +26,9 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
 
     Args:
         arena: The dumps.
-        book: Where their signatures are put down.
-        part_bytes: Size of the arena that is read in one go; a larger one, of one dump, comes in
-            parts.
+        book: Receives their signatures.
+        part_bytes: Size up to which an arena is read at once; a larger one, of one dump, is read
+            in parts.
 
     Yields:
         The dumps, or parts of them: all rows of some runs, or some events of one large run.
@@ -37,7 +37,7 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
     heads = read_heads(arena)
-    is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes  # with padding it may be larger
+    is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes
     pieces = cut_pieces(arena, heads)
     reader = _Reader(arena, heads, pieces, book, Ledger(arena, heads.visited), is_whole)
     count = len(heads.run_word)
@@ -50,12 +50,12 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
 
 
 FEWEST_WORDS = 1 << 15
-"""Words of runs; in fewer, reading all costs less than looking for repeats."""
+"""Words of runs; with fewer, reading everything costs less than looking for repeats."""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads runs of an arena, in one go if they are whole dumps."""
+    """Reads runs of an arena, all at once if they are whole dumps."""
 
     arena: Arena
     heads: Heads
@@ -65,7 +65,7 @@ class _Reader:
     is_whole: bool
 
     def read(self, rows: slice) -> Iterator[Dumps]:
-        """The runs of these rows; halved, again and again, while they are too much for one go."""
+        """The runs of these rows, halved repeatedly while they are too large to be read at once."""
         heads = replace(
             self.heads,
             run_dump=self.heads.run_dump[rows],
@@ -85,10 +85,10 @@ class _Reader:
         yield dumps
 
     def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
-        """The runs of a record, and what they take put down in the ledger.
+        """The runs of a record, charged to the ledger.
 
         Raises:
-            PartTooLarge: They are too much; nothing is charged, nothing put down.
+            PartTooLarge: The runs are too large; nothing is charged.
         """
         ledger = self.ledger
         if pieces.length.sum() > FEWEST_WORDS:
@@ -110,7 +110,7 @@ class _Reader:
         return dumps
 
     def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
-        """The runs that repeat no other, and the bytes visited so far, per dump."""
+        """The runs that do not repeat others, and the bytes visited so far, per dump."""
         is_rest = np.ones(len(heads.run_word), bool)
         for part in repeats.templates:
             is_rest[part.run] = False
@@ -125,10 +125,10 @@ class _Reader:
 
 
 def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
-    """One record of the runs read in full and of those that repeat them."""
+    """One record of the runs read in full and their repeats."""
     parts = [part for part in (*repeats.templates, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]
-    # The runs read in full stand one part after the other; `source` is the row of every run there.
+    # `source` is, for every run, its row (or its template's) among the concatenated parts.
     read = np.concatenate([part.run for part in parts])
     source = np.empty(len(heads.run_word), np.int64)
     source[read] = np.arange(len(read))
@@ -154,8 +154,8 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, size
         layout=number[_shift([laid.layout for laid in laid_out], layout_shift)][source],
         signature_id=np.concatenate([laid.signature_id for laid in laid_out])[source],
         counts=np.concatenate([part.runs.profile_counts for part in parts])[source],
-        stored=[Stored(part.run, is_uniform=False) for part in parts]
-        + [Stored(block.run, is_uniform=True) for block in repeats.blocks],
+        stored=[StoredRuns(part.run, is_uniform=False) for part in parts]
+        + [StoredRuns(block.run, is_uniform=True) for block in repeats.blocks],
         start=_join([events.start for events in profiles], [b.starts for b in repeats.blocks]),
         end=_join([events.end for events in profiles], [b.ends for b in repeats.blocks]),
         extras=collect_extras(rest.run, rest.runs),
@@ -163,7 +163,7 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, size
 
 
 def _shift(codes: list[Ints], shift: Ints) -> Ints:
-    """Codes of several parts as codes of one list; negative ones stay."""
+    """Codes of several parts as codes of one list; negative codes are kept."""
     moved = [np.where(code < 0, code, code + by) for code, by in zip(codes, shift, strict=False)]
     return np.concatenate(moved)
 
@@ -171,5 +171,5 @@ def _shift(codes: list[Ints], shift: Ints) -> Ints:
 def _join(
     read: list[NDArray[np.uint64]], repeated: list[list[NDArray[np.uint64]]]
 ) -> NDArray[np.uint64]:
-    """Times of the runs read in full, then of the repeats, which come as (runs x events)."""
+    """Times of the runs read in full, then of the repeats, given as (runs x events)."""
     return np.concatenate([*read, *(slab.ravel() for slabs in repeated for slab in slabs)])

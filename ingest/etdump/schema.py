@@ -1,4 +1,4 @@
-"""The ETDump schema read over flatbuffer.py: an arena of dumps in, verified columns out. Pure.
+"""The ETDump schema on top of flatbuffer.py: an arena of dumps -> verified columns. Pure.
 
 Schema (ExecuTorch 1.5, ``etdump_schema_flatcc.fbs``); the number is the slot:
 
@@ -113,26 +113,26 @@ def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
     for is_wrong, detail in (
         (
             is_prefixed & (first > size - 4),
-            "the size prefix says that the file is longer: copy it again, or let the runner write "
-            "into a larger buffer",
+            "the file is shorter than its size prefix says: copy it again, or give the runner a "
+            "larger buffer",
         ),
         (
             has_zeros,
-            "zeros behind the dump, as of a whole static buffer: write only the bytes that "
-            "get_etdump_data() gives",
+            "zeros follow the dump, as if a whole static buffer was written: write only the bytes "
+            "that get_etdump_data() returns",
         ),
-        (has_more, "the file is longer than its size prefix says: appended to, copy it again"),
+        (has_more, "the file is longer than its size prefix says: copy it again"),
     ):
         scope.require(~is_wrong, everyone, arena.lo, reason="bad_size_prefix", detail=detail)
     return is_prefixed
 
 
 def read_runs(scope: Scope, word: Ints) -> Runs:
-    """Read and verify the runs at `word`, everything in them included; run i has owner i.
+    """Read and verify the runs at `word` with all their contents; run i has owner i.
 
     Raises:
-        FaultyDumps: Something in a run is malformed or out of the scope's bounds.
-        PartTooLarge: They are too much to be read in one go.
+        FaultyDumps: A run is malformed or out of the scope's bounds.
+        PartTooLarge: The runs are too large to be read at once.
     """
     head = read_run_heads(scope, word)
     _, vectors, owner = head.tables.refs(3)
@@ -141,11 +141,11 @@ def read_runs(scope: Scope, word: Ints) -> Runs:
 
 
 def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
-    """Read and verify the runs at `word`, all but their events; run i has owner i.
+    """Read and verify the runs at `word` without their events; run i has owner i.
 
     Raises:
-        FaultyDumps: Something in a run is malformed or out of the scope's bounds.
-        PartTooLarge: They are too much to be read in one go.
+        FaultyDumps: A run is malformed or out of the scope's bounds.
+        PartTooLarge: The runs are too large to be read at once.
     """
     tables = read_tables(scope, word, np.arange(len(word)), _RUN)
     return RunHeads(
@@ -158,11 +158,11 @@ def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
 
 
 def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Runs:
-    """Read and verify events of runs: at `words`, of run `owner`, at `position` there.
+    """Read and verify the events at `words`, each at `position` in the run `owner`.
 
     Raises:
-        FaultyDumps: Something in an event is malformed or out of the scope's bounds.
-        PartTooLarge: They are too much to be read in one go.
+        FaultyDumps: An event is malformed or out of the scope's bounds.
+        PartTooLarge: The events are too large to be read at once.
     """
     events = read_tables(head.tables.scope, words, owner, _EVENT)
     return Runs(
@@ -179,7 +179,7 @@ def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Run
 
 def _find_empty(events: TableColumn) -> Ints:
     """Runs of the events without any member."""
-    if any(events.least):  # one that all have
+    if any(events.least):  # all events have this member
         return events.owner[:0]
     is_empty = ~(events.has(0) | events.has(1) | events.has(2))
     return events.owner[is_empty]

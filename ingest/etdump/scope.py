@@ -1,9 +1,9 @@
-"""Bounds and budgets for reading dumps nobody vouches for. Pure.
+"""Bounds and budgets for reading untrusted dumps. Pure.
 
-Positions are counted in 4-byte words from the start of the arena, because everything that can be
-pointed at is 4-aligned. Every offset is checked before it is followed; the first check that fails
-raises `FaultyDumps`, which names each dump at fault, so that a caller drops those and reads the
-rest again. All arithmetic is 64-bit, so no file can overflow it.
+Positions are counted in 4-byte words from the start of the arena, as all targets of offsets are
+4-aligned. Every offset is checked before it is followed; the first check that fails raises
+`FaultyDumps` with each dump at fault, so that the caller can read the others again without these.
+All arithmetic is 64-bit, so no file can overflow it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ingest.etdump.arena import Arena, Fault, FaultyDumps, Ints, Mask
 
 
 class PartTooLarge(Exception):  # noqa: N818 - control flow, never shown
-    """What is read in one go visits more than it should: read less at a time."""
+    """A read visits more bytes than allowed at a time: read less at once."""
 
 
 @dataclass(frozen=True)
 class _Accounts:
-    """Account of each owner; dump and budget in bytes of each account."""
+    """The account of each owner; the dump and the budget in bytes of each account."""
 
     of_owner: Ints
     dump: Ints
@@ -29,24 +29,22 @@ class _Accounts:
 
 
 class Scope:
-    """The bounds within which tables may be read, and an account of the bytes they take.
+    """The bounds within which tables may be read, and accounts of the bytes they take.
 
-    Each row of a column has an owner, which says what its offsets must not leave. A writer never
-    shares tables, so visiting more bytes than there are is the mark of a bomb; refusing it bounds
-    time and memory by the file's size.
+    Each row of a column has an owner, which determines the bounds of its offsets. Writers never
+    share tables, so a file with more bytes to visit than it has is a bomb; refusing it bounds time
+    and memory by the file's size.
 
     Attributes:
-        arena: Where everything is.
         dump: Dump of each owner.
-        lo, hi: Bounds of that dump in bytes; the owner's vtables may stand anywhere in it.
+        lo, hi: Bounds of that dump in bytes; the owner's vtables may be anywhere in it.
         end: Byte that the owner's tables, vectors and strings must not pass.
         visited: Bytes visited, per account.
         tables: (owner, word) of every column of tables read so far.
-        spans: In a scope of pieces, (owner, begin, end) of all that was visited, in bytes.
+        spans: In a scope of pieces, (owner, begin, end) of all visited bytes.
     """
 
     def __init__(self, arena: Arena, dump: Ints, end: Ints, *, accounts: _Accounts) -> None:
-        """Open a scope; see the two class methods."""
         self.arena, self.dump, self.end = arena, dump, end
         self.visited: Ints = np.zeros(len(accounts.budget), np.int64)
         self.tables: list[tuple[Ints, Ints]] = []
@@ -57,30 +55,30 @@ class Scope:
 
     @classmethod
     def of_dumps(cls, arena: Arena, dump: Ints) -> Scope:
-        """Owners may refer to anything in their dump; one account per dump."""
+        """A scope whose owners may refer to anything in their dump; one account per dump."""
         everyone = np.arange(len(arena.lo))
         accounts = _Accounts(dump, everyone, arena.hi - arena.lo)
         return cls(arena, dump, arena.hi[dump], accounts=accounts)
 
     @classmethod
     def of_pieces(cls, arena: Arena, dump: Ints, begin: Ints, end: Ints) -> Scope:
-        """Owners may refer to nothing past the end of their piece; one account per owner."""
+        """A scope whose owners may not refer past the end of their piece; one account per owner."""
         accounts = _Accounts(np.arange(len(dump)), dump, end - begin)
         scope = cls(arena, dump, end, accounts=accounts)
         scope.spans = []
         return scope
 
     def allow(self, byte_count: int) -> None:
-        """Visits of more bytes than that from here on raise `PartTooLarge`."""
+        """From now on, raise `PartTooLarge` after this many visited bytes."""
         self._ceiling = int(self.visited.sum()) + byte_count
 
     def require(self, ok: Mask, owner: Ints, at: Ints, *, reason: str, detail: str) -> None:
-        """Pass if all of `ok` holds.
+        """Check that all of `ok` is true.
 
         Args:
-            ok: What must hold, per row.
+            ok: The condition, per row.
             owner: Owner of each row.
-            at: Byte position in the arena that each row's check is about.
+            at: Byte position in the arena that each row's check concerns.
             reason: Machine-readable name of the fault.
             detail: What is wanted, for people.
 
@@ -96,7 +94,7 @@ class Scope:
         raise FaultyDumps({dump: Fault(reason, offset, detail) for dump, offset in found})
 
     def visit(self, owner: Ints, at: Ints, byte_counts: Ints | int) -> None:
-        """Count the bytes from `at` on as read, once per visit.
+        """Charge the bytes from `at` on; repeated visits are charged again.
 
         Raises:
             FaultyDumps: An account's visited bytes exceed its budget.
@@ -110,7 +108,7 @@ class Scope:
         self.charge(counts * byte_counts if weights is None else counts)
 
     def charge(self, byte_counts: Ints) -> None:
-        """Count bytes per account as read.
+        """Charge bytes per account.
 
         Raises:
             FaultyDumps: An account's visited bytes exceed its budget.
@@ -128,7 +126,7 @@ class Scope:
             raise PartTooLarge
 
     def follow(self, words: Ints, owner: Ints) -> Ints:
-        """Targets of the forward offsets stored at `words`, checked to lie within bounds.
+        """Targets of the forward offsets at `words`, checked to be within bounds.
 
         Raises:
             FaultyDumps: An offset is zero, negative, misaligned or leads out of bounds.

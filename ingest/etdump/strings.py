@@ -7,20 +7,20 @@ import numpy as np
 from ingest.etdump.arena import Arena, Ints, Mask
 
 _SHORT = 64  # bytes; longer strings are rare and are read one by one
-_FEW = 512  # strings; fewer are read one by one
+_FEW = 512  # fewer strings are read one by one
 _PRIMES = np.random.default_rng(20261121).integers(2**62, 2**63, _SHORT // 4 + 1, np.uint64) | 1
 
 
 def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[bytes]]:
-    """Dictionary-encode strings, exactly: a hash only proposes which may be equal.
+    """Dictionary-encode strings exactly; hashes only select candidates.
 
     Args:
-        arena: Where they are.
-        word: Word of each string's length; the text starts one word further on.
+        arena: The arena.
+        word: Word of each string's length; the text starts at the next word.
         length: Bytes of each string.
 
     Returns:
-        The code of each string, and the texts by code (a text may stand under several codes).
+        The code of each string, and the texts by code (a text may have several codes).
     """
     codes = np.full(len(word), -1, np.int64)
     texts: list[bytes] = []
@@ -36,7 +36,7 @@ def encode_strings(arena: Arena, word: Ints, length: Ints) -> tuple[Ints, list[b
 def _encode_by_size(
     arena: Arena, word: Ints, length: Ints, codes: Ints, texts: list[bytes]
 ) -> None:
-    """Fill in the codes of short strings, those of one size together, and append their texts."""
+    """Fill in the codes of short strings, one size at a time, and append their texts."""
     for size in np.flatnonzero(np.bincount(np.minimum(length, _SHORT + 1))[: _SHORT + 1]).tolist():
         rows = np.flatnonzero(length == size)
         heads, alike = _heads(arena, word[rows], size)
@@ -54,7 +54,7 @@ def _texts(arena: Arena, word: Ints, length: Ints) -> list[bytes]:
 
 
 def _heads(arena: Arena, word: Ints, size: int) -> tuple[Ints, Mask]:
-    """For each string of one size: one with the same hash, and whether the two are equal."""
+    """For each string of one size: a string with the same hash, and whether both are equal."""
     count = (size + 3) // 4
     place = word[:, None] + np.arange(1, count + 1)
     words = arena.i32[np.minimum(place, len(arena.i32) - 1)].view(np.uint32)

@@ -1,4 +1,4 @@
-"""Which runs may stand as templates for others, that only their times are read of. Pure."""
+"""Which runs may be templates for others, of which only the times are read. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ingest.etdump.columns import Runs
 from ingest.etdump.schema import PROFILE_WIDTHS
 from ingest.etdump.scope import Scope
 
-_MOST_VTABLES = 64  # that a template's tables lead to; a runtime writes about ten
+_MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
 
 
 def can_be_templates(scope: Scope, runs: Runs) -> Mask:
     """Whether each run can be a template: plain events, no overlaps, few vtables.
 
     Args:
-        scope: The scope of pieces that the runs were read in.
+        scope: The scope of pieces in which the runs were read.
         runs: The runs.
     """
     return _is_plain(runs) & ~_has_overlaps(scope, runs) & _has_few_vtables(scope)
 
 
 def _is_plain(runs: Runs) -> Mask:
-    """Whether each run holds nothing but profile events without metadata."""
+    """Whether each run has only profile events without metadata."""
     is_plain = runs.has_events.copy()
     with_metadata = runs.profiles.run[runs.profiles.metadata.codes >= 0]
     for other in (
@@ -35,7 +35,7 @@ def _is_plain(runs: Runs) -> Mask:
 
 
 def _has_few_vtables(scope: Scope) -> Mask:
-    """Whether each run's tables lead to no more vtables than a runtime writes."""
+    """Whether each run's tables have at most _MOST_VTABLES vtables."""
     owner, table = (np.concatenate(column) for column in zip(*scope.tables, strict=True))
     vtable = table * 4 - scope.arena.i32[table]
     if len(np.unique(vtable)) <= _MOST_VTABLES:
@@ -49,16 +49,16 @@ def _has_few_vtables(scope: Scope) -> Mask:
 
 
 def _has_overlaps(scope: Scope, runs: Runs) -> Mask:
-    """Whether anything in each run lies over something else.
+    """Whether objects in each run overlap.
 
-    No writer does that; but then a word that may differ would be part of something that may not.
+    No writer does that; in such a run, a word that may differ could be part of one that may not.
     """
     overlaps = np.zeros(len(runs.has_events), bool)
     owner, begin, end = (np.concatenate(column) for column in zip(*scope.spans or [], strict=True))
     order = np.argsort(begin, kind="stable")
     overlaps[owner[order[1:]][end[order[:-1]] > begin[order[1:]]]] = True
     tables = runs.profiles.tables
-    absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # anywhere, apart from each other
+    absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # arbitrary places that do not overlap
     fields = np.where(tables.fields > 0, tables.fields, absent)
     order = np.argsort(fields, axis=1)
     first = np.take_along_axis(fields, order, axis=1)

@@ -1,4 +1,4 @@
-"""Values logged by debug events, read over flatbuffer.py. Pure.
+"""Values logged by debug events, on top of flatbuffer.py. Pure.
 
 Schema; the number is the slot:
 
@@ -21,7 +21,7 @@ from ingest.etdump.arena import Ints, Mask
 from ingest.etdump.flatbuffer import TableColumn, expand_vectors, read_tables, read_vectors
 
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
-MISSING = 256  # type of a debug event without an entry; no byte is that
+MISSING = 256  # type of a debug event without an entry; not the value of any byte
 _INT, _BOOL, _FLOAT, _DOUBLE, _TENSOR, _TENSOR_LIST = range(1, 7)
 
 DTYPES = (
@@ -37,7 +37,7 @@ _TENSOR_TABLE = (1, 4, 4, 8)
 
 @dataclass(frozen=True)
 class Longs:
-    """A nullable column of lists of 64-bit integers: whether present, lengths, items in order."""
+    """A nullable column of lists of 64-bit integers: presence, lengths, and all items in order."""
 
     present: Mask
     length: Ints
@@ -56,15 +56,15 @@ class Tensors:
 
 @dataclass(frozen=True)
 class Values:
-    """What each debug event logged.
+    """The logged value of each debug event.
 
     Attributes:
         type: Value type per event; MISSING without an entry.
         is_output: Whether the entry is marked as a program output, per event.
-        integer: int or bool per event; valid where `has_integer`.
-        real: float or double per event; valid where `has_real`.
+        integer: int or bool per event; valid if `has_integer`.
+        real: float or double per event; valid if `has_real`.
         tensor_event: Event that each row of `tensors` belongs to, ascending.
-        element: Position of each row of `tensors` in its tensor list; -1 for a lone tensor.
+        element: Position of each row of `tensors` in its tensor list; -1 for a single tensor.
         tensors: Tensors of events whose type is tensor or tensor_list, in file order.
     """
 
@@ -95,7 +95,7 @@ NO_VALUES = Values(
 
 
 def read_values(events: TableColumn, slot: int) -> Values:
-    """Read the Value that each table's slot leads to; every member is verified, used or not.
+    """Read the Value that each table's slot refers to; unused members are verified, too.
 
     Raises:
         FaultyDumps: A value is malformed.
@@ -130,7 +130,7 @@ def read_values(events: TableColumn, slot: int) -> Values:
 
 
 def _read_scalars(values: TableColumn, member: int, width: int) -> tuple[Ints, NDArray[np.uint64]]:
-    """Bits of the scalar in a one-field table: (rows of `values` that have it, bits)."""
+    """Bits of the scalar in a one-field table: (rows of `values` with that member, bits)."""
     rows, words, owner = values.refs(member)
     tables = read_tables(values.scope, words, owner, (width,))
     if width == 8:
@@ -152,7 +152,7 @@ def _decode_scalars(bits: NDArray[np.uint64], which: int) -> NDArray[Any]:
 
 
 def _read_all_tensors(values: TableColumn, tag: NDArray[np.int32]) -> tuple[Ints, Ints, Tensors]:
-    """Lone tensors and elements of lists: (row of `values`, element or -1, tensors), in order."""
+    """Single tensors and elements of lists: (row of `values`, element or -1, tensors), in order."""
     scope = values.scope
     lone, lone_words, lone_owner = values.refs(1)
     holders, words, owner = values.refs(2)

@@ -1,1 +1,1 @@
-"""The reader of ETRecords: zip, JSON and pickles to graphs, maps and tables, without torch."""
+"""The reader of ETRecords: zip, JSON and pickles -> graphs, maps and tables, without torch."""

@@ -1,4 +1,4 @@
-"""In what two programs differ: their operators, delegates, constants and sizes."""
+"""Differences of two programs: operators, delegates, constants and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.torch_archive import WIDTHS
 from ingest.sources.paths import Source, read_source
 
-_CONSTANT = ("p_", "b_", "c_")  # how torch.export calls parameters, buffers and constants
+_CONSTANT = ("p_", "b_", "c_")  # torch.export's prefixes of parameters, buffers and constants
 _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")
 _COLUMNS = pa.schema(
     [
@@ -36,9 +36,9 @@ class _Part(NamedTuple):
     """A part of a program.
 
     Attributes:
-        method: The method that it is in; None for the whole file.
+        method: The method with the part; None for the whole file.
         part: operator, delegate, constant, memory or file.
-        name: Its name, with the type or digest that tells it from others.
+        name: Name of the part, with its type or digest.
         unit: count or bytes.
     """
 
@@ -49,20 +49,20 @@ class _Part(NamedTuple):
 
 
 def compare_programs(base: Source, head: Source) -> pa.Table:
-    """In what two ETRecords, or two program files (``.pte``), differ.
+    """The differences of two ETRecords or two program files (``.pte``).
 
     Columns: method (null for the whole file), part (operator, delegate, constant, memory or file),
-    name, unit (count or bytes), and how much of it base and head have (null for nothing). What is
-    the same in both has no row. An operator's name holds the type of its result, and that of what a
-    delegate was given the first digits of its SHA-256, so that one that changed has two rows.
+    name, unit (count or bytes), and the amounts in base and head (null for none). Equal parts have
+    no row. An operator's name includes the type of its result, and a delegate's name the first
+    digits of its data's SHA-256, so that a changed part has two rows.
 
     Raises:
-        SourceError: A file cannot be read, or is neither.
-        EtRecordError: One is an ETRecord that is damaged, or only one of them is an ETRecord.
+        SourceError: A file cannot be read, or is of another kind.
+        EtRecordError: An ETRecord is damaged, or only one of the files is an ETRecord.
     """
     (base_kind, before), (head_kind, after) = map(_outline, (base, head))
     if base_kind != head_kind:
-        problem = f"is {head_kind} and {base.name} {base_kind}: compare two of a kind"
+        problem = f"is {head_kind}, but {base.name} is {base_kind}: wanted two of a kind"
         raise EtRecordError(head.name, problem)
     parts = {**before, **after}  # in the order of execution
     rows = [
@@ -117,7 +117,7 @@ def _list_record(record: EtRecord) -> Iterator[tuple[_Part, int]]:
 
 
 def _list_graph(record: EtRecord, method: str) -> Iterator[tuple[_Part, int]]:
-    """Operators and constants of a method's edge program, else of the exported one."""
+    """Operators and constants of a method's edge program, or else of its exported program."""
     graph = record.edge_graph(method) or record.find_graph(EXPORTED_PROGRAM, method)
     if graph is None:
         return
@@ -134,7 +134,7 @@ def _list_graph(record: EtRecord, method: str) -> Iterator[tuple[_Part, int]]:
 
 
 def _byte_count(type_: str) -> int:
-    """Bytes of a tensor, by its type; 0 if its size is not known."""
+    """Size of a tensor of this type in bytes; 0 if unknown."""
     found = _TYPE.fullmatch(type_)
     if not found or found["dtype"] not in WIDTHS:
         return 0

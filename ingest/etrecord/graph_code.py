@@ -1,4 +1,4 @@
-"""Graphs of a serialized program as text that reads like Python. Pure; whatever is odd is shown."""
+"""Graphs of a serialized program as Python-like text. Pure; malformed parts are shown as "?"."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _CHOICES = {
         "strided",
     ),
 }  # fmt: skip
-_MOST_LITERAL = 60  # letters of a text argument that are shown
-_MOST_TYPE = 200  # letters of a result's type that are shown; many results may have one type
-_MOST_LEVELS = 8  # of lists and objects in an argument that are shown
+_MOST_LITERAL = 60  # characters shown of a text argument
+_MOST_TYPE = 200  # characters shown of a result's type; many results may share a type
+_MOST_LEVELS = 8  # levels shown of nested lists and objects in an argument
 
 
 def render_graph(graph: Graph) -> list[str]:
-    """Lines that read like Python: a comment, a heading, one per node with handles and module."""
+    """Python-like lines: a comment, a heading, and one per node with its handles and module."""
     lines = list(zip(graph.nodes, code_lines(graph), strict=True))
     arguments = ", ".join(code for node, code in lines if node.op == "placeholder")
     heading = ".".join(filter(None, (graph.name, graph.scope)))
@@ -75,7 +75,7 @@ def _typed(name: str, types: Mapping[str, str]) -> str:
 
 
 def _text(value: object, levels: int = _MOST_LEVELS) -> str:
-    """An argument's value; it is wrapped in one object or more that tell its kind."""
+    """An argument's value, which is wrapped in objects that name its kind."""
     if not levels:
         return "..."
     match value:
@@ -123,7 +123,7 @@ def _tensor_type(meta: object) -> str:
 
 
 def result_names(call: Mapping[str, Any]) -> list[str]:
-    """Names of the values that a serialized node gives."""
+    """Names of a serialized node's results."""
     names: list[str] = []
     for value in _items(call, "outputs"):
         match value:

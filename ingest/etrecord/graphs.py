@@ -1,10 +1,10 @@
 """The graphs of a serialized program: its JSON -> nodes. Pure.
 
-A program holds one graph, whose nodes may hold more: the bodies of control flow, and what a
-delegate was given to lower.
+A program has one main graph, whose nodes may contain more: the bodies of control flow, and the
+graphs that were lowered to delegates.
 
-Bounds: MAX_HANDLES in a program, MAX_MODULES that a node lies in and MAX_MODULE_LEVELS of each,
-names of MAX_NAME_LETTERS, and MAX_SCOPE_LETTERS for the names of the nodes that hold a graph.
+Limits: MAX_HANDLES per program, MAX_MODULES per node and MAX_MODULE_LEVELS per module,
+MAX_NAME_LETTERS per name, and MAX_SCOPE_LETTERS for the names of the nodes around a graph.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _BRACKET = re.compile(r"[\[\]()]")
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node of a graph; one of several results stands for the nodes that take these apart, too.
+    """A node of a graph; a node with several results includes the nodes that unpack them.
 
     Attributes:
         name: Name, unique in its graph.
         op: placeholder, call_function or output.
-        target: What is called, as the Inspector's op_types have it: aten.convolution.default; for
+        target: The called operator as in the Inspector's op_types: aten.convolution.default; for
             placeholders and the output, their name.
         debug_handles: Debug handles of the node; none for placeholders and the output.
-        stack_trace: Where in the model's source it comes from; None if unknown.
-        module_hierarchy: Modules it lies in, from the outermost: path and type by key, as in
+        stack_trace: Place in the model's source; None if unknown.
+        module_hierarchy: Modules of the node, outermost first: path and type by key, as in
             ``{"L__self__c1": ["c1", "torch.nn.modules.conv.Conv2d"]}``; empty if unknown.
     """
 
@@ -56,11 +56,11 @@ class Graph:
 
     Attributes:
         name: edge_dialect_exported_program, exported_program or a key of the graph map.
-        method: Method of the program it belongs to.
-        scope: Which of the program's graphs: "" for its main one; for others the names of the
-            nodes that hold them, as in ``map_impl.submodule_0``.
+        method: Method of the program.
+        scope: "" for the program's main graph; for others the names of the nodes that contain
+            them, as in ``map_impl.submodule_0``.
         nodes: In order of execution; placeholders first, the output last.
-        serialized: What it was read from.
+        serialized: The graph's JSON.
     """
 
     name: str
@@ -71,10 +71,10 @@ class Graph:
 
 
 def read_graphs(program: object, name: str, method: str) -> Iterator[Graph]:
-    """The main graph of a serialized program (parsed JSON), then those that its nodes hold.
+    """The main graph of a serialized program (parsed JSON), then the graphs in its nodes.
 
     Raises:
-        ValueError: The program is not of the form that ExecuTorch serializes, or too large.
+        ValueError: The program does not have ExecuTorch's format, or exceeds a limit.
     """
     handles = Allowance(MAX_HANDLES, "debug handles")
     match program:
@@ -82,11 +82,11 @@ def read_graphs(program: object, name: str, method: str) -> Iterator[Graph]:
             for scope, inner in _scopes(graph, ""):
                 yield Graph(name, method, scope, _read_nodes(inner, handles), inner)
         case _:
-            raise ValueError("holds no graph_module with a graph")
+            raise ValueError("has no graph_module with a graph")
 
 
 def _scopes(graph: Mapping[str, Any], scope: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """A graph and those that its nodes hold, each with its scope; each is read before the next.
+    """A graph and the graphs in its nodes, each with its scope, read lazily.
 
     Raises:
         ValueError: A scope is too long.
@@ -97,7 +97,7 @@ def _scopes(graph: Mapping[str, Any], scope: str) -> Iterator[tuple[str, Mapping
             inner_scope = ".".join(filter(None, (scope, call["name"], label)))
             if len(inner_scope) > MAX_SCOPE_LETTERS:
                 raise ValueError(
-                    f"names of nodes around a graph take {len(inner_scope):,} letters, "
+                    f"names of nodes around a graph take {len(inner_scope):,} characters, "
                     f"wanted at most {MAX_SCOPE_LETTERS:,}"
                 )
             yield from _scopes(inner, inner_scope)
@@ -149,7 +149,7 @@ def _call(call: object, handles: Allowance) -> GraphNode:
                     trace or None,
                     _module_hierarchy(str(metadata.get("nn_module_stack") or "")),
                 )
-    raise ValueError("holds a node without name, target or proper metadata")
+    raise ValueError("has a node without name, target or valid metadata")
 
 
 def _parse_numbers(text: str, allowance: Allowance) -> Iterator[int]:
@@ -159,7 +159,7 @@ def _parse_numbers(text: str, allowance: Allowance) -> Iterator[int]:
 
 
 def _op_type(target: str) -> str:
-    """A serialized target as the Inspector shows it, the function's ``__name__``."""
+    """A serialized target as the Inspector shows it: the function's ``__name__``."""
     if target.startswith(DIALECTS):
         return target.partition(".ops.")[2]
     if target.startswith("torch.ops."):
@@ -168,17 +168,17 @@ def _op_type(target: str) -> str:
 
 
 def _module_hierarchy(text: str) -> dict[str, list[str]]:
-    """Modules of ``key,path,type;...``; what has other parts is kept whole, without path and type.
+    """Modules of ``key,path,type;...``; a malformed entry is kept without path and type.
 
     >>> _module_hierarchy("L__self__,,M;L__self__a[0, 1],a[0, 1],N")
     {'L__self__': ['', 'M'], 'L__self__a[0, 1]': ['a[0, 1]', 'N']}
 
     Raises:
-        ValueError: There are too many, or one lies too deep.
+        ValueError: The modules are too many or nested too deeply.
     """
     modules = {}
     if text.count(";") >= MAX_MODULES:
-        raise ValueError(f"holds a node that lies in more than {MAX_MODULES:,} modules")
+        raise ValueError(f"has a node in more than {MAX_MODULES:,} modules")
     for entry in text.split(";") if text else ():
         key, *rest = (part.strip() for part in _split_outside_brackets(entry))
         if len(rest) == 2:
@@ -190,7 +190,7 @@ def _module_hierarchy(text: str) -> dict[str, list[str]]:
 
 def _need_path(path: str) -> str:
     if path.count(".") >= MAX_MODULE_LEVELS:
-        raise ValueError(f"holds a module that lies more than {MAX_MODULE_LEVELS:,} deep")
+        raise ValueError(f"has a module nested more than {MAX_MODULE_LEVELS:,} deep")
     return need_name(path)
 
 
@@ -209,5 +209,5 @@ def _split_outside_brackets(text: str) -> list[str]:
 def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
     value = holder.get(key)
     if not isinstance(value, list):
-        raise ValueError(f"holds a graph or node without a list of {key}")
+        raise ValueError(f"has a graph or node without a list of {key}")
     return value

@@ -1,4 +1,4 @@
-"""The maps of an ETRecord, from parsed JSON: what each instruction of each method is. Pure."""
+"""The maps of an ETRecord from parsed JSON, by method and instruction. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 from ingest.strict_json import describe, parse_integer
 
 MAX_METHODS = 1_000
-MAX_NAME_LETTERS = 1_000  # names stand in every row of what they name
+MAX_NAME_LETTERS = 1_000  # names are repeated in many rows
 
 Handles = int | list[int]
 
@@ -18,7 +18,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class DelegateMap:
-    """What a delegate was given at one instruction.
+    """A delegate's debug handles at one instruction.
 
     Attributes:
         name: Name of the backend; None if absent.
@@ -32,11 +32,11 @@ class DelegateMap:
 def parse_methods(
     value: object, parse: Callable[[object], _Item | None]
 ) -> dict[str, dict[int, _Item]]:
-    """The items of each method by instruction, each as `parse` gives it; None means no item.
+    """The items of each method by instruction, converted by `parse`; None means no item.
 
     Raises:
-        ValueError: The value is of another form than ``{method: {instruction: item}}``, there are
-            more than MAX_METHODS, or a name is longer than MAX_NAME_LETTERS.
+        ValueError: The value is not ``{method: {instruction: item}}``, has more than MAX_METHODS,
+            or a name is longer than MAX_NAME_LETTERS.
     """
     if len(_parse_object(value)) > MAX_METHODS:
         raise ValueError(
@@ -56,7 +56,7 @@ def parse_handles(value: object) -> Handles | None:
     """A debug handle, several or none.
 
     Raises:
-        ValueError: The value is neither an integer nor a list of these nor null.
+        ValueError: The value is not an integer, a list of integers or null.
     """
     if value is None:
         return None
@@ -66,11 +66,11 @@ def parse_handles(value: object) -> Handles | None:
 
 
 def parse_delegate(value: object) -> DelegateMap:
-    """What a delegate was given.
+    """A delegate's entry.
 
     Raises:
-        ValueError: The value is no object, its name no text or too long, or its delegate_map no map
-            of handles.
+        ValueError: The value is not an object, its name is not a text or too long, or its
+            delegate_map is not a map of handles.
     """
     delegate = _parse_object(value)
     name = delegate.get("name")
@@ -83,14 +83,14 @@ def parse_delegate(value: object) -> DelegateMap:
 
 
 def need_name(text: str) -> str:
-    """The text, if it is not too long for a name.
+    """The text, checked for the length of a name.
 
     Raises:
-        ValueError: It is.
+        ValueError: The text is too long.
     """
     if len(text) > MAX_NAME_LETTERS:
         raise ValueError(
-            f"found a name of {len(text):,} letters, {text!r:.40}..., "
+            f"found a name of {len(text):,} characters, {text!r:.40}..., "
             f"wanted at most {MAX_NAME_LETTERS:,}"
         )
     return text

@@ -1,4 +1,4 @@
-"""The opcodes of a pickle, of those that torch.save writes for plain values and tensors. Pure."""
+"""The opcodes of pickles that torch.save writes for plain values and tensors. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Argument = int | float | str | None
 
 
 def read_opcodes(pickle: bytes) -> Iterator[tuple[str, Argument]]:
-    """Name and argument of each opcode up to STOP; that of GLOBAL is module, space and name.
+    """Name and argument of each opcode up to STOP; GLOBAL's argument is "module name".
 
     Raises:
-        ValueError: There is another opcode, the pickle is cut, or a text is no UTF-8.
+        ValueError: An opcode is not supported, the pickle is truncated, or a text is not UTF-8.
     """
     position = 0
     while position < len(pickle):
@@ -41,7 +41,7 @@ def read_opcodes(pickle: bytes) -> Iterator[tuple[str, Argument]]:
 
 
 def _read_argument(name: str, pickle: bytes, start: int) -> tuple[Argument, int]:
-    # Returns where the next opcode is, too.
+    # Also returns the position of the next opcode.
     if name in _ALONE:
         return None, start
     if name == "GLOBAL":

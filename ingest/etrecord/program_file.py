@@ -1,7 +1,7 @@
-"""A program file (``.pte``) as far as two of them can be compared; no ExecuTorch needed.
+"""Program files (``.pte``), read as far as needed for comparing two of them, without ExecuTorch.
 
-The layout is that of schema/program.fbs (identifier ``ET12``), and of the extended header before
-the tables, which says where the segments of constants and delegates begin.
+The layout is that of schema/program.fbs (identifier ``ET12``). An extended header before the tables
+gives the start of the segments of constants and delegates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIGITS = 12  # of a digest
 
 @dataclass(frozen=True)
 class LoweredPart:
-    """What a delegate was given: name of the backend, bytes, and the first digits of SHA-256."""
+    """A delegate's data: name of the backend, size, and the first digits of its SHA-256."""
 
     backend: str
     byte_count: int
@@ -37,11 +37,10 @@ class ProgramMethod:
     """A method of a program.
 
     Attributes:
-        name: Its name.
-        kernels: Kernel of each instruction that calls one, with the shape of its last argument,
-            which holds the result: ``aten::add.out float32[1, 8]``.
-        delegates: What delegates were given, in order.
-        delegate_calls: Number of the delegate of each instruction that calls one.
+        kernels: Kernel of each instruction that calls one, with the type of its last argument,
+            which is the result: ``aten::add.out float32[1, 8]``.
+        delegates: The delegates' data, in order.
+        delegate_calls: Index of the delegate of each instruction that calls one.
         planned_bytes: Bytes of each planned buffer of activations.
         constants: Type of each constant tensor that a value refers to: ``float32[16, 8]``.
     """
@@ -59,10 +58,9 @@ class ProgramFile:
     """A program file.
 
     Attributes:
-        byte_count: Its size.
+        byte_count: Size of the file.
         constant_bytes: Bytes of its constant tensors.
-        named_bytes: Bytes of its named data, which delegates have for constants, by name.
-        methods: Its methods.
+        named_bytes: Bytes of its named data (delegates' constants), by name.
     """
 
     byte_count: int
@@ -72,13 +70,13 @@ class ProgramFile:
 
 
 def decode_program(data: bytes | memoryview, name: str) -> ProgramFile:
-    """The program that the bytes are, called `name` in messages.
+    """The program in these bytes, called `name` in messages.
 
     Raises:
-        SourceError: They are none, or damaged.
+        SourceError: The bytes are not a program, or damaged.
     """
     if bytes(data[4:8]) != IDENTIFIER:
-        raise SourceError(name, "is no ExecuTorch program (no 'ET12' at byte 4)")
+        raise SourceError(name, "is not an ExecuTorch program (no 'ET12' at byte 4)")
     try:
         return _read_program(memoryview(data))
     except (struct.error, IndexError, ValueError) as error:
@@ -130,7 +128,7 @@ def _read_method(
 
 
 def _tensor_type(value: _Table) -> str:
-    """The type of a value that is a tensor; else empty."""
+    """The type of a tensor; empty for other values."""
     tensor = value.table(1)
     if tensor is None or value.number(0, "B") != _TENSOR:
         return ""
@@ -148,9 +146,9 @@ def _is_constant(value: _Table) -> bool:
 
 
 class _Table:
-    """A table of a FlatBuffers file; fields go by their number, and an absent one is 0 or empty.
+    """A table of a FlatBuffers file; fields are numbered, and an absent field is 0 or empty.
 
-    What lies outside of the file raises struct.error.
+    Positions outside of the file raise struct.error.
     """
 
     def __init__(self, data: memoryview, position: int, allowance: Allowance) -> None:
@@ -177,7 +175,7 @@ class _Table:
         return bytes(self._data[start : start + count]).decode("utf-8", "replace")
 
     def place(self, field: int) -> tuple[int, int]:
-        """Where the items of a vector begin, and how many there are."""
+        """Position of the items of a vector, and their number."""
         position = self._find(field)
         if not position:
             return 0, 0

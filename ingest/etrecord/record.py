@@ -1,10 +1,10 @@
-"""An ETRecord: what a program's export knew about its instructions and operators; no torch needed.
+"""ETRecords: a program's export data about its instructions and operators, read without torch.
 
-It is a zip of JSON and torch.save archives. The maps are read at once, programs and values only
-when they are asked for: one that cannot be read stops nothing else. Any part may be absent.
+An ETRecord is a zip of JSON and torch.save archives. The maps are read at once, programs and values
+on first use, so that an unreadable one does not affect the others. Any part may be absent.
 
-Bounds: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and those of `sources.zip_members` and of
-`strict_json`, `maps`, `graphs` and `torch_archive` beside this file.
+Limits: MAX_JSON_BYTES of JSON per member, MAX_PROGRAMS, and the limits of `sources.zip_members`,
+`strict_json`, `maps`, `graphs` and `torch_archive`.
 
 Members:
 
@@ -13,9 +13,9 @@ Members:
     delegate_map                           {method: {instruction: {name, delegate_map: {id: ...}}}}
     instruction_id_to_num_outs_map         {method: {instruction: outputs}}
     edge_dialect_exported_program          a program, the layout for one method
-    edge_dialect_exported_program/METHOD   a program per method; a lone one is called forward,
+    edge_dialect_exported_program/METHOD   a program per method; a single one is called forward,
                                            whatever its method
-    exported_program                       the program as torch.export gave it
+    exported_program                       the program from torch.export
     NAME/METHOD, NAME                      further programs (the graph map)
     PROGRAM_state_dict, PROGRAM_constants, PROGRAM_example_inputs   beside each; not read
     reference_outputs                      {method: [[output, ...] per case, ...]}
@@ -49,7 +49,7 @@ from ingest.sources.zip_members import ZipMembers
 from ingest.strict_json import parse_integer, parse_json, quote
 
 MAX_JSON_BYTES = 256 << 20
-MAX_INFLATION = 64  # bytes per byte of the ETRecord, should it be packed
+MAX_INFLATION = 64  # bytes per byte of a compressed ETRecord
 MAX_PROGRAMS = 1_000
 
 _IDENTIFIER = "ETRECORD_V0"
@@ -70,17 +70,17 @@ class ProgramKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EtRecord:
-    """An ETRecord. A part that cannot be read raises EtRecordError when it is asked for.
+    """An ETRecord. Using a part that cannot be read raises EtRecordError.
 
     Attributes:
         source: Name of the file.
-        byte_count: Its size.
-        sha256: SHA-256 of its bytes, lower-case hex.
-        debug_handles: Debug handle or handles by method and instruction, in the file's own form.
-        delegates: What delegates were given, by method and instruction.
+        byte_count: Size of the file.
+        sha256: SHA-256 of the file, lower-case hex.
+        debug_handles: Debug handle or handles by method and instruction, as in the file.
+        delegates: Delegates' entries by method and instruction.
         num_outputs: Outputs of delegate calls, by method and instruction.
-        programs: The programs that can be asked for.
-        method: The method that it was narrowed to; None for a whole ETRecord.
+        programs: The available programs.
+        method: The method that the ETRecord is restricted to; None for a whole ETRecord.
     """
 
     source: str
@@ -99,10 +99,10 @@ class EtRecord:
         return self.find_graph(EDGE_PROGRAM, method)
 
     def find_graph(self, name: str, method: str) -> Graph | None:
-        """The main graph of that name and method; None if there is none. No other is read.
+        """The main graph of this name and method; None if there is none. Reads no other graph.
 
         Raises:
-            EtRecordError: It cannot be read.
+            EtRecordError: The graph cannot be read.
         """
         key = next((key for key in self.programs if key[:2] == (name, method)), None)
         if key is None:
@@ -113,11 +113,11 @@ class EtRecord:
 
     @cached_property
     def graphs(self) -> list[Graph]:
-        """All graphs of all programs: of each, the main one first."""
+        """All graphs of all programs, each program's main graph first."""
         return list(self.read_graphs())
 
     def read_graphs(self) -> Iterator[Graph]:
-        """The same, one program after the other: memory is needed for one at a time.
+        """All graphs, with only one program in memory at a time.
 
         A program that cannot be read raises EtRecordError.
         """
@@ -125,7 +125,7 @@ class EtRecord:
             yield from self._read_graphs(key)
 
     def select(self, *, method: str | None = None, graph: str | None = None) -> EtRecord:
-        """This ETRecord with one method only, or one name of graphs only; None keeps all."""
+        """This ETRecord with only one method or one name of graphs; None keeps all."""
 
         def of_method(items: dict[str, _Item]) -> dict[str, _Item]:
             return {name: item for name, item in items.items() if method in (None, name)}
@@ -143,10 +143,10 @@ class EtRecord:
         )
 
     def of_method(self, name: str | None) -> EtRecord:
-        """This ETRecord for dumps of a method; itself for None, and if it knows no other method.
+        """This ETRecord restricted to a method; unchanged for None or if it has no other method.
 
         Raises:
-            EtRecordError: It knows other methods only.
+            EtRecordError: The ETRecord only has other methods.
         """
         methods = sorted(self.debug_handles)
         if name is None or not methods or methods == [name]:
@@ -181,7 +181,7 @@ class EtRecord:
 
 
 def read_etrecord(source: Source) -> EtRecord:
-    """The ETRecord in a file; a file that is gone or unreadable raises SourceError.
+    """The ETRecord in a file; a missing or unreadable file raises SourceError.
 
     Raises:
         EtRecordError: As `decode_etrecord` does.
@@ -190,21 +190,21 @@ def read_etrecord(source: Source) -> EtRecord:
 
 
 def decode_etrecord(data: bytes | memoryview, name: str) -> EtRecord:
-    """The ETRecord that the bytes are, which is called `name` in messages and in the store.
+    """The ETRecord in these bytes, called `name` in messages and in the store.
 
     Raises:
-        EtRecordError: It is no ETRecord, holds more than MAX_PROGRAMS, or one of its maps cannot be
-            read.
+        EtRecordError: The bytes are not an ETRecord, it has more than MAX_PROGRAMS, or one of its
+            maps cannot be read.
     """
     if bytes(data[:2]) != b"PK":
         raise EtRecordError(name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
     members = ZipMembers(data, name, inflation=MAX_INFLATION)
     if _IDENTIFIER not in members.names:
-        raise EtRecordError(name, f"is a zip without {_IDENTIFIER}, wanted an ETRecord")
+        raise EtRecordError(name, f"is a zip without {_IDENTIFIER}; wanted an ETRecord")
     handles: dict[str, dict[int, Handles]] = _read_map(members, "debug_handle_map", parse_handles)
     programs = _list_programs(members.names, list(handles))
     if len(programs) > MAX_PROGRAMS:
-        problem = f"holds {len(programs):,} programs, wanted at most {MAX_PROGRAMS:,}"
+        problem = f"has {len(programs):,} programs, wanted at most {MAX_PROGRAMS:,}"
         raise EtRecordError(name, f"{problem}; save them in several ETRecords")
     return EtRecord(
         name,
@@ -222,7 +222,7 @@ def _describe(data: bytes | memoryview) -> str:
     head = bytes(data[:12])
     if b"ED00" in (head[4:8], head[8:12]):
         return "an ETDump"
-    return "an ExecuTorch program" if head[4:6] == b"ET" else "no zip"
+    return "an ExecuTorch program" if head[4:6] == b"ET" else "not a zip"
 
 
 def _list_programs(names: Sequence[str], methods: Sequence[str]) -> list[ProgramKey]:
@@ -241,7 +241,7 @@ def _list_programs(names: Sequence[str], methods: Sequence[str]) -> list[Program
 
 
 def _name_program(member: str, present: Set[str]) -> tuple[str, str] | None:
-    """Name and method of the program in a member; None if it holds none."""
+    """Name and method of the program in a member; None if the member is not a program."""
     folder, _, method = member.rpartition("/")
     if member in (EDGE_PROGRAM, EXPORTED_PROGRAM):
         return member, _FORWARD

@@ -1,7 +1,7 @@
 """An ETRecord -> Arrow tables. Pure.
 
-A node's texts stand in a row per debug handle. All rows together take at most FREE_BYTES and
-BYTES_PER_BYTE per byte of the ETRecord, and at most MAX_BYTES.
+A node's texts are repeated in a row per debug handle. All rows together take at most FREE_BYTES
+plus BYTES_PER_BYTE per byte of the ETRecord, and at most MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FREE_BYTES = 64 << 20
 BYTES_PER_BYTE = 64
 MAX_BYTES = 2 << 30
 
-_ROW_BYTES = 200  # besides its texts
+_ROW_BYTES = 200  # of a row without its texts
 _ROWS_AT_ONCE = 10_000
 
 _Row = tuple[object, ...]
@@ -34,7 +34,7 @@ _Row = tuple[object, ...]
 def etrecord_id(record: EtRecord) -> int:
     """The ETRecord's id: the first 8 bytes of its SHA-256, the top bit cleared.
 
-    Narrowed to a method it has another: that of the hash as text, a space and the method.
+    An ETRecord restricted to a method has another id, from the hash of "SHA256 METHOD".
     """
     hash_ = record.sha256
     if record.method is not None:
@@ -45,7 +45,7 @@ def etrecord_id(record: EtRecord) -> int:
 def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:
     """The tables etrecords, graph_nodes, debug_handles and delegates, rows in the file's order.
 
-    All programs of the ETRecord are read; one that cannot be raises EtRecordError.
+    All programs of the ETRecord are read; an unreadable one raises EtRecordError.
 
     Raises:
         EtRecordError: The rows would take too many bytes.
@@ -70,7 +70,7 @@ def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:
 
 
 def _charged(rows: Iterable[_Row], id_: int, allowance: Allowance) -> Iterator[_Row]:
-    """The rows with the ETRecord's id."""
+    """The rows with the ETRecord's id, charged to the allowance."""
     for row in rows:
         allowance.take(_ROW_BYTES + sum(len(value) for value in row if isinstance(value, str)))
         yield id_, *row
@@ -116,7 +116,7 @@ def _delegate_rows(record: EtRecord) -> Iterator[_Row]:
 
 
 def _places(handles: Handles) -> Iterator[tuple[int, int | None, bool]]:
-    """Position, handle and whether it stands in a list."""
+    """Position, handle and whether the handle is in a list."""
     if isinstance(handles, int):
         yield 0, handles, False
     elif not handles:

@@ -1,10 +1,10 @@
-"""What torch.save wrote -> lists, dicts, numbers and tensors. Nothing in the file is executed.
+"""Archives of torch.save -> lists, dicts, numbers and tensors, without executing anything.
 
-The pickle inside is read opcode by opcode by a small stack machine, which knows the opcodes that
-torch.save writes for such values and a fixed list of names; anything else is refused.
+The pickle is interpreted by a small stack machine, which knows the opcodes that torch.save writes
+for such values and a fixed list of names; anything else is refused.
 
-Bounds: a pickle has at most MAX_PICKLE_BYTES and MAX_OPCODES; its tensors, which may share
-elements, take at most FREE_TENSOR_BYTES and TENSOR_BYTES_PER_BYTE per byte of the archive.
+Limits: a pickle has at most MAX_PICKLE_BYTES and MAX_OPCODES; its tensors, which may share
+elements, take at most FREE_TENSOR_BYTES plus TENSOR_BYTES_PER_BYTE per byte of the archive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ingest.etrecord.pickle_opcodes import read_opcodes
 from ingest.sources.zip_members import ZipMembers
 
 MAX_PICKLE_BYTES = 64 << 20
-MAX_OPCODES = 2_000_000  # of 60,000 tensors; they take about a second
+MAX_OPCODES = 2_000_000  # enough for 60,000 tensors; takes about a second
 FREE_TENSOR_BYTES = 64 << 20
 TENSOR_BYTES_PER_BYTE = 8
 
@@ -41,12 +41,12 @@ _FUNCTIONS = {
     "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
 }  # fmt: skip
 _NAMES = {*_STORAGES, *_DTYPES, *_FUNCTIONS}
-_NO_CALL = "calls what is no function that builds tensors, or with other arguments"
+_NO_CALL = "calls something other than a function that builds tensors, or with other arguments"
 
 
 @dataclass(frozen=True)
 class _Name:
-    """Something the pickle refers to by module and name."""
+    """An object that the pickle refers to by module and name."""
 
     name: str
 
@@ -60,24 +60,24 @@ class _Storage:
 
 
 def read_torch_archive(data: bytes, place: str) -> object:
-    """The value that torch.save wrote; an OrderedDict is a dict, a Parameter its tensor.
+    """The value in an archive of torch.save; an OrderedDict becomes a dict, a Parameter its tensor.
 
-    It is made of None, bools, numbers, texts, lists, tuples, dicts and
-    `ingest.debug_buffer.TensorValue`; lists and dicts may hold themselves.
+    Values are None, bools, numbers, texts, lists, tuples, dicts and
+    `ingest.debug_buffer.TensorValue`; lists and dicts may contain themselves.
 
     Args:
-        data: the zip that torch.save wrote.
-        place: what it is called in messages.
+        data: The zip that torch.save wrote.
+        place: Name of the archive in messages.
 
     Raises:
-        EtRecordError: It is not such a zip, is damaged, or holds anything else.
+        EtRecordError: The data is not such a zip, is damaged, or has other values.
     """
     if not data.startswith(b"PK"):
         raise EtRecordError(place, "is not a zip of torch.save; save it with a newer ExecuTorch")
-    members = ZipMembers(data, place, inflation=1)  # torch.save packs nothing
-    pickles = [name for name in members.names if name.count("/") == 1 and _is_pickle(name)]
+    members = ZipMembers(data, place, inflation=1)  # torch.save does not compress
+    pickles = [n for n in members.names if n.count("/") == 1 and n.endswith("/data.pkl")]
     if len(pickles) != 1:
-        raise EtRecordError(place, f"holds {len(pickles)} pickles, wanted one of torch.save")
+        raise EtRecordError(place, f"has {len(pickles)} pickles, wanted one")
     folder = pickles[0].removesuffix("data.pkl")
     order = f"{folder}byteorder"
     if order in members.names and members.read(order, most_bytes=6) != b"little":
@@ -91,12 +91,8 @@ def read_torch_archive(data: bytes, place: str) -> object:
         raise EtRecordError(members.place_of(pickles[0]), problem) from error
 
 
-def _is_pickle(name: str) -> bool:
-    return name.endswith("/data.pkl")
-
-
 class _Machine:
-    """Builds a value. A step does what is written here, or raises ValueError or IndexError."""
+    """Builds a value from opcodes; a malformed pickle raises ValueError or IndexError."""
 
     def __init__(self, members: ZipMembers, folder: str, tensors: Allowance) -> None:
         self._members = members
@@ -150,7 +146,7 @@ class _Machine:
 
     def _pop(self, count: int) -> list[Any]:
         if len(self._stack) < count:
-            raise ValueError("takes a value where there is none")
+            raise ValueError("pops a value from an empty stack")
         values = self._stack[-count:]
         del self._stack[-count:]
         return values
@@ -177,18 +173,20 @@ class _Machine:
 
     def _recall(self, key: int) -> None:
         if key not in self._memo:
-            raise ValueError(f"recalls value {key}, which it has not kept")
+            raise ValueError(f"reads value {key} from the memo, which was never stored")
         self._stack.append(self._memo[key])
 
     def _append(self, items: list[object]) -> None:
         if not isinstance(self._stack[-1], list):
-            raise ValueError("appends to what is no list")
+            raise ValueError("appends to a value that is not a list")
         self._stack[-1].extend(items)
 
     def _set_items(self, items: list[Any]) -> None:
         keys, values = items[::2], items[1::2]
         if not isinstance(self._stack[-1], dict) or not all(isinstance(k, str | int) for k in keys):
-            raise ValueError("sets items of what is no dict, or under a key that is no text")
+            raise ValueError(
+                "sets items of a value that is not a dict, or with keys that are not texts"
+            )
         self._stack[-1].update(zip(keys, values, strict=True))
 
     def _read_storage(self, reference: object) -> _Storage:
@@ -201,7 +199,7 @@ class _Machine:
                 if 0 <= size <= len(data):
                     return _Storage(dtype, data[:size])
                 raise ValueError(f"storage {key:.60} has {len(data):,} bytes, wanted {size:,}")
-        raise ValueError("refers to something outside that is no storage of a tensor")
+        raise ValueError("refers to an external object that is not the storage of a tensor")
 
 
 def _call(function: object, arguments: object) -> object:
@@ -233,7 +231,7 @@ def _tensor(storage: _Storage, offset: object, sizes: object, strides: object) -
     if tensor.missing:
         raise ValueError(
             f"a tensor of sizes {sizes!r:.60}, strides {strides!r:.60} and offset {offset} does "
-            f"not lie within its storage ({len(storage.data):,} bytes of {storage.dtype})"
+            f"not fit into its storage ({len(storage.data):,} bytes of {storage.dtype})"
         )
     return tensor
 

@@ -1,4 +1,4 @@
-"""The values that an ETRecord keeps of a program's test cases. Pure."""
+"""The values of a program's test cases in an ETRecord. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RecordedValue = bool | int | float | str | TensorValue | list[TensorValue] | Non
 
 
 class ValueParser:
-    """Gives the values of one archive their form; an archive may name one value many times."""
+    """Converts the values of one archive, and limits their number, as values may be shared."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -19,10 +19,10 @@ class ValueParser:
         """The values of each case of each method; a case of one value may be that value.
 
         Raises:
-            ValueError: The value is of another form, or too large.
+            ValueError: The value has another structure, or too many values.
         """
         if not isinstance(value, dict):
-            raise ValueError(f"holds a {type(value).__name__}, wanted values by method")
+            raise ValueError(f"has a {type(value).__name__}, wanted values by method")
         return {
             str(method): [
                 self.values(case if isinstance(case, list | tuple) else [case])
@@ -35,7 +35,7 @@ class ValueParser:
         """The values in a list or tuple.
 
         Raises:
-            ValueError: The value is of another form, or too large.
+            ValueError: The value has another structure, or too many values.
         """
         return [self._value(item) for item in self._items(value)]
 
@@ -47,12 +47,12 @@ class ValueParser:
                 tensors = [item for item in self._items(value) if isinstance(item, TensorValue)]
                 if len(tensors) == len(value):
                     return tensors
-        raise ValueError("holds a value that is neither a tensor nor a list of these nor plain")
+        raise ValueError("has a value that is neither plain, a tensor nor a list of tensors")
 
     def _items(self, value: object) -> list[object] | tuple[object, ...]:
         if not isinstance(value, list | tuple):
-            raise ValueError(f"holds a {type(value).__name__}, wanted a list")
+            raise ValueError(f"has a {type(value).__name__}, wanted a list")
         self._count += len(value)
         if self._count > MAX_VALUES:
-            raise ValueError(f"holds more than {MAX_VALUES:,} values")
+            raise ValueError(f"has more than {MAX_VALUES:,} values")
         return value

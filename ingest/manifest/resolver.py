@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from ingest.errors import ManifestError, in_our_words
+from ingest.errors import ManifestError, pydantic_problem
 from ingest.manifest.benchmark_results import parse_benchmark_results
 from ingest.manifest.fields import (
     COUNTERS,
@@ -279,7 +279,7 @@ def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tu
     fault = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, fault["loc"]))
     places = (layer.place for layer in layers if _states(layer.fields, path))
-    wanted = in_our_words(fault["msg"])
+    wanted = pydantic_problem(fault["msg"])
     return next(places, source), _printable(f"{path:.200}: found {quote(fault['input'])}, {wanted}")
 
 

@@ -1,1 +1,1 @@
-"""The reader of blobs of ExecuTorch's older profiler."""
+"""The reader of blobs that ExecuTorch's older profiler writes."""

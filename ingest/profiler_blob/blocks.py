@@ -1,9 +1,8 @@
-"""Profiler blobs (ET_PROF_VER 1): bytes in, verified blocks out. Pure.
+"""Profiler blobs (ET_PROF_VER 1): bytes -> verified blocks. Pure.
 
-A blob is the profiler's buffer: blocks laid end to end, each a header and three arrays, of which
-the first entries are used and the rest is room (docs/profiler-blobs.md). Everything is
-little-endian and 8-aligned to the start of the blob. The last block may end after its last used
-entry.
+A blob is the profiler's buffer: consecutive blocks, each with a header and three arrays whose first
+entries are used and the others are spare (docs/profiler-blobs.md). Everything is little-endian and
+8-aligned relative to the start of the blob. The last block may end after its last used entry.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ ALLOCATION = np.dtype([("allocator", "<u4"), ("bytes", "<u4")])
 
 _ARRAYS = {"events": EVENT, "allocators": ALLOCATOR, "allocations": ALLOCATION}
 _NUMBERS = struct.Struct("<7I")
-_IDENTIFIERS = struct.Struct("<4x2I")  # where an ETDump has its identifier, bare or prefixed
+_IDENTIFIERS = struct.Struct("<4x2I")  # positions of an ETDump's identifier, bare or prefixed
 _VERSION_AT = 32
-_MOST_ENTRIES = 1 << 24  # that a runtime reserves room for
+_MOST_ENTRIES = 1 << 24  # reserved by a runtime
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Blocks:
 
 
 def is_profiler_blob(data: Any) -> bool:
-    """Whether the bytes are a blob: a plausible first header, and no ETDump's identifier."""
+    """Whether the bytes are a blob: a plausible first header and no ETDump's identifier."""
     head = bytes(memoryview(data).cast("B")[: HEADER.itemsize]).ljust(HEADER.itemsize, b"\0")
     if IDENTIFIER in _IDENTIFIERS.unpack_from(head):
         return False
@@ -100,10 +99,10 @@ def is_profiler_blob(data: Any) -> bool:
 
 
 def decode_profiler_blob(data: Any, source: str = "blob") -> Blocks:
-    """The verified blocks of a blob; none of a blob without bytes.
+    """The verified blocks of a blob; none of an empty blob.
 
     Raises:
-        DumpError: The blob is malformed; says where in it.
+        DumpError: The blob is malformed.
     """
     try:
         return find_blocks(data)
@@ -115,7 +114,7 @@ def find_blocks(data: Any) -> Blocks:
     """The verified blocks of a blob, which counts as dump 0.
 
     Raises:
-        FaultyDumps: The blob is malformed, or holds too much.
+        FaultyDumps: The blob is malformed, or exceeds a limit.
     """
     view = memoryview(data).cast("B")
     start = np.fromiter(_walk(view), np.int64)
@@ -131,8 +130,8 @@ def find_blocks(data: Any) -> Blocks:
 def find_allocators(blocks: Blocks) -> Ints:
     """For each allocation the row of its allocator, -1 if unknown.
 
-    An id means the allocator that the block itself registers under it, else the one of the
-    latest block before that does: the runtime forgets names with each block, but keeps the ids.
+    An id refers to the allocator that the block itself registers, or else to the one of the latest
+    earlier block that does: the runtime forgets names with each block, but keeps the ids.
     """
     allocators, allocations = blocks.rows("allocators"), blocks.rows("allocations")
     block = np.arange(len(blocks))
@@ -149,7 +148,7 @@ def find_allocators(blocks: Blocks) -> Ints:
 
 
 def cut_name(raw: bytes) -> bytes:
-    """A name as logged: what follows the first NUL is left over from an earlier, longer one."""
+    """A name without the remains of an earlier, longer name after the first NUL."""
     return raw.partition(b"\0")[0]
 
 
@@ -157,7 +156,7 @@ def _walk(view: memoryview) -> Iterator[int]:
     """First byte of each block.
 
     Raises:
-        FaultyDumps: What follows a block is not another one.
+        FaultyDumps: A block is followed by something else.
     """
     at = 0
     while at < len(view):
@@ -166,7 +165,7 @@ def _walk(view: memoryview) -> Iterator[int]:
             fault = Fault(
                 "truncated", len(view),
                 f"{left} bytes are left, wanted a block's header ({HEADER.itemsize} bytes) "
-                "or nothing: cut or appended to, copy it again",
+                "or nothing: the file was truncated or appended to, copy it again",
             )  # fmt: skip
             raise FaultyDumps({0: fault})
         yield at
@@ -174,10 +173,10 @@ def _walk(view: memoryview) -> Iterator[int]:
 
 
 def _end_of_block(view: memoryview, at: int) -> int:
-    """Where the next block starts.
+    """Start of the next block.
 
     Raises:
-        FaultyDumps: The version is unknown, or a used entry is not where it should be.
+        FaultyDumps: The version is unknown, or a used entry is out of bounds.
     """
     version, *numbers = _NUMBERS.unpack_from(view, at + _VERSION_AT)
     if version != VERSION:
@@ -191,7 +190,7 @@ def _end_of_block(view: memoryview, at: int) -> int:
             detail = f"{used:,} {array} in a block with room for {room:,}"
             raise FaultyDumps({0: Fault("count_over_capacity", at + 40 + 8 * i, detail)})
         if used and used_end > len(view):
-            detail = f"{used:,} {array} end at byte {used_end:,}: the file was cut, copy it again"
+            detail = f"{used:,} {array} end at byte {used_end:,}: the file is cut, copy it again"
             raise FaultyDumps({0: Fault("truncated", len(view), detail)})
         end += room * dtype.itemsize
     return end

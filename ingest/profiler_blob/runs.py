@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
 from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, Heads, Texts
-from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, Stored
+from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
 from ingest.etdump.entries import find_distinct
 from ingest.etdump.layouts import Layout, SignatureBook
 from ingest.etdump.ledger import Ledger
@@ -29,14 +29,14 @@ def read_blob(blocks: Blocks, book: SignatureBook, part_bytes: int) -> Iterator[
 
     Args:
         blocks: The verified blocks of a blob.
-        book: Where its signatures are put down.
-        part_bytes: Size of the blob that is decoded in one go; a larger one comes in parts.
+        book: Receives its signatures.
+        part_bytes: Size up to which a blob is decoded at once; a larger one is decoded in parts.
 
     Yields:
         What `ingest.etdump.runs.read_dumps` yields for an ETDump, or a part of it.
 
     Raises:
-        FaultyDumps: The blob holds too many signatures.
+        FaultyDumps: The blob has too many signatures.
     """
     ledger = Ledger(Arena([blocks.data]), np.zeros(1, np.int64))
     memory = _read_memory(blocks)
@@ -48,7 +48,7 @@ def read_blob(blocks: Blocks, book: SignatureBook, part_bytes: int) -> Iterator[
 
 
 def _cut(blocks: Blocks, part_bytes: int) -> list[int]:
-    """Where parts of about that many bytes end, in blocks."""
+    """Ends of parts of about this many bytes, counted in blocks."""
     count = len(blocks)
     if len(blocks.data) <= part_bytes or not count:
         return [count]
@@ -83,7 +83,7 @@ def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extra
         layout=layout,
         signature_id=np.array([ids[key] for key in keys], np.int64),
         counts=counts,
-        stored=[Stored(np.arange(len(counts)), is_uniform=False)],
+        stored=[StoredRuns(np.arange(len(counts)), is_uniform=False)],
         start=np.ascontiguousarray(events["start"]),
         end=np.ascontiguousarray(events["end"]),
         extras=extras,
@@ -92,10 +92,10 @@ def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extra
 
 
 def _lay_out(events: Rows, counts: Ints, book: SignatureBook) -> tuple[list[Layout], Ints]:
-    """Distinct layouts, and the index of each block's; equal bytes make equal layouts.
+    """Distinct layouts, and the index of each block's layout; equal bytes have equal layouts.
 
     Raises:
-        FaultyDumps: A block holds too many distinct events.
+        FaultyDumps: A block has too many distinct events.
     """
     words = events.view("<u8").reshape(-1, _WORDS)[:, :_IDENTITY_WORDS]
     ends = np.cumsum(counts)
@@ -131,14 +131,14 @@ def _texts(names: Rows) -> Texts:
 class _Memory:
     """Allocators and allocations of all blocks, in order of block.
 
-    An allocation may name an allocator of a block before its own, so they are read at once.
+    They are read together, as an allocation may refer to an allocator of an earlier block.
     """
 
     allocators: Allocators
     allocations: AllocationEvents
 
     def collect(self, blocks: slice) -> Extras:
-        """Those of some blocks; blocks are counted from the first of them."""
+        """The allocators and allocations of some blocks, which are counted from 0."""
         runs = np.arange(blocks.start, blocks.stop)
         own = slice(*np.searchsorted(self.allocators.run, [blocks.start, blocks.stop]))
         used = slice(*np.searchsorted(self.allocations.run, [blocks.start, blocks.stop]))
@@ -168,7 +168,7 @@ def _rows(texts: Texts, rows: slice) -> Texts:
 
 
 def _read_memory(blocks: Blocks) -> _Memory:
-    """The allocators and allocations; ids count from 0 in the blob, from 1 in an ETDump."""
+    """The allocators and allocations; ids start at 0 in a blob, but at 1 in an ETDump."""
     allocators, allocations = blocks.rows("allocators"), blocks.rows("allocations")
     block = np.arange(len(blocks))
     owner = np.repeat(block, blocks.counts("allocators"))

@@ -1,4 +1,4 @@
-"""Where a recording puts its dump: where the user says, or else in a folder of its own."""
+"""Where a recording puts its dumps: where the user says, or in a temporary folder."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ingest.errors import RecordingError
 
 
 class DumpPlace(NamedTuple):
-    """The file that a dump is to be written to, and the temporary folder it is in, if any."""
+    """The file of a dump, and its temporary folder, if any."""
 
     dump: Path
     folder: Path | None
 
     def keep(self) -> list[Path]:
-        """Move the dump and its debug buffer out of the temporary folder into the working one."""
+        """Move the dump and its debug buffer from the temporary to the working folder."""
         files = sorted(self.folder.glob(f"{self.dump.stem}.*")) if self.folder else []
         return [Path(shutil.move(file, Path.cwd())) for file in files]
 
 
 @contextmanager
 def place_for_dump(output: str | None, program: str) -> Iterator[DumpPlace]:
-    """The file called `output`, or one called like the program that is gone afterwards."""
+    """The file `output`, or a temporary file named after the program."""
     if output:
         yield DumpPlace(Path(output), None)
         return
@@ -36,13 +36,13 @@ def place_for_dump(output: str | None, program: str) -> Iterator[DumpPlace]:
 
 
 class PairsPlace(NamedTuple):
-    """The folder that dumps in pairs are to be written to, and what to call it if it is kept."""
+    """The folder of paired dumps, and its name if it is kept."""
 
     folder: Path
     name: str | None
 
     def keep(self) -> list[Path]:
-        """Move a temporary folder into the working one, under a name that is free there."""
+        """Move a temporary folder to the working folder, under a free name."""
         if self.name is None:
             return []
         names = chain([self.name], (f"{self.name}-{number}" for number in count(2)))
@@ -52,17 +52,17 @@ class PairsPlace(NamedTuple):
 
 @contextmanager
 def place_for_pairs(output: str | None, program: str) -> Iterator[PairsPlace]:
-    """A new folder called `output`, or one that is gone afterwards.
+    """A new folder `output`, or a temporary one.
 
     Raises:
-        RecordingError: There is something of that name, or it cannot be made.
+        RecordingError: The name exists, or the folder cannot be created.
     """
     if output:
         try:
             Path(output).mkdir()
         except OSError as error:
-            problem = f"cannot be made: {error.strerror or error}"
-            raise RecordingError(f"{output}: {problem}, wanted a new folder") from error
+            problem = f"cannot be created: {error.strerror or error}"
+            raise RecordingError(f"{output}: {problem}; wanted a new folder") from error
         yield PairsPlace(Path(output), None)
         return
     with TemporaryDirectory() as folder:

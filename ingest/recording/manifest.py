@@ -1,4 +1,4 @@
-"""What is known of a recording made on this machine, as a manifest says it."""
+"""Manifests of recordings made on this machine."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class PlannedDump(NamedTuple):
 
 
 def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) -> dict[str, object]:
-    """The fields of a recording of this moment: those stated, and else what is known of it.
+    """The manifest fields of a recording: the given ones, and defaults for the others.
 
-    The device is this machine, and the model is called like the program's file. Malformed fields
-    raise ManifestError.
+    By default the device is this machine, and the model is named after the program's file.
+    Malformed fields raise ManifestError.
     """
     known: dict[str, object] = {
         **describe_host(),
@@ -46,7 +46,7 @@ def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) ->
 
 
 def _describe_size(program: str) -> dict[str, object]:
-    """The size of a program as a counter; nothing where there is none, which is told later."""
+    """The size of a program as a counter; nothing if the file is missing, which fails later."""
     try:
         size = Path(program).stat().st_size
     except OSError:
@@ -57,11 +57,11 @@ def _describe_size(program: str) -> dict[str, object]:
 def share_session(
     plan: RecordingPlan, fields: Mapping[str, object], reference: str
 ) -> tuple[PlannedDump, PlannedDump]:
-    """A recording of a reference program, and then one of the program itself, in one session.
+    """A recording of a reference program followed by one of the program itself, in one session.
 
-    The reference is the same in all but the program: what the device does to the one, it does to
-    the other. Its build is called by its content, so that another program is another build. A
-    program that cannot be read raises SourceError.
+    Both recordings differ only in the program, so that changes of the device affect both. The
+    reference's build is named by its hash, so that another program is another build. A program
+    that cannot be read raises SourceError.
     """
     session = session_of(fields)
     own, digest = fields_of_other(fields, reference)
@@ -77,12 +77,12 @@ def share_session(
 
 
 def session_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The field that names the session that begins with a recording."""
+    """The field that names the session which begins with this recording."""
     return {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
 
 
 def fields_of_other(fields: Mapping[str, object], program: str) -> tuple[dict[str, object], str]:
-    """What holds of another program's recordings as well, all but its build, and its digest.
+    """The fields that also apply to another program (all but the build), and its hash.
 
     A program that cannot be read raises SourceError.
     """
@@ -94,5 +94,5 @@ def fields_of_other(fields: Mapping[str, object], program: str) -> tuple[dict[st
 
 
 def check_manifest(dump: Path, fields: Mapping[str, object]) -> None:
-    """Pass if a dump of that path will have a manifest; what is missing raises ManifestError."""
+    """Check that these fields make a complete manifest; a missing field raises ManifestError."""
     ManifestResolver(overrides=fields).resolve(Source(str(dump)))

@@ -1,4 +1,4 @@
-"""Two programs recorded in turn, so that each dump of the one has a partner of the other."""
+"""Two programs recorded alternately, so that each dump has a partner of the other program."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
 class Partners(NamedTuple):
-    """What to record in turn: the program to compare with, and the one in question."""
+    """The recordings of the program to compare with (base) and of the program to judge (head)."""
 
     base: PlannedDump
     head: PlannedDump
 
 
 class PairsBrokenOffError(RecordingError):
-    """A recording failed after whole pairs had been made."""
+    """A recording failed after at least one pair was complete."""
 
     def __init__(self, error: RecordingError, whole: int, wanted: int) -> None:
-        """Tell which pair it was, and how many are whole."""
         super().__init__(f"pair {whole + 1:,} of {wanted:,}: {error}")
         self.whole = whole
 
@@ -37,13 +36,13 @@ class PairsBrokenOffError(RecordingError):
 def plan_partners(
     plan: RecordingPlan, fields: Mapping[str, object], against: str, build: str | None
 ) -> Partners:
-    """The recordings of a program and of the one that it is compared with, of one session.
+    """The recordings of a program and of the program to compare with, in one session.
 
-    The other program's build is called `build`; or else it is a reference build called by its
-    content, as a pinned program is. A program that cannot be read raises SourceError.
+    The other program's build is `build`, or else a reference build named by the program's hash. A
+    program that cannot be read raises SourceError.
 
     Raises:
-        RecordingError: Both would be dumps of the same build.
+        RecordingError: Both programs would have the same build.
     """
     session = session_of(fields)
     own, digest = fields_of_other(fields, against)
@@ -51,7 +50,7 @@ def plan_partners(
     named = {"build": build} if build else pinned
     if named["build"] == fields["build"]:
         raise RecordingError(
-            f"both programs are called build {named['build']}, wanted another --against-build"
+            f"both programs have the build {named['build']}; wanted another --against-build"
         )
     return Partners(
         PlannedDump(replace(plan, program=against), {**own, **session, **named}),
@@ -60,21 +59,21 @@ def plan_partners(
 
 
 def record_pairs(partners: Partners, folder: Path, pairs: int, watch: Watch) -> None:
-    """Record both programs in turn, A B B A, into a folder, each dump with a manifest beside it.
+    """Record both programs in the order A B B A, each dump with a manifest beside it.
 
-    A trend of the device over the session, be it getting warmer, falls on both alike. A pair is
-    there whole or not at all.
+    A trend of the device, such as warming up, then affects both programs alike. Incomplete pairs
+    are deleted.
 
     Args:
-        partners: What to record.
-        folder: Where the dumps go, ``base-001.etdp`` and ``head-001.etdp``.
-        pairs: How many.
-        watch: Opened for each recording with its number from 1; gives what to call with the
+        partners: The recordings.
+        folder: Where the dumps go, as ``base-001.etdp`` and ``head-001.etdp``.
+        pairs: Number of pairs.
+        watch: Called with the number of each recording, from 1; gives a callback for the
             iterations done.
 
     Raises:
         RecordingError: The first pair cannot be recorded.
-        PairsBrokenOffError: A later one cannot; those before it are in the folder.
+        PairsBrokenOffError: A later pair cannot be recorded; the pairs before it are kept.
     """
     for pair in range(1, pairs + 1):
         made: list[Path] = []

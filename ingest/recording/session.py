@@ -32,14 +32,14 @@ _INSTALL = "pip install 'tracehouse[executorch]'"
 _IDENTIFIER = slice(4, 6)  # of a .pte: ET12, or another version
 _ARRAY_MARKS = (b"PK", b"\x93NUMPY")
 _NUMBER_KINDS = "biufc"
-# What numpy raises for a file that is none of its own, or damaged.
+# What numpy raises for a foreign or damaged file.
 _ARRAY_FAULTS = (
     *(EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError),
     *(TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 # The runtime logs "[method.cpp:1206] Input 0 has unexpected scalar type: ..." before it fails.
 _LOGGED = re.compile(r"^\[(?!cpuinfo)\w+\.\w+:\d+\] (.+)$", re.MULTILINE)
-_LINES_TOLD = 2
+_LOG_LINES = 2
 _NO_TYPE = "not yet supported in ETDump"  # the run goes on, and the dump is unreadable
 _HINTS = {
     "Ran out of space to store intermediate outputs": "wanted a larger debug buffer",
@@ -49,16 +49,13 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class RecordingPlan:
-    """What to run.
+    """What to run, and how.
 
     Attributes:
         program: Path of the program, a .pte file.
-        inputs: Its inputs, in order.
-        method: Method to run.
-        iterations: How often.
-        debug_buffer_bytes: Size of the debug buffer that intermediate values are logged to; 0
-            to log none.
-        python: Python of an environment that has executorch.
+        inputs: The method's inputs, in order.
+        debug_buffer_bytes: Size of the debug buffer for intermediate values; 0 to log none.
+        python: Python interpreter of an environment that has executorch.
     """
 
     program: str
@@ -70,16 +67,16 @@ class RecordingPlan:
 
 
 def read_inputs(source: Source) -> list[Array]:
-    """The arrays of an .npz file, in the order in which they were saved, or that of an .npy file.
+    """The arrays of an .npz file in the order in which they were saved, or the one of an .npy file.
 
-    Nothing is unpickled. An unreadable file raises SourceError.
+    Nothing is unpickled.
 
     Raises:
-        SourceError: if it is neither, is damaged, or holds what is no array of numbers.
+        SourceError: The file is unreadable or damaged, or holds other data than arrays of numbers.
     """
     data = read_source(source)
     if not bytes(data[:6]).startswith(_ARRAY_MARKS):
-        raise SourceError(source.name, "is neither .npz nor .npy, wanted arrays saved by numpy")
+        raise SourceError(source.name, "is neither .npz nor .npy; wanted arrays saved by numpy")
     try:
         content = np.load(io.BytesIO(data), allow_pickle=False)
         named = {"": content} if isinstance(content, np.ndarray) else dict(content)
@@ -94,10 +91,10 @@ def read_inputs(source: Source) -> list[Array]:
 
 
 def check_program(path: str) -> None:
-    """Return if the file looks like a program.
+    """Check that the file looks like a program.
 
     Raises:
-        SourceError: if it cannot be read, or is something else.
+        SourceError: The file cannot be read, or is something else.
     """
     try:
         with open(path, "rb") as file:
@@ -106,7 +103,7 @@ def check_program(path: str) -> None:
         problem = f"cannot be read: {error.strerror or error}"
         raise SourceError(Source(path).name, problem) from error
     if head[_IDENTIFIER] != b"ET":
-        raise SourceError(Source(path).name, "is no ExecuTorch program, wanted a .pte file")
+        raise SourceError(Source(path).name, "is not an ExecuTorch program; wanted a .pte file")
 
 
 def run_recording(
@@ -114,27 +111,27 @@ def run_recording(
 ) -> str:
     """Run a program and write its ETDump, and its debug buffer, if any, as ``NAME.debug.bin``.
 
-    The runtime works in a process of its own, so that nothing it does can harm this one.
+    The runtime runs in a process of its own, so that its crashes do not affect this one.
 
     Args:
         plan: What to run.
-        dump: File to write; neither it nor the debug buffer may exist.
+        dump: File to write; neither the file nor its debug buffer may exist.
         progress: Called with the iterations done, first with 0, when the program is loaded.
 
     Returns:
         ExecuTorch's version. A program that cannot be read raises SourceError.
 
     Raises:
-        RecordingError: if the environment has no executorch, the program cannot be run on these
-            inputs, the debug buffer is too small, or the dump cannot be written.
+        RecordingError: The environment has no executorch, the program cannot run on these inputs,
+            the debug buffer is too small, or the dump cannot be written.
     """
     check_program(plan.program)
     buffer = dump.with_suffix(DEBUG_BUFFER_SUFFIX)
     for file in (dump, buffer):
         if file.exists():
-            raise RecordingError(f"{file}: exists, wanted a new file")
+            raise RecordingError(f"{file}: already exists; wanted a new file")
     if not dump.parent.is_dir():
-        raise RecordingError(f"{dump}: no such folder")
+        raise RecordingError(f"{dump}: its folder does not exist")
     with TemporaryDirectory() as folder, TemporaryFile() as log:
         request = _write_request(Path(folder), plan, dump, buffer)
         last, status = _run_worker(plan.python, request, log, progress)
@@ -167,10 +164,10 @@ def _run_worker(
     """The worker's last report, and its exit status.
 
     Raises:
-        RecordingError: if there is no such Python.
+        RecordingError: The Python interpreter cannot be started.
     """
     last: dict[str, object] = {}
-    command = [python, "-P", str(_WORKER), str(request)]  # -P: nothing here is its to import
+    command = [python, "-P", str(_WORKER), str(request)]  # -P: the worker imports nothing from here
     try:
         process = subprocess.Popen(  # noqa: S603 - the user's own choice of Python
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
@@ -189,17 +186,17 @@ def _run_worker(
 def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int, log: str) -> str:
     if "missing" in last:
         why = f"recording needs executorch in {plan.python} ({last['missing']})"
-        return f"{why}: {_INSTALL}, or give the Python of an environment that has it"
+        return f"{why}: {_INSTALL}, or name another environment's Python with --python"
     last_line = log.strip().rpartition("\n")[2] or f"exit status {status}"
     if not last and status > 0:
-        return f"{plan.python}: {last_line}, wanted Python 3.11 or newer with executorch"
-    told = list(dict.fromkeys(_LOGGED.findall(log)))[-_LINES_TOLD:]
+        return f"{plan.python}: {last_line}; wanted Python 3.11 or newer with executorch"
+    reasons = list(dict.fromkeys(_LOGGED.findall(log)))[-_LOG_LINES:]
     if status < 0:
-        told.append(f"it was ended by {signal.Signals(-status).name}")
+        reasons.append(f"it was ended by {signal.Signals(-status).name}")
     elif "executorch" not in last:
-        told.append(str(last.get("problem", last_line)))
+        reasons.append(str(last.get("problem", last_line)))
     for mark, hint in _HINTS.items():
         if mark in log:
-            told.append(hint)
+            reasons.append(hint)
     what = f"{Source(plan.program).name}: ExecuTorch cannot run {plan.method}"
-    return f"{what}: {'; '.join(line.removesuffix('.') for line in told)}"
+    return f"{what}: {'; '.join(line.removesuffix('.') for line in reasons)}"

@@ -1,11 +1,11 @@
-"""Runs a program under ExecuTorch's event tracer: a script, for a process of its own.
+"""Runs a program under ExecuTorch's event tracer: a script for a process of its own.
 
 The runtime may abort its process, and torch takes seconds and hundreds of megabytes to load. So
 `session` runs this file in a Python that has executorch; it imports nothing of this project.
 
-The request is a JSON file, the only argument. Reports are lines of JSON on stdout: {"done": 3}
-after three iterations, at last {"executorch": "1.5.1"} or {"problem": "..."} or
-{"missing": "..."}. What the runtime logs goes to stderr.
+The only argument is a JSON file with the request. Reports are lines of JSON on stdout: {"done": 3}
+after three iterations, and finally {"executorch": "1.5.1"}, {"problem": "..."} or
+{"missing": "..."}. The runtime's log goes to stderr.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Report = Callable[..., None]
 def main() -> None:
     """Run the request."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as reports:
-        os.dup2(2, 1)  # what libraries print is no report
+        os.dup2(2, 1)  # keep what libraries print out of the reports
 
         def report(**facts: object) -> None:
             reports.write(f"{json.dumps(facts)}\n")
@@ -50,7 +50,7 @@ def main() -> None:
 def _record(request: dict[str, Any], report: Report) -> None:
     warnings.simplefilter("ignore")
     runtime = import_module("executorch.runtime").Runtime.get()
-    import_module("executorch.kernels.quantized")  # adds its operators to the runtime
+    import_module("executorch.kernels.quantized")  # registers its operators
     program = runtime.load_program(
         request["program"],
         enable_etdump=True,
@@ -72,16 +72,16 @@ def _load_method(program: Any, name: str) -> Any:
     """The method.
 
     Raises:
-        ValueError: if the program has none of that name.
+        ValueError: The program has no method of that name.
     """
     if name not in program.method_names:
         known = ", ".join(sorted(program.method_names))
-        raise ValueError(f"it has no method '{name}', wanted one of: {known}")
+        raise ValueError(f"it has no method '{name}'; wanted one of: {known}")
     return program.load_method(name)
 
 
 def _read_inputs(path: str, meta: Any) -> tuple[object, ...]:
-    """Tensors, and plain numbers where the method takes them."""
+    """The inputs as tensors, or as numbers where the method takes numbers."""
     torch = import_module("torch")
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[name] for name in archive.files]

@@ -1,1 +1,1 @@
-"""Services of tracehouse, spoken to over HTTP with the standard library alone."""
+"""Clients of a tracehouse service, which use only the standard library."""

@@ -1,4 +1,4 @@
-"""A connection to a service: it is kept, and what is lost or put off is asked once more."""
+"""A persistent connection to a service, which retries requests that were lost or put off."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ from ingest.errors import ServiceError
 TOKEN_VARIABLE = "TRACEHOUSE_TOKEN"  # noqa: S105 - the variable's name
 
 _Bytes = bytes | memoryview
-_PUT_OFF = {
+_TRANSIENT = {
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _LOST = (OSError, http.client.HTTPException)
-_TIMEOUT_SECONDS = 120.0  # without a byte: longer than a service answers (query_seconds)
+_TIMEOUT_SECONDS = (
+    120.0  # between two bytes; longer than a service works on an answer (query_seconds)
+)
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
-_PIECE_BYTES = 1 << 20  # each piece has the timeout to itself
-_ASKED_BYTES = 1 << 20  # beyond which a body is sent when the service has asked for it
-_ASKED_SECONDS = 1.0  # for which that is waited for: not every server does
+_PIECE_BYTES = 1 << 20  # the timeout applies to each piece
+_EXPECT_BYTES = 1 << 20  # larger bodies are sent with "Expect: 100-continue"
+_EXPECT_SECONDS = 1.0  # time to wait for "100 Continue", which not every server sends
 _CONTINUE = b"HTTP/1.1 100 "
 _REMEDIES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: f"; give a token in ${TOKEN_VARIABLE} or a file (--token-file)",
-    HTTPStatus.FORBIDDEN: "; take a token that may do this",
+    HTTPStatus.FORBIDDEN: "; use a token that may do this",
     HTTPStatus.NOT_FOUND: "; is this the address of a tracehouse service?",
-    HTTPStatus.INSUFFICIENT_STORAGE: "; make room on the service's disk",
+    HTTPStatus.INSUFFICIENT_STORAGE: "; free space on the service's disk",
 }
 
 
-class _AnsweredError(Exception):
-    """The service has answered before it was sent a body."""
+class _EarlyAnswerError(Exception):
+    """The service answered before the body was sent."""
 
 
 class ServiceAnswer(NamedTuple):
-    """What a service answered: its status, which is one of success, its headers, its body."""
+    """A service's answer: a status of success, headers and body."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -55,24 +57,23 @@ class ServiceAnswer(NamedTuple):
 
 
 class ServiceConnection:
-    """Asks one service, for one thread; what it asks may be asked twice."""
+    """A connection to one service for one thread; requests may be sent twice."""
 
     def __init__(self, url: str, *, token: str | None = None, retry_seconds: float = 0.0) -> None:
-        """Connect with the first question.
+        """Prepare the connection; the first request opens it.
 
         Args:
-            url: The service's address; what stands behind its host comes before every path.
-            token: Who asks; by default what $TRACEHOUSE_TOKEN holds.
-            retry_seconds: Time for which a service is asked again that is not there or puts it
-                off.
+            url: The service's URL; its path is put before every request's path.
+            token: Access token; by default the value of $TRACEHOUSE_TOKEN.
+            retry_seconds: How long to retry while the service is unreachable or busy.
 
         Raises:
-            ServiceError: That is no address, or no token.
+            ServiceError: The URL or the token is malformed.
         """
         self.url, self._retry_seconds = url.rstrip("/"), retry_seconds
         self._http, self._prefix = _connection(self.url)
         token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
-        self._headers = {"Authorization": f"Bearer {_checked(url, token)}"} if token else {}
+        self._headers = {"Authorization": f"Bearer {_header_token(url, token)}"} if token else {}
 
     def ask(
         self,
@@ -82,16 +83,16 @@ class ServiceConnection:
         headers: Mapping[str, str] | None = None,
         body: Sequence[_Bytes] = (),
     ) -> ServiceAnswer:
-        """What the service answers.
+        """The service's answer to a request.
 
         Args:
-            method: HTTP's method.
+            method: HTTP method.
             path: Path and query, quoted.
             headers: Headers besides the connection's own.
-            body: What is sent, in pieces.
+            body: The body, in pieces.
 
         Raises:
-            ServiceError: It cannot be reached, or refuses; or puts it off for too long.
+            ServiceError: The service cannot be reached, refuses, or stays busy for too long.
         """
         sent = {**self._headers, **(headers or {}), **self._framing(body)}
         end, longest = time.monotonic() + self._retry_seconds, _FIRST_PAUSE_SECONDS
@@ -107,7 +108,7 @@ class ServiceConnection:
                 if answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer
                 problem, wanted = self._refused(path, answer), answer.headers.get("Retry-After")
-                if answer.status not in _PUT_OFF:
+                if answer.status not in _TRANSIENT:
                     raise problem
             pause = _pause(wanted, longest)
             if time.monotonic() + pause > end:
@@ -116,7 +117,7 @@ class ServiceConnection:
             longest = min(2 * longest, _LONGEST_PAUSE_SECONDS)
 
     def close(self) -> None:
-        """Let go of the service; the next question connects anew."""
+        """Close the connection; the next request opens it again."""
         self._http.close()
 
     def __enter__(self) -> ServiceConnection:
@@ -128,7 +129,7 @@ class ServiceConnection:
     def _exchange(
         self, method: str, path: str, headers: Mapping[str, str], body: Sequence[_Bytes]
     ) -> ServiceAnswer:
-        """Ask once; twice if the connection was an old one, which the service may have closed."""
+        """Send a request, again if the connection was kept and the service has closed it."""
         if self._http.sock is not None:
             with suppress(ConnectionError):
                 return self._exchange_once(method, path, headers, body)
@@ -136,10 +137,10 @@ class ServiceConnection:
         return self._exchange_once(method, path, headers, body)
 
     def _framing(self, body: Sequence[_Bytes]) -> dict[str, str]:
-        """Headers about a body; behind TLS stands a proxy, which asks for everything."""
-        byte_count = sum(map(_size, body))
+        """Headers about a body; with TLS, a proxy would answer "100 Continue" itself."""
+        byte_count = sum(memoryview(piece).nbytes for piece in body)
         is_plain = not isinstance(self._http, http.client.HTTPSConnection)
-        asks = {"Expect": "100-continue"} if byte_count > _ASKED_BYTES and is_plain else {}
+        asks = {"Expect": "100-continue"} if byte_count > _EXPECT_BYTES and is_plain else {}
         return {"Content-Length": str(byte_count), **asks}
 
     def _exchange_once(
@@ -149,10 +150,10 @@ class ServiceConnection:
         try:
             pieces = self._pieces(body, is_asked="Expect" in headers)
             self._http.request(method, self._prefix + path, pieces, headers)
-        except (_AnsweredError, BrokenPipeError, ConnectionResetError):
+        except (_EarlyAnswerError, BrokenPipeError, ConnectionResetError):
             if self._http.sock is None:
                 raise
-            is_sent = False  # it has refused what it has not read to the end
+            is_sent = False  # the service refused before it had read the whole body
         response = self._http.getresponse()
         answer = ServiceAnswer(response.status, response.headers, response.read())
         if not is_sent:
@@ -160,18 +161,18 @@ class ServiceConnection:
         return answer
 
     def _pieces(self, body: Sequence[_Bytes], *, is_asked: bool) -> Iterator[memoryview]:
-        """A body in pieces, which are wanted when the head was sent.
+        """A body in pieces, sent after the headers.
 
         Raises:
-            _AnsweredError: The service does not want it.
+            _EarlyAnswerError: The service answered without wanting the body.
         """
         if is_asked and self._is_answered():
-            raise _AnsweredError
+            raise _EarlyAnswerError
         yield from _pieces(body)
 
     def _is_answered(self) -> bool:
-        """Whether something else comes than that a body is to be sent."""
-        self._http.sock.settimeout(_ASKED_SECONDS)
+        """Whether the service sends anything other than "100 Continue"."""
+        self._http.sock.settimeout(_EXPECT_SECONDS)
         try:
             begin = self._http.sock.recv(len(_CONTINUE), socket.MSG_PEEK)
         except TimeoutError:
@@ -182,12 +183,13 @@ class ServiceConnection:
 
     def _lost(self, path: str, error: OSError | http.client.HTTPException) -> ServiceError:
         if isinstance(error, ssl.SSLCertVerificationError):
-            remedy = "let $SSL_CERT_FILE name a file that vouches for it"
+            remedy = "set $SSL_CERT_FILE to a file of the certificate's authority"
             detail = f"its certificate is not trusted: {error.verify_message}; {remedy}"
             return ServiceError(self.url + path, detail, reason="certificate")
         if isinstance(error, TimeoutError):
             detail = (
-                f"does not answer in {_TIMEOUT_SECONDS:g} s: ask of less, or try it again later"
+                f"did not answer within {_TIMEOUT_SECONDS:g} s; ask for less data, or try "
+                f"again later"
             )
             return ServiceError(self.url + path, detail, reason="unreachable")
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -196,13 +198,13 @@ class ServiceConnection:
 
     def _refused(self, path: str, answer: ServiceAnswer) -> ServiceError:
         try:
-            told = json.loads(answer.body)
-            reason, detail = str(told["reason"]), str(told["detail"])
-        except (ValueError, KeyError, TypeError):  # a proxy's page, or another server's
+            problem = json.loads(answer.body)
+            reason, detail = str(problem["reason"]), str(problem["detail"])
+        except (ValueError, KeyError, TypeError):  # a page of a proxy or of another server
             reason = http.client.responses.get(answer.status, "refused")
             detail = reason + _REMEDIES.get(answer.status, "")
             if place := answer.headers.get("Location"):
-                detail += f"; give the address that it sends on to: {place}"
+                detail += f"; use the address that it redirects to: {place}"
         else:
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 detail += _REMEDIES[HTTPStatus.UNAUTHORIZED]
@@ -210,10 +212,10 @@ class ServiceConnection:
 
 
 def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
-    """A connection to a URL, not yet made, and the beginning of every path there.
+    """An unopened connection to a URL, and the prefix of every path.
 
     Raises:
-        ServiceError: It is not the URL of a service.
+        ServiceError: The URL cannot be one of a service.
     """
     try:
         place = urlsplit(url)
@@ -222,7 +224,7 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
         place, host, port = urlsplit(""), None, None
     is_plain = url.isascii() and url.isprintable() and not {" ", "@", "?"} & set(url)
     if not (host and is_plain) or place.scheme not in {"http", "https"}:
-        detail = "not the address of a service, wanted http://HOST:PORT or https://HOST"
+        detail = "not the address of a service; wanted http://HOST:PORT or https://HOST"
         raise ServiceError(url, detail, reason="address")
     if place.scheme == "https":
         context = ssl.create_default_context()
@@ -232,28 +234,24 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS), place.path
 
 
-def _checked(url: str, token: str) -> str:
-    """A token as a header can hold it.
+def _header_token(url: str, token: str) -> str:
+    """The token for a header.
 
     Raises:
-        ServiceError: It cannot.
+        ServiceError: A header cannot hold the token.
     """
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
-        detail = f"${TOKEN_VARIABLE} holds no token, which is one line of ASCII"
+        detail = f"${TOKEN_VARIABLE} is not a token: wanted one line of ASCII"
         raise ServiceError(url, detail, reason="token")
     return token
 
 
 def _pause(wanted: str | None, longest: float) -> float:
-    """Seconds to wait: what the service wants and a little, so that not all come back at once."""
+    """Seconds to wait: what the service asks for, plus a random bit to spread clients out."""
     if wanted is not None and wanted.isdecimal():
         return float(wanted) * random.uniform(1.0, 1.25)  # noqa: S311 - no secret
     return random.uniform(longest / 2, longest)  # noqa: S311
-
-
-def _size(piece: _Bytes) -> int:
-    return memoryview(piece).nbytes
 
 
 def _pieces(body: Sequence[_Bytes]) -> Iterator[memoryview]:

@@ -1,4 +1,4 @@
-"""A dump, its manifest and what comes with it, as a service takes them."""
+"""Uploading a dump with its manifest and companions to a service."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ingest.remote.connection import ServiceConnection
 MANIFEST_HEADER = "Tracehouse-Manifest"
 
 _Bytes = bytes | memoryview
-_LONGEST_HEADER = 4096  # letters; servers take some 8,000 for all headers
+_LONGEST_HEADER = 4096  # characters; servers accept some 8,000 for all headers
 
 
 class Receipt(NamedTuple):
-    """What a service took: the dump's SHA-256, and whether it did not have the dump already."""
+    """The dump's SHA-256, and whether the dump is new to the service."""
 
     sha256: str
     is_new: bool
@@ -33,17 +33,17 @@ def upload_dump(
     etrecord: _Bytes | None = None,
     debug_buffer: _Bytes | None = None,
 ) -> Receipt:
-    """Hand a dump over to a service; when this returns, the service has it on disk.
+    """Upload a dump; when this returns, the service has the dump on disk.
 
     Args:
-        connection: To the service.
+        connection: Connection to the service.
         dump: The dump's bytes.
-        manifest: Its manifest, as JSON.
-        etrecord: The ETRecord of its program, if it comes with one.
-        debug_buffer: Its debug buffer, likewise.
+        manifest: The dump's manifest, as JSON.
+        etrecord: The ETRecord of its program, if any.
+        debug_buffer: Its debug buffer, if any.
 
     Raises:
-        ServiceError: The service cannot be reached, or does not take it.
+        ServiceError: The service cannot be reached, or does not accept the dump.
     """
     sha256 = hashlib.sha256(dump).hexdigest()
     stated = json.dumps(json.loads(manifest), separators=(",", ":"))  # all of it ASCII
@@ -60,19 +60,19 @@ def upload_dump(
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = list(_form(parts, boundary))
         answer = connection.ask("POST", "/v1/dumps", headers=headers, body=body)
-    if not _names(answer.body, sha256):  # of another server, or a proxy's page
-        detail = "its answer is of another kind; is this the address of a tracehouse service?"
+    if not _names(answer.body, sha256):  # another server, or a proxy's page
+        detail = "unexpected answer; is this the address of a tracehouse service?"
         raise ServiceError(connection.url, detail, reason="answer")
     return Receipt(sha256, answer.status == HTTPStatus.CREATED)
 
 
 def _names(answer: bytes, sha256: str) -> bool:
-    """Whether an answer says that this dump was taken."""
+    """Whether an answer names this dump."""
     try:
-        told = json.loads(answer)
+        receipt = json.loads(answer)
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("sha256") == sha256
+    return isinstance(receipt, dict) and receipt.get("sha256") == sha256
 
 
 def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:

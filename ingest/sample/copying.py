@@ -1,4 +1,4 @@
-"""The dumps that ship with tracehouse, copied to where `tracehouse ingest` can take them."""
+"""Copying the dumps that ship with tracehouse to a folder for `tracehouse ingest`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 from ingest.errors import SinkError
 
-DUMPS = 148  # in the files, most of which are zip archives
+DUMPS = 148  # most files are zip archives of several dumps
 
 
 class SampleSummary(NamedTuple):
-    """What was copied: files, and bytes of them."""
+    """Number and total size of the copied files."""
 
     files: int
     byte_count: int
 
 
 def copy_sample(out: Path) -> SampleSummary:
-    """Copy the dumps that ship with tracehouse into a folder; files that are there stay.
+    """Copy the dumps that ship with tracehouse to a folder; identical files are kept.
 
     Raises:
-        SinkError: The folder cannot be written, or has another file under the name of one of them.
+        SinkError: The folder cannot be written, or has a different file of the same name.
     """
     copied = list(_list_files(files("ingest.sample") / "farm", out))
     try:
@@ -32,20 +32,20 @@ def copy_sample(out: Path) -> SampleSummary:
         for target, content in contents:
             if target.exists() and target.read_bytes() != content:
                 raise SinkError(
-                    f"{target}: another file of this name, wanted a new or empty folder"
+                    f"{target}: another file has this name; wanted a new or empty folder"
                 )
         for target, content in contents:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     except OSError as error:
         raise SinkError(
-            f"{error.filename or out}: {error.strerror}, wanted a folder to write to"
+            f"{error.filename or out}: {error.strerror}; wanted a writable folder"
         ) from error
     return SampleSummary(len(contents), sum(len(content) for _, content in contents))
 
 
 def _list_files(source: Traversable, target: Path) -> Iterator[tuple[Traversable, Path]]:
-    """Each file in a folder, and those under it, with its place in another."""
+    """Each file below a folder, with its place in the target folder."""
     for entry in sorted(source.iterdir(), key=lambda entry: entry.name):
         place = target / entry.name
         if entry.is_dir():

@@ -1,9 +1,9 @@
-"""A device farm that never was, for tests, demos and capacity planning.
+"""A synthetic device farm, for tests, demos and capacity planning.
 
-Real programs (`templates/`, read by `programs.py`) run on made-up devices (`devices.py`), with the
-noise that real dumps show (`noise.py`, `timeline.py`), over builds in which some operators change
-(`changes.py`). `plan.py` decides all that, `recorder.py` makes dumps of it, `farm.py` writes them,
-and `truth.py` says what was planted. Everything it writes is tagged as synthetic.
+Real programs (`templates/`, read by `programs.py`) run on imaginary devices (`devices.py`), with
+the noise of real dumps (`noise.py`, `timeline.py`), over builds in which some operators change
+(`changes.py`). `plan.py` plans all of this, `recorder.py` creates dumps, `farm.py` writes them, and
+`truth.py` describes the changes. All manifests are tagged as synthetic.
 """
 
 from __future__ import annotations

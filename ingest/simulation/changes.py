@@ -1,6 +1,6 @@
-"""Changes of code planted in a farm: what they do to a program, and what a comparison should see.
+"""Changes of code in a farm: their effect on a program, and what a comparison should find.
 
-Pure. One change per pair of neighbouring builds at most, so that each can be told by itself.
+Pure. There is at most one change per pair of consecutive builds, so that each can be found alone.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 
 from ingest.simulation.programs import OperatorKey, TemplateEvent, TemplateProgram
 
-_LEAST_NS = 30_000.0  # of an operator that gets another speed: it must be seen on coarse clocks
-_LEAST_CHANGE = 0.001  # of an operator that is told of
+_LEAST_NS = 30_000.0  # of an operator whose speed changes, to be visible on coarse clocks
+_LEAST_CHANGE = 0.001  # of an operator that is listed as affected
 
 
 T = TypeVar("T")
 
 
 class ChangeKind(StrEnum):
-    """What a change is."""
+    """Kinds of changes."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -47,12 +47,11 @@ class Change:
     """A change of one operator.
 
     Attributes:
-        kind: What it is.
-        build: Position of the first build that has it.
-        family: Which program it is in.
+        build: Position of the first build with the change.
+        family: Position of the changed program.
         origin: Origin of the operator.
-        ratio: What the operator takes afterwards, relative to before.
-        pool: The only device pool that it is felt on; None for all.
+        ratio: Time of the operator afterwards, relative to before.
+        pool: The only affected device pool; None for all.
     """
 
     kind: ChangeKind
@@ -74,7 +73,7 @@ class Change:
 
 
 def change_program(program: TemplateProgram, changes: Sequence[Change]) -> TemplateProgram:
-    """The program with all the changes, in order."""
+    """The program with all changes applied in order."""
     for change in changes:
         program = change.apply(program)
     return program
@@ -86,7 +85,7 @@ def plan_changes(
     pools: Sequence[str],
     rng: np.random.Generator,
 ) -> list[Change]:
-    """Changes of all kinds in turn, in order of builds, no two of them in one operator.
+    """Changes of all kinds in turn, in order of builds, each in another operator.
 
     A repair undoes the latest regression.
     """
@@ -109,7 +108,7 @@ def plan_changes(
 def _find_options(
     programs: Sequence[TemplateProgram], changes: Sequence[Change], kind: ChangeKind
 ) -> list[list[tuple[int, int]]]:
-    """Operators not changed yet that such a change may be made to, of each family that has any."""
+    """Unchanged operators that such a change may affect, for each family that has any."""
     used = {(change.family, change.origin) for change in changes}
     options = []
     for family, program in enumerate(programs):
@@ -137,12 +136,11 @@ def _choose(options: Sequence[T], rng: np.random.Generator) -> T:
 def describe_effect(
     before: TemplateProgram, after: TemplateProgram, change: Change
 ) -> dict[str, Any]:
-    """What a comparison of builds should see of a change.
+    """What a comparison of builds should find of a change.
 
-    The operator itself before and after, what it takes relative to before, and what follows:
-    operators whose time is another because they hold it, or because they are now counted under
-    the name and ordinal of another one. Ratios of what follows are those of the template; on a
-    device they depend on its own mix.
+    The operator itself before and after, its relative time, and affected operators: those that
+    contain it, and those now counted under another operator's name and ordinal. The ratios of
+    affected operators are those of the template; on a device they depend on its mix of speeds.
     """
     base, head = before.key_operators(), after.key_operators()
     old, new = (_find(keyed, change.origin) for keyed in (base, head))
@@ -170,7 +168,7 @@ def _find(keyed: dict[OperatorKey, TemplateEvent], origin: int) -> OperatorKey:
 
 
 def _options(program: TemplateProgram, kind: ChangeKind) -> list[int]:
-    """Origins of the operators that such a change may be made to."""
+    """Origins of the operators that such a change may affect."""
     match kind:
         case ChangeKind.MOVE_OUT:
             return program.list_last_delegated()

@@ -1,4 +1,4 @@
-"""Devices that never were: how fast they are, how they waver, and how their clocks count. Pure."""
+"""Simulated devices: their speed, their noise and their clocks. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NS_PER_TICK = {"ns": 1, "us": 1000}
 
 @dataclass(frozen=True)
 class TickClock:
-    """A clock as a device's runtime reads it.
+    """The clock of a device's runtime.
 
     Attributes:
-        unit: What the manifest calls its unit.
-        ticks_per_second: Its rate, if it counts cycles.
+        unit: Unit in the manifest.
+        ticks_per_second: Rate of the clock, if it counts cycles.
         is_rate_known: Whether the manifest states the rate.
         bits: Width of the counter, which wraps.
     """
@@ -30,13 +30,13 @@ class TickClock:
     bits: int = 64
 
     def read(self, instant_ns: Ints) -> NDArray[np.uint64]:
-        """What it shows at these instants."""
+        """Readings at these instants."""
         rate = self._ticks_per_ns
         ticks = instant_ns * rate.numerator // rate.denominator
         return ticks.astype(np.uint64) & np.uint64(2**self.bits - 1)
 
     def describe(self) -> dict[str, object]:
-        """Its part of a manifest."""
+        """The clock's part of a manifest."""
         if self.ticks_per_second is None or not self.is_rate_known:
             return {"unit": self.unit}
         return {"unit": self.unit, "ticks_per_second": self.ticks_per_second}
@@ -50,15 +50,15 @@ class TickClock:
 
 @dataclass(frozen=True)
 class Noise:
-    """How much a device wavers: standard deviations of the log of a time, and shares.
+    """A device's noise: standard deviations of the logarithm of times, and shares.
 
     Attributes:
-        jitter: From event to event.
-        drift: From iteration to iteration, in which each resembles the one before.
-        process: From process to process, that is, from dump to dump.
-        session: From build to build.
-        heating: What an iteration gains once the device is hot.
-        outlier_share: Events that something interrupts.
+        jitter: Between events.
+        drift: Between iterations, each of which resembles the one before.
+        process: Between processes, that is, between dumps.
+        session: Between builds.
+        heating: Slowdown of an iteration once the device is hot.
+        outlier_share: Share of events that are interrupted.
     """
 
     jitter: float = 0.015
@@ -71,15 +71,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Kind:
-    """Devices of one sort, which make up a pool.
+    """A kind of device, which forms a pool.
 
     Attributes:
-        name: What they are.
-        os: Operating system and its version; None if there is none.
+        os: Operating system and its version, if any.
         arch: Processor architecture.
-        slowness: Times they take, relative to the templates'.
-        clock: Their clock.
-        noise: How they waver.
+        slowness: Times on such devices relative to the templates' times.
     """
 
     name: str
@@ -91,7 +88,7 @@ class Kind:
 
     @property
     def pool(self) -> str:
-        """Name of their pool."""
+        """Name of the pool."""
         return f"sim-{self.name}s"
 
 
@@ -122,14 +119,14 @@ KINDS = (
 
 @dataclass(frozen=True)
 class SimulatedDevice:
-    """A device of a kind; `slowness` is its own."""
+    """A device of a kind, with its own slowness."""
 
     name: str
     kind: Kind
     slowness: float
 
     def describe(self) -> dict[str, str]:
-        """Its part of a manifest."""
+        """The device's part of a manifest."""
         os, version = self.kind.os or (None, None)
         stated = {
             "name": self.name,

@@ -1,7 +1,7 @@
-"""Dumps made from another one: with some of its runs repeated, or with other times. Pure.
+"""Dumps derived from another dump, with repeated runs or with other times. Pure.
 
-Works on what the runtime writes, and `dump_builder.py`: root table, its vtable and the run vector
-come first, then the runs, the last one first, with the vtables among the first ones.
+This relies on the layout that the runtime and `dump_builder.py` write: the root table, its vtable
+and the run vector, then the runs in reverse order, with the vtables among the first ones.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Ticks = NDArray[np.uint64]
 
 
 def repeat_runs(dump: bytes, times: int, *, first_run: int = 0) -> bytes:
-    """A size-prefixed dump with its runs from `first_run` on repeated, as the runtime lays out."""
+    """A size-prefixed dump with the runs from `first_run` on repeated, in the runtime's layout."""
     return b"".join(stream_repeated_runs(dump, times, first_run=first_run))
 
 
 def stream_repeated_runs(dump: bytes, times: int, *, first_run: int = 0) -> Iterator[bytes]:
-    """The same, piece by piece.
+    """The result of `repeat_runs` in pieces.
 
-    The bytes of the repeated runs are copied as one block. The last copy stands before the other
-    runs as it did, and the tables of all copies are made to share the last one's vtables.
+    The bytes of the repeated runs are copied as one block. The last copy keeps its place before the
+    other runs, and the tables of all copies refer to the last copy's vtables.
     """
     vector = _vector_of_runs(dump)
     run, table = _runs_and_tables(dump)
@@ -60,7 +60,7 @@ def stream_repeated_runs(dump: bytes, times: int, *, first_run: int = 0) -> Iter
 
 
 def _copies(block: bytes, times: int, tables: Ints) -> Iterator[bytes]:
-    """A block several times, its tables at these words leading to vtables of the last copy."""
+    """A block several times, with tables at these words that refer to the last copy's vtables."""
     words = np.frombuffer(block, "<i4")
     slab = max(_SLAB_BYTES // len(block), 1)
     for first in range(0, times, slab):
@@ -71,18 +71,18 @@ def _copies(block: bytes, times: int, tables: Ints) -> Iterator[bytes]:
 
 
 class DumpTemplate:
-    """A dump that others are made from: the same events at other times.
+    """A dump from which others are derived: the same events at other times.
 
     Attributes:
-        starts: Start of every profile event in ticks, run after run in file order.
+        starts: Start of every profile event in ticks, in file order.
         ends: End of every profile event, likewise.
     """
 
     def __init__(self, dump: bytes) -> None:
-        """Find the places of all times.
+        """Find the positions of all times.
 
         Raises:
-            DumpError: An event has no place for a time, because it starts or ends at tick 0.
+            DumpError: An event starts or ends at tick 0, which a dump does not store.
         """
         arena = Arena([dump])
         heads = read_heads(arena)
@@ -92,7 +92,7 @@ class DumpTemplate:
         if not (tables.has(_START) & tables.has(_END)).all():
             raise DumpError(
                 "template", reason="absent_time", byte_offset=None,
-                detail="an event starts or ends at tick 0, wanted other times",
+                detail="an event starts or ends at tick 0; wanted other times",
             )  # fmt: skip
         self._words = np.frombuffer(dump + bytes(-len(dump) % 8), np.uint64)
         self._size = len(dump)
@@ -102,7 +102,7 @@ class DumpTemplate:
 
     @property
     def byte_count(self) -> int:
-        """Bytes of every dump made from it."""
+        """Size of every derived dump."""
         return self._size
 
     def with_times(
@@ -113,8 +113,8 @@ class DumpTemplate:
         Args:
             starts: Start of every event, in the order of `self.starts`; may have more dimensions.
             ends: End of every event.
-            event_counts: Runs that log only their first few events, as one that fails does:
-                how many, by index of the run.
+            event_counts: For runs that log only their first events, as failing runs do, the number
+                of events by index of the run.
         """
         words = self._words.copy()
         for place, ticks in zip(self._places, (starts, ends), strict=True):
@@ -125,7 +125,7 @@ class DumpTemplate:
 
 
 def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
-    """Word of the event vector of each run that has one."""
+    """Word of the event vector of each run, if any."""
     everyone = np.zeros(len(run_word), np.int64)
     tables = read_tables(
         Scope.of_dumps(arena, everyone), run_word, np.arange(len(run_word)), _RUN_WIDTHS
@@ -135,7 +135,7 @@ def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
 
 
 def _runs_and_tables(dump: bytes) -> tuple[Ints, Ints]:
-    """Byte of every run, and of every table in them."""
+    """Positions of all runs and all tables in them, in bytes."""
     arena = Arena([dump])
     heads = read_heads(arena)
     scope = Scope.of_dumps(arena, heads.run_dump)

@@ -1,4 +1,4 @@
-"""A simulated farm as files that `tracehouse ingest` takes: dumps, manifests and ``truth.json``."""
+"""Writing a simulated farm for `tracehouse ingest`: dumps, manifests and ``truth.json``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
 
 _NIGHT_BEGINS = timedelta(hours=6)  # after the commit
 _DUMP_EVERY = timedelta(seconds=2)
-_MIX_SPREAD = 0.15  # how devices differ in single operators
+_MIX_SPREAD = 0.15  # variation of single operators between devices
 _MISSING_DUMP_SHARE = 0.01
 
 
 class FarmProgress(NamedTuple):
-    """How far writing has come: dumps written or lost, dumps in all, events written."""
+    """Progress: dumps written or lost, total dumps, events written."""
 
     done_files: int
     total_files: int
@@ -45,12 +45,11 @@ class FarmWriter:
     """Writes a planned farm."""
 
     def __init__(self, plan: FarmPlan) -> None:
-        """Take the plan."""
         self._plan = plan
         self._recorders: dict[tuple[int, tuple[Change, ...]], ProgramRecorder] = {}
 
     def estimate(self) -> FarmSummary:
-        """What the farm will hold if no dump gets lost and no operator moves."""
+        """The farm's size if no dump is lost and no operator moves."""
         families = range(len(self._plan.families))
         recorders = [self._recorder(_Night(0, 0, family)) for family in families]
         dumps = self._plan.dump_count // len(recorders)
@@ -63,17 +62,14 @@ class FarmWriter:
     def write(
         self, out: Path, progress: Callable[[FarmProgress], None] | None = None
     ) -> FarmSummary:
-        """Write everything to a folder that is new, empty, or has the same farm already.
+        """Write the farm to a folder that is new, empty, or already has the same farm.
 
         Args:
             out: The folder.
             progress: Called after every folder of dumps.
 
-        Returns:
-            What was written.
-
         Raises:
-            SinkError: The folder has something else, cannot be written or has too little room.
+            SinkError: The folder has other files, cannot be written or has too little space.
         """
         summary = FarmSummary()
         try:
@@ -87,21 +83,21 @@ class FarmWriter:
             _write_json(out / _TRUTH, describe_truth(self._plan, summary), indent=1)
         except OSError as error:
             raise SinkError(
-                f"{error.filename or out}: {error.strerror}, wanted a folder to write to"
+                f"{error.filename or out}: {error.strerror}; wanted a writable folder"
             ) from error
         return summary
 
     def _check(self, out: Path) -> None:
         if any(out.iterdir()) and not self._is_written(out):
             raise SinkError(
-                f"{out}: not empty, wanted a new or empty folder, or the same farm as before"
+                f"{out}: not empty; wanted a new or empty folder, or one with the same farm"
             )
         wanted, free = self.estimate().byte_count, shutil.disk_usage(out).free
         if wanted > free:
             raise SinkError(f"{out}: {free / 1e6:,.0f} MB free, wanted {wanted / 1e6:,.0f} MB")
 
     def _is_written(self, out: Path) -> bool:
-        """Whether a folder has the farm already, of which every byte will be the same."""
+        """Whether a folder already has this farm, so that writing changes no byte."""
         try:
             truth = json.loads((out / _TRUTH).read_bytes())
         except (OSError, ValueError):
@@ -149,7 +145,7 @@ class FarmWriter:
             summary.add(f"{path}/{name}.etdp", recording)
 
     def _draw_factors(self, night: _Night) -> Floats:
-        """What operators take on the device with the build, relative to the template."""
+        """Times of operators on the device with the build, relative to the template."""
         plan = self._plan
         device = plan.devices[night.device]
         mix = plan.draw(Stream.MIX, night.device, night.family)

@@ -1,8 +1,8 @@
-"""How long events take from one dump and iteration to the next. Pure.
+"""The variation of events' times between dumps and iterations. Pure.
 
-Times are log-normal around the typical one. Each dump (process) has its own level, iterations
-resemble the one before (AR(1)), the first ones are slow, a hot device slows down, and now and then
-something interrupts: what real dumps show.
+As in real dumps, times are log-normal around the typical time, each dump (process) has its own
+level, iterations resemble the one before (AR(1)), the first ones are slow, a hot device slows down,
+and some events are interrupted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ingest.simulation.timeline import Floats, Timeline
 
 _PERSISTENCE = 0.6  # correlation of an iteration's state with the one before
 _HEATING_ITERATIONS = 25.0
-_SLOW_PROCESS_SHARE = 0.01  # operators of a process that memory or cores treat badly throughout
+_SLOW_PROCESS_SHARE = 0.01  # operators that are slow in a whole process
 _SLOW_PROCESS_RATIO = 1.5
-_OUTLIER_RATIO = 4.0  # mean of what an interruption adds
+_OUTLIER_RATIO = 4.0  # mean time added by an interruption
 _DELEGATE_TICK_NS = 1000  # XNNPACK rounds down to whole microseconds
 
 
@@ -30,10 +30,10 @@ def draw_own_times(
 
     Args:
         timeline: The events of a run.
-        typical_ns: What each takes on this device with this build, after warm-up.
-        noise: How much the device wavers.
-        run_count: How many runs there are.
-        rng: Where chance comes from.
+        typical_ns: Typical time of each on this device with this build, after warm-up.
+        noise: The device's noise.
+        run_count: Number of runs.
+        rng: Source of randomness.
     """
     shape = (run_count, len(timeline))
     log = rng.standard_normal(shape) * noise.jitter
@@ -48,7 +48,7 @@ def draw_own_times(
 
 
 def _round_delegates(timeline: Timeline, times: Ints) -> Ints:
-    """The times as a delegate tells them: what it rounds off stays in the call that holds it."""
+    """Delegated times rounded down; the remainders are added to the calls around them."""
     for event in np.flatnonzero(timeline.is_delegated).tolist():
         rest = times[:, event] % _DELEGATE_TICK_NS
         times[:, event] -= rest

@@ -1,7 +1,6 @@
-"""What a simulated farm consists of, before anything is written: devices, builds, models, changes.
+"""The plan of a simulated farm: devices, builds, models and changes.
 
-Pure, and the same for the same size and seed: whatever is random is drawn from a stream of its
-own, told by what it is for.
+Pure, and the same for the same size and seed: each purpose has its own stream of random numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from ingest.simulation.changes import Change, change_program, plan_changes
 from ingest.simulation.devices import SimulatedDevice, plan_devices
 from ingest.simulation.programs import TemplateProgram, read_program
 
-_TEMPLATES = {"conv": 2.0, "txf": 10.0, "mixed": 20.0}  # and by how much their times are scaled
+_TEMPLATES = {"conv": 2.0, "txf": 10.0, "mixed": 20.0}  # with factors for their times
 _BACKENDS = ("portable", "xnnpack")
 _FIRST_COMMIT = datetime(2026, 9, 7, 17, 30, tzinfo=UTC)
 _MISSING_NIGHT_SHARE = 0.02
 
 
 class FarmSize(NamedTuple):
-    """How large a farm is; `dumps` are those of a device, build, model and backend."""
+    """The size of a farm; `dumps` counts dumps per device, build, model and backend."""
 
     devices: int
     builds: int
@@ -57,7 +56,7 @@ class SimulatedBuild:
     ordinal: int
 
     def describe(self) -> dict[str, object]:
-        """Its part of a manifest."""
+        """The build's part of a manifest."""
         return {
             "id": self.id,
             "commit": self.commit,
@@ -69,7 +68,7 @@ class SimulatedBuild:
 
 @dataclass(frozen=True)
 class Family:
-    """A model lowered to a backend, as it is before any change."""
+    """A model lowered to a backend, before any change."""
 
     model: str
     backend: str
@@ -81,13 +80,10 @@ class FarmPlan:
     """A farm.
 
     Attributes:
-        size: How large it is.
-        seed: Where all chance comes from.
-        devices: Its devices.
-        builds: Its builds, in order.
-        families: Its models and backends.
-        changes: What was planted.
-        missing_nights: Positions of (device, build) where nothing was recorded.
+        seed: Seed of all random numbers.
+        builds: The builds, in order.
+        families: The models and backends.
+        missing_nights: Positions of (device, build) for which nothing was recorded.
     """
 
     size: FarmSize
@@ -116,7 +112,7 @@ class FarmPlan:
 
     @cached_property
     def dump_count(self) -> int:
-        """Dumps that were meant to be recorded; a few get lost."""
+        """Planned dumps, a few of which are lost."""
         nights = len(self.devices) * len(self.builds) - len(self.missing_nights)
         return nights * len(self.families) * self.size.dumps
 
@@ -158,7 +154,7 @@ def _plan_builds(count: int, rng: np.random.Generator) -> list[SimulatedBuild]:
 
 
 def _plan_families(model_count: int) -> list[Family]:
-    """The models, each lowered to both backends; further ones are larger variants of the first."""
+    """The models, lowered to both backends; further models are larger variants of the first."""
     families = []
     for number in range(model_count):
         template = list(_TEMPLATES)[number % len(_TEMPLATES)]

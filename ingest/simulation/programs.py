@@ -1,6 +1,6 @@
-"""Lowered programs: what an iteration does, in which order, and how long it takes. Pure.
+"""Lowered programs: the events of an iteration in order, and their times. Pure.
 
-A program is read from a real dump and can be changed as a change of code would: an operator gets
+A program is read from a real dump and can be changed as code changes would: an operator gets
 another speed, or moves into or out of a delegate.
 """
 
@@ -23,7 +23,7 @@ from ingest.tracer.dump_builder import DumpBuilder
 from ingest.tracer.places import InstructionPlace
 
 LOAD_BLOCK, EXECUTE_BLOCK = "Default", "Execute"
-WARM_UP = 5  # iterations that are left out of what an operator takes
+WARM_UP = 5  # iterations that do not count for an operator's typical time
 
 _DEPTHS = {
     "method": 0,
@@ -35,11 +35,11 @@ _DEPTHS = {
 }
 _LOAD_DEPTHS = {b"Program::load_method": 0, b"Method::init": 1}
 _MAX_FIRST_RATIO = 20.0
-_CALL_NS = 200.0  # what an operator call takes around its kernel
+_CALL_NS = 200.0  # of an operator call besides its kernel
 
 
 class OperatorKey(NamedTuple):
-    """An operator as builds are compared by: which of those of its name and delegate id it is."""
+    """The key by which builds are compared; `ordinal` numbers operators of equal name and id."""
 
     event_name: str
     delegate_id: str | None
@@ -48,15 +48,15 @@ class OperatorKey(NamedTuple):
 
 @dataclass(frozen=True)
 class TemplateEvent:
-    """What is timed: a method, a call, a kernel or an operator of a delegate.
+    """A timed event: a method, a call, a kernel or an operator of a delegate.
 
     Attributes:
         name: Name of the event; None in a delegate.
-        delegate_id: Delegate debug id; None outside.
-        origin: Number of the event in the program; an operator keeps it where it moves to.
-        own_ns: What it takes besides its parts, after warm-up.
-        first_ratio: What the first iteration takes, relative to that.
-        parts: Events within it, one after the other.
+        delegate_id: Delegate debug id; None outside of delegates.
+        origin: Number of the event in the program, which an operator keeps when it moves.
+        own_ns: Time besides its parts, after warm-up.
+        first_ratio: Time of the first iteration, relative to `own_ns`.
+        parts: Consecutive events within it.
     """
 
     name: str | None
@@ -68,17 +68,17 @@ class TemplateEvent:
 
     @property
     def label(self) -> str:
-        """The name it is shown under."""
+        """The displayed name."""
         return self.name or self.delegate_id or ""
 
     @property
     def total_ns(self) -> float:
-        """What it takes, parts included."""
+        """Time including its parts."""
         return self.own_ns + sum(part.total_ns for part in self.parts)
 
 
 class PlacedEvent(NamedTuple):
-    """An event, and the instruction it belongs to (-1, 0 outside)."""
+    """An event and its instruction (-1, 0 outside of instructions)."""
 
     event: TemplateEvent
     place: InstructionPlace
@@ -89,7 +89,7 @@ class TemplateProgram:
     """A lowered model.
 
     Attributes:
-        load: What happens before the first iteration.
+        load: The event before the first iteration.
         execute: ``Method::execute``; its parts are the instructions, in order.
     """
 
@@ -97,7 +97,7 @@ class TemplateProgram:
     execute: TemplateEvent
 
     def list_events(self) -> list[PlacedEvent]:
-        """The events of an iteration in the order in which the runtime logs them."""
+        """The events of an iteration, in the order of the runtime's log."""
         return list(_list_events(self.execute, InstructionPlace(), is_top=True))
 
     def list_load_events(self) -> list[PlacedEvent]:
@@ -105,7 +105,7 @@ class TemplateProgram:
         return list(_list_events(self.load, InstructionPlace()))
 
     def key_operators(self) -> dict[OperatorKey, TemplateEvent]:
-        """The events that builds are compared by; OPERATOR_CALL goes with its kernel."""
+        """The events by which builds are compared; OPERATOR_CALL is left out for its kernel."""
         places: dict[tuple[str, str | None], list[InstructionPlace]] = {}
         keyed: dict[OperatorKey, TemplateEvent] = {}
         for event, place in self.list_events():
@@ -134,7 +134,7 @@ class TemplateProgram:
         return [call.parts[-1].origin for call in self.execute.parts if len(call.parts) > 1]
 
     def move_out(self, origin: int, ratio: float) -> TemplateProgram:
-        """The program whose delegate leaves its last operator to a kernel behind it."""
+        """The program in which a delegate's last operator becomes a kernel after the delegate."""
         calls: list[TemplateEvent] = []
         for call in self.execute.parts:
             last = call.parts[-1]
@@ -158,7 +158,7 @@ class TemplateProgram:
         ]
 
     def move_in(self, origin: int, ratio: float) -> TemplateProgram:
-        """The program whose delegate also runs the kernel behind it, as its last operator."""
+        """The program in which the kernel after a delegate becomes the delegate's last operator."""
         calls: list[TemplateEvent] = []
         for call in self.execute.parts:
             last = call.parts[-1]
@@ -176,7 +176,7 @@ class TemplateProgram:
         return self._with_calls(tuple(calls))
 
     def scale(self, ratio: float) -> TemplateProgram:
-        """The program that takes `ratio` times as long in everything."""
+        """The program with all times multiplied by `ratio`."""
         return TemplateProgram(_scale(self.load, ratio), _scale(self.execute, ratio))
 
     def write(self) -> bytes:
@@ -198,7 +198,7 @@ class TemplateProgram:
 
 
 def read_program(dump: bytes) -> TemplateProgram:
-    """The program of a real dump: a run that loads it, and iterations that are all alike."""
+    """The program of a real dump with a run that loads it, followed by equal iterations."""
     arena = Arena([dump])
     heads = read_heads(arena)
     runs = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word)
@@ -211,12 +211,12 @@ def read_program(dump: bytes) -> TemplateProgram:
 
 
 def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> TemplateEvent:
-    """The event that holds all others of some equal runs, which start with event `first`."""
+    """The outermost event of equal runs, which start at event `first`."""
     profiles = runs.profiles
     rows = slice(first, first + run_count * event_count)
     durations = (profiles.end[rows] - profiles.start[rows]).astype(np.float64)
     durations = durations.reshape(run_count, event_count)
-    open_: list[tuple[int, int, TemplateEvent]] = []  # events whose parent has not come yet
+    open_: list[tuple[int, int, TemplateEvent]] = []  # events whose parent is still to come
     for origin in range(event_count):
         name, delegate_id = _names(profiles, first + origin)
         depth = _depth(name, None if delegate_id is None else delegate_id.encode())
@@ -251,7 +251,7 @@ def _depth(name: bytes | None, delegate_id: bytes | None) -> int:
 
 
 def _typical(own: np.typing.NDArray[np.float64]) -> tuple[float, float]:
-    """What an event takes after warm-up, and the first iteration relative to that."""
+    """Time of an event after warm-up, and the relative time of the first iteration."""
     steady = own[WARM_UP:] if len(own) > WARM_UP else own
     own_ns = max(float(np.median(steady)) or float(steady.mean()), 0.0)
     first_ratio = own[0] / own_ns if own_ns else 1.0

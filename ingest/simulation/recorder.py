@@ -1,4 +1,4 @@
-"""Dumps of one program on one device and build: chance in, bytes out. Pure."""
+"""Random dumps of one program on one device and build. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _TRUNCATED_SHARE = 0.004
 
 @dataclass(frozen=True)
 class Recording:
-    """A dump, and what is wrong with it.
+    """A dump and its defects.
 
     Attributes:
-        data: Its bytes.
-        event_count: Events in it, 0 if it cannot be read.
-        failed_run: Index of the run that fails, and the events it logs before.
-        is_truncated: Whether the file was cut off.
+        event_count: Events in the dump, 0 if it cannot be read.
+        failed_run: Index of a failing run, and the number of events it logs.
+        is_truncated: Whether the file is truncated.
     """
 
     data: bytes
@@ -37,10 +36,9 @@ class Recording:
 
 
 class ProgramRecorder:
-    """Everything about a program that all of its dumps share."""
+    """Records dumps of a program; keeps everything that all of its dumps share."""
 
     def __init__(self, program: TemplateProgram, iterations: int) -> None:
-        """Write the dump that the others are made from."""
         self.load = Timeline.of(program.list_load_events())
         self.iteration = Timeline.of(program.list_events())
         self.template = DumpTemplate(repeat_runs(program.write(), iterations, first_run=1))
@@ -58,9 +56,9 @@ class ProgramRecorder:
         """Starts and ends of a dump's events in ticks of the device's clock, in file order.
 
         Args:
-            device: What runs the program.
-            factors: What operators take there, relative to the template, by origin.
-            rng: Where chance comes from.
+            device: The device that runs the program.
+            factors: Relative times of operators there, by origin.
+            rng: Source of randomness.
         """
         instant = int(rng.integers(_MAX_UPTIME_NS))
         starts: list[Ints] = []
@@ -78,7 +76,7 @@ class ProgramRecorder:
     def record(
         self, device: SimulatedDevice, factors: Floats, rng: np.random.Generator
     ) -> Recording:
-        """A dump; a few show a run that failed, or are cut off."""
+        """A dump; a few dumps have a failed run or are truncated."""
         starts, ends = self.lay_out(device, factors, rng)
         fate = rng.random()
         if fate < _FAILED_RUN_SHARE:

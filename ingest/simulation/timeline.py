@@ -1,4 +1,4 @@
-"""When the events of a program start and end, from the time that each takes itself. Pure."""
+"""Starts and ends of a program's events, from the own time of each. Pure."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Timeline:
-    """Events as columns, and the segments of time that they are made of.
+    """Events as columns, and their segments of time.
 
-    An event's own time is cut into equal segments before, between and behind its parts, so all
-    segments of a run, one after the other, make up its time. The last segment of a run is the
-    pause behind it.
+    An event's own time is split into equal segments before, between and after its parts, so that a
+    run's time consists of consecutive segments. The last segment of a run is the pause after it.
 
     Attributes:
-        own_ns: Typical own time of each event, in the order in which they are logged.
-        first_ratio: Own time in the first iteration, relative to that.
+        own_ns: Typical own time of each event, in the order of the log.
+        first_ratio: Own time in the first iteration, relative to `own_ns`.
         origin: Origin of each event.
         is_delegated: Whether each event is logged by a delegate.
-        holder: The event that holds each; the last one, which holds all others, is its own.
-        segment_event: Event of each segment; one past the last is the pause.
+        holder: The event around each event; the outermost one, the last, has itself.
+        segment_event: Event of each segment; one past the last event for the pause.
         segment_count: Segments of each event, and of the pause.
         begin: First segment of each event.
-        end: First segment behind each event.
+        end: First segment after each event.
     """
 
     own_ns: Floats
@@ -49,7 +48,7 @@ class Timeline:
 
     @classmethod
     def of(cls, placed: Sequence[PlacedEvent]) -> Timeline:
-        """The timeline of a run that logs these events, the last of which holds the others."""
+        """The timeline of a run that logs these events, the last of which is the outermost."""
         events = [event for event, _ in placed]
         segments, begin, end, holder = _cut(placed)
         segment_event = np.array([*segments, len(events)])
@@ -66,7 +65,7 @@ class Timeline:
         )
 
     def lay_out(self, own_ns: Ints, pause_ns: Ints, origin_ns: int) -> tuple[Ints, Ints, int]:
-        """Starts and ends of the events of runs that follow one another.
+        """Starts and ends of the events of consecutive runs.
 
         Args:
             own_ns: Own time of each event, in whole nanoseconds, one row per run.
@@ -84,10 +83,10 @@ class Timeline:
 
 
 def _cut(placed: Sequence[PlacedEvent]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Event of each segment; first segment in, and first behind, each event; and its holder."""
+    """Event of each segment; and for each event its first segment, the one after it, its holder."""
     holder = list(range(len(placed)))
     segments: list[list[int]] = []  # of each event, parts included
-    open_: list[int] = []  # events whose parent has not come yet
+    open_: list[int] = []  # events whose parent is still to come
     for number, (event, _) in enumerate(placed):
         first = len(open_) - len(event.parts)
         segments.append([number])

@@ -1,4 +1,4 @@
-"""What is in a simulated farm: how much, what was planted, and what is wrong with it. Pure."""
+"""The contents of a simulated farm: sizes, changes and defects. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from ingest.simulation.recorder import Recording
 
 @dataclass
 class FarmSummary:
-    """What was written so far.
+    """Counts of what was written so far.
 
     Attributes:
-        dumps: Dumps.
-        events: Events in those that can be read.
-        byte_count: Bytes of all dumps.
+        events: Events in readable dumps.
+        byte_count: Size of all dumps.
         failed_runs: Runs that log only their first events.
-        truncated_dumps: Dumps that are cut off.
-        missing_dumps: Dumps that should be there.
+        truncated_dumps: Paths of truncated dumps.
+        missing_dumps: Paths of dumps that were lost.
     """
 
     dumps: int = 0

@@ -1,1 +1,1 @@
-"""What is read from disk: paths, folders, globs, zips and what lies beside a dump."""
+"""Files to read: paths, folders, globs, zips and companions of dumps."""

@@ -12,7 +12,7 @@ __all__ = ["DEBUG_BUFFER_SUFFIX", "ETRECORD_SUFFIX", "CompanionFinder", "Compani
 
 
 class Companions(NamedTuple):
-    """The ETRecord and the debug buffer of a dump, where it has them."""
+    """The ETRecord and the debug buffer of a dump; None if the dump has none."""
 
     etrecord: Source | None = None
     debug_buffer: Source | None = None
@@ -22,16 +22,16 @@ class CompanionFinder:
     """Finds the companions of the dumps of one run."""
 
     def __init__(self, etrecord: Source | None = None, *, names: FolderNames | None = None) -> None:
-        """Take the ETRecord of all dumps, None to look for them beside the dumps; and the names."""
+        """With an ETRecord, use it for all dumps; otherwise look beside each dump."""
         self._etrecord = etrecord
         self._names = names or FolderNames()
-        self._alone: dict[Folder, str | None] = {}  # the only ETRecord in a folder
+        self._alone: dict[Folder, str | None] = {}  # a folder's only ETRecord
 
     def find(self, source: Source) -> Companions:
         """The companions of a dump.
 
-        They stand beside ``NAME.etdp``: ``NAME.debug.bin``, and ``NAME.etrecord`` or the only
-        file of that suffix in the folder.
+        Beside ``NAME.etdp`` these are ``NAME.debug.bin``, and ``NAME.etrecord`` or the only file
+        with that suffix in the folder.
         """
         folder = source.folder
         names = self._names.find(folder)

@@ -1,4 +1,4 @@
-"""Walking local folders: every file once, in a fixed order, whatever symlinks do."""
+"""Walking local folders: every file once, in a fixed order, despite symlinks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 
 class Tree(NamedTuple):
-    """What is below a folder.
+    """The contents of a folder.
 
     Attributes:
         files: Every file, sorted, and whether it is a symlink. A folder that cannot be listed
-            stands for its files; it ends in a slash.
-        names: Names of what is in each folder that was entered.
+            appears itself, with a slash at its end.
+        names: Names of the entries of each visited folder.
     """
 
     files: dict[str, bool]
@@ -26,10 +26,10 @@ class Tree(NamedTuple):
 
 
 def walk(root: str) -> Tree:
-    """What is below a folder.
+    """The contents of a folder.
 
-    Symlinks are followed, but each real folder is entered once, under its own name where it lies
-    below the root, and never the root's own parents.
+    Symlinks are followed, but each real folder is visited once, under its own name if it is below
+    the root, and parents of the root are never visited.
     """
     files: dict[str, bool] = {}
     names: dict[str, list[str]] = {}
@@ -60,15 +60,15 @@ def walk(root: str) -> Tree:
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        return entry.is_dir()  # asks the system about symlinks only
+        return entry.is_dir()  # a system call only for symlinks
     except OSError:  # a circle of symlinks
         return False
 
 
 def expand_glob(pattern: str) -> list[str]:
-    """Paths that match a pattern, sorted; ``**`` stands for any number of folders.
+    """Paths that match a pattern, sorted; ``**`` matches any number of folders.
 
-    With ``**`` only files are given: glob's own ``**`` would go round symlink circles.
+    With ``**`` only files are returned. `glob` is not used then, as it follows symlink circles.
     """
     parts = pattern.split("/")
     if "**" not in parts:
@@ -84,7 +84,7 @@ def expand_glob(pattern: str) -> list[str]:
 
 
 def describe_absence(path: str) -> str:
-    """Why a path leads nowhere, with similar names where it stops."""
+    """Why a path does not exist, with similar names in the last folder that does."""
     if os.path.islink(path):
         return f"links to {os.readlink(path)!r}, which does not exist"
     folder, name = os.path.split(path.rstrip("/"))

@@ -1,4 +1,4 @@
-"""What lies beside dumps and belongs to them, by name: each folder is listed once."""
+"""Names of files beside dumps that may belong to them; each folder is listed once."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ _NONE: frozenset[str] = frozenset()
 
 
 class FolderNames:
-    """Names of the files in folders that can belong to a dump: manifests and companions."""
+    """Names of manifests and companions in folders."""
 
     def __init__(self) -> None:
-        """Nothing is listed yet."""
         self._known: dict[Folder, frozenset[str] | None] = {}
 
     def add(self, folder: Folder, names: Iterable[str]) -> None:
-        """Take all names of a folder, which is then not listed any more."""
+        """Set the names of a folder, which is then not listed."""
         self._known[folder] = frozenset(filter(_belongs, names)) or _NONE
 
     def find(self, folder: Folder) -> frozenset[str] | None:
-        """Names in a folder; None where that is not known (no permission, damaged zip)."""
+        """Names in a folder; None if they are unknown (no permission, damaged zip)."""
         if folder not in self._known:
             names = list_names(folder)
             if names is None:
@@ -42,10 +41,10 @@ class FolderNames:
         return self._known[folder]
 
 
-def own_names(dump: str) -> list[str]:
-    """Paths of the files beside a dump that are its own, if they are there.
+def companion_names(dump: str) -> list[str]:
+    """Paths of the files that belong to a dump, whether they exist or not.
 
-    >>> own_names("run.etdp")
+    >>> companion_names("run.etdp")
     ['run.debug.bin', 'run.etrecord', 'run.json', 'run.log', 'run.qhas.json', 'run.etdp.json']
     """
     stem = os.path.splitext(dump)[0]
@@ -53,7 +52,7 @@ def own_names(dump: str) -> list[str]:
 
 
 def list_names(folder: Folder) -> frozenset[str] | None:
-    """Names of what is in a folder; None where that is not known (no permission, damaged zip)."""
+    """Names of all files in a folder; None if unknown (no permission, damaged zip)."""
     try:
         if folder.inner is None:
             return frozenset(os.listdir(folder.path or "."))
@@ -64,5 +63,5 @@ def list_names(folder: Folder) -> frozenset[str] | None:
 
 
 def _belongs(name: str) -> bool:
-    # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
+    # macOS adds an AppleDouble file "._NAME" for each NAME when it packs or copies files.
     return name.endswith(_OWN_SUFFIXES) and not name.startswith("._")

@@ -1,7 +1,7 @@
-"""Paths, folders, globs and zips that somebody named -> the dumps there, each once.
+"""Paths, folders, globs and zips -> the dumps in them, each once.
 
-Whatever is wrong with a path somebody named is found when it is listed; whatever is wrong with one
-file found below it is raised when that file is read. Neither stops the others.
+Problems with a given path are found when it is listed; problems with a file found below it are
+raised when that file is read. Neither stops the others.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ _MOST_NAMED = 3  # of bad paths, in one message
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
-    """Dumps at the paths: in the order of the paths, sorted by name below each, each file once.
+    """Dumps at the paths, in the order of the paths and sorted by name below each, each file once.
 
     A path is a file of any name, a folder (searched recursively for files of `DUMP_SUFFIXES` and
-    zips, following symlinks but never in a circle), a zip (such members of it and of the zips
-    in it), ``ZIP!MEMBER``, or a glob that the shell left alone (``**`` matches any number of
-    folders). A path that does not exist, cannot be listed or holds no dump raises SourceError. A
-    source stands for itself.
+    zips, following symlinks but never in a circle), a zip (searched likewise, and the zips in it),
+    ``ZIP!MEMBER``, or a glob (``**`` matches any number of folders). A path that does not exist,
+    cannot be listed or holds no dump raises SourceError. A `Source` is returned unchanged.
     """
     listed = list_sources(paths, FolderNames())
     for item in listed:
@@ -51,11 +50,11 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
 
 
 def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
-    """The dumps that `find_sources` gives; a path that is at fault becomes its error instead.
+    """The result of `find_sources`, with an error in place of each path that is at fault.
 
     Args:
-        paths: What was named.
-        names: Takes the names in the folders that are searched.
+        paths: The given paths.
+        names: Receives the names in the folders that are searched.
     """
     found: dict[object, Source | SourceError] = {}
     listing = _Listing(names)
@@ -74,7 +73,7 @@ def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | Sou
 
 
 def need_one(listed: list[Source | SourceError]) -> None:
-    """Pass if any dump was found, or no path was given.
+    """Check that a dump was found, or that no path was given.
 
     Raises:
         SourceError: All paths are at fault.
@@ -87,11 +86,11 @@ def need_one(listed: list[Source | SourceError]) -> None:
         raise first
     more = ", ".join(error.source for error in rest[:_MOST_NAMED])
     more += f" and {len(rest) - _MOST_NAMED:,} more" if len(rest) > _MOST_NAMED else ""
-    raise SourceError(first.source, f"{first.problem}; nor can these be taken: {more}")
+    raise SourceError(first.source, f"{first.problem}; also unusable: {more}")
 
 
 class _Listing:
-    """Lists paths; remembers where they really lead."""
+    """Lists paths, and caches their real paths."""
 
     def __init__(self, names: FolderNames) -> None:
         self._names = names
@@ -102,7 +101,7 @@ class _Listing:
         """The dumps at a path.
 
         Raises:
-            SourceError: It is at fault.
+            SourceError: The path is at fault.
         """
         try:
             mode = os.stat(path).st_mode
@@ -120,7 +119,7 @@ class _Listing:
         return _list_archive(path) if _is_archive(path) else [Source(path)]
 
     def real_path(self, path: str) -> str:
-        """Where a path leads; the system is asked once per folder, not of files seen there."""
+        """The real path; resolved once per folder, not for each file listed there."""
         is_link = self._is_link.get(path)
         if is_link or (is_link is None and os.path.islink(path)):
             return os.path.realpath(path)
@@ -166,7 +165,7 @@ class _Listing:
 
 
 def _list_file(path: str) -> list[Source]:
-    """Sources of a file nobody named: a bad zip becomes a source whose reading says why."""
+    """Sources in a file found in a folder; a bad zip becomes a source that fails when read."""
     if not _is_archive(path):
         return [Source(path)]
     try:
@@ -183,10 +182,10 @@ def _list_archive(path: str) -> list[Source]:
 
 
 def _list_member(source: Source, member: str) -> list[Source]:
-    """The member that was named; the dumps in it if it is a zip itself.
+    """The named member, or the dumps in it if it is itself a zip.
 
     Raises:
-        SourceError: It is not there, or a zip without dumps.
+        SourceError: The member does not exist, or is a zip without dumps.
     """
     known = _read_archive(source.path)
     inside = [Source(source.path, name) for name in known if name.startswith(f"{member}!")]

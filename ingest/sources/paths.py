@@ -1,4 +1,4 @@
-"""Paths, folders, globs and zip artifacts as named bytes: what ingest reads from disk."""
+"""The public names of `ingest.sources`."""
 
 from __future__ import annotations
 

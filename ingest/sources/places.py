@@ -1,4 +1,4 @@
-"""Where files are: on disk, inside a zip, or inside a zip that lies in a zip."""
+"""Places of files: on disk, in a zip, or in a zip inside a zip."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The text shown to people, ``run.etdp`` or ``a.zip!inner/run.etdp``; always Unicode."""
+        """The name in messages, ``run.etdp`` or ``a.zip!inner/run.etdp``; valid Unicode."""
         text = f"{self.path}!{self.member}".removesuffix("!") if self.member else self.path
         return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
@@ -53,7 +53,7 @@ class Source(NamedTuple):
 class Folder(NamedTuple):
     """A local folder, or a folder inside the zip at that path ('' is the zip's top).
 
-    The top of a zip in the zip is called ``INNER.zip!``, a folder in it ``INNER.zip!FOLDER``.
+    The top of a zip inside the zip is called ``INNER.zip!``, a folder in it ``INNER.zip!FOLDER``.
     """
 
     path: str
@@ -61,7 +61,7 @@ class Folder(NamedTuple):
 
     @property
     def parent(self) -> Folder | None:
-        """The folder above, a zip's top lying in the zip's folder; None at the root."""
+        """The parent folder (of a zip's top: the zip's folder); None at the root."""
         if self.inner:
             return Folder(self.path, _folder_of(self.inner.removesuffix("!")))
         path = os.path.abspath(self.path)
@@ -72,11 +72,12 @@ class Folder(NamedTuple):
         """The file of that name in this folder, whether it exists or not."""
         if self.inner is None:
             return Source(os.path.join(self.path, name))
-        return Source(self.path, _join(self.inner, name))
+        is_bare = self.inner in ("", f"{self.inner[:-1]}!")
+        return Source(self.path, f"{self.inner}{name}" if is_bare else f"{self.inner}/{name}")
 
 
 def parse_source(text: str) -> Source:
-    """The file of that name, or else the member that ``ZIP!MEMBER`` names."""
+    """The file of that name, or else the zip member that ``ZIP!MEMBER`` names."""
     archive, member = split_zip(text)
     if archive and member and not os.path.exists(text):
         return Source(archive, member)
@@ -84,7 +85,7 @@ def parse_source(text: str) -> Source:
 
 
 def split_zip(text: str) -> tuple[str | None, str]:
-    """Splits ``ZIP!MEMBER`` into zip and member; without a zip in front: None and the whole text.
+    """The zip and the member in ``ZIP!MEMBER``; without a zip, None and the whole text.
 
     >>> split_zip("job/a.zip!x/run.etdp"), split_zip("a.zip!"), split_zip("x/run.etdp")
     (('job/a.zip', 'x/run.etdp'), ('a.zip', ''), (None, 'x/run.etdp'))
@@ -94,11 +95,7 @@ def split_zip(text: str) -> tuple[str | None, str]:
 
 
 def _folder_of(member: str) -> str:
-    """The folder that a member lies in, as `Folder.inner` calls it."""
+    """The folder of a member, as in `Folder.inner`."""
     archive, rest = split_zip(member)
     folder = rest.rpartition("/")[0]
     return folder if archive is None else f"{archive}!{folder}"
-
-
-def _join(inner: str, name: str) -> str:
-    return f"{inner}{name}" if inner in ("", f"{inner[:-1]}!") else f"{inner}/{name}"

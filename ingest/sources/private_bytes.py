@@ -1,4 +1,4 @@
-"""Bytes read once and kept to ourselves: what happens to a file afterwards does not change them."""
+"""Private copies of files' bytes, which later changes of the files do not affect."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _CHUNK_BYTES = 1 << 20
 
 
 def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
-    """The bytes of a regular file, all of one moment.
+    """A consistent copy of a regular file's bytes.
 
-    From COPY_FROM_BYTES on they are a read-only memory map of a private copy in the directory for
-    temporary files, which has no name and is gone with the map. An OSError is passed on.
+    From COPY_FROM_BYTES on, the result is a read-only memory map of a nameless copy in the
+    directory for temporary files, which disappears with the map. Any OSError is passed on.
 
     Args:
         path: The file.
-        name: What it is called in messages.
-        most_bytes: Size beyond which it is not read.
+        name: Name of the file in messages.
+        most_bytes: Size limit.
 
     Raises:
-        SourceError: It is not a regular file, is too large, or changed while it was read.
+        SourceError: The file is not regular, is too large, or changed while it was read.
     """
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # wait for no pipe
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # do not wait for a pipe
     try:
         before = os.fstat(file)
         _check(before, name, most_bytes)
@@ -45,10 +45,10 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
 
 
 def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> bytes | memoryview:
-    """All that `read` gives, call by call, until it gives nothing; one byte past `size` at most.
+    """All bytes that repeated calls of `read` return, at most one byte more than `size`.
 
     Raises:
-        SourceError: There is no room for a private copy.
+        SourceError: There is no space for a private copy.
     """
     if size >= COPY_FROM_BYTES:
         return _copy(read, size, name)
@@ -57,13 +57,13 @@ def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> b
     while count <= size and (part := read(size + 1 - count)):
         parts.append(part)
         count += len(part)
-    return b"".join(parts)  # not a part at a time, which would copy the first ones again and again
+    return b"".join(parts)
 
 
 def _read_part(file: int, size: int, most_bytes: int) -> bytes:
-    """The next bytes of a file, which is not asked whether it ends where it should.
+    """The next bytes of a file, without a last read that would only confirm its end.
 
-    Its size afterwards tells that, at less cost where files are small and many.
+    The caller checks the size afterwards, which is cheaper for many small files.
     """
     return os.read(file, most_bytes) if most_bytes > 1 or not size else b""
 
@@ -84,15 +84,15 @@ def _copy(read: Callable[[int], bytes | memoryview], size: int, name: str) -> me
     with tempfile.TemporaryFile(dir=folder) as copy:
         try:
             while count <= size and (chunk := read(min(_CHUNK_BYTES, size + 1 - count))):
-                if chunk != zeros:  # a sparse file has a sparse copy
+                if chunk != zeros:  # keep sparse files sparse
                     _write(copy.fileno(), chunk, count)
                 count += len(chunk)
             os.ftruncate(copy.fileno(), count)
         except _NoRoom as error:
             raise SourceError(
                 name,
-                f"there is no room for a private copy in {folder} ({error}); "
-                "make room, or let TMPDIR name another directory",
+                f"there is no space for a private copy in {folder} ({error}); "
+                "free some, or set TMPDIR to another directory",
             ) from error
         if not count:
             return memoryview(b"")
@@ -110,4 +110,4 @@ def _write(file: int, chunk: bytes | memoryview, position: int) -> None:
 
 
 class _NoRoom(Exception):  # noqa: N818 - control flow, never shown
-    """The copy cannot be made larger."""
+    """The copy cannot grow."""

@@ -11,14 +11,14 @@ from ingest.sources.private_bytes import read_file
 from ingest.sources.zip_artifacts import find_artifact, read_member
 from ingest.sources.zip_limits import ZIP_FAULTS
 
-MAX_DUMP_BYTES = 2 << 30  # beyond what a FlatBuffers file can be
-MAX_FILE_BYTES = 4 << 30  # of what comes with a dump: ETRecords, debug buffers
+MAX_DUMP_BYTES = 2 << 30  # FlatBuffers files cannot be larger
+MAX_FILE_BYTES = 4 << 30  # of ETRecords and debug buffers
 
 ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 def count_bytes(source: Source) -> int:
-    """Size of a source as its folder or zip states it; 0 where that is not known."""
+    """Size of a source according to its folder or zip; 0 if unknown."""
     try:
         if source.member is None:
             return os.stat(source.path).st_size
@@ -29,17 +29,17 @@ def count_bytes(source: Source) -> int:
 
 
 def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | memoryview:
-    """The bytes of a source, which nothing that happens to the file can change any more.
+    """The bytes of a source, independent of later changes of the file.
 
-    A large file is copied while it is read, and comes as a memory map of the copy.
+    For a large file, the result is a memory map of a private copy.
 
     Args:
         source: What to read.
-        most_bytes: Size beyond which it is refused before it is read.
+        most_bytes: Size limit.
 
     Raises:
-        SourceError: if the file is gone, not a regular file, too large or unreadable, or changed
-            while it was read, or the zip is damaged, encrypted or would inflate beyond reason.
+        SourceError: The file is gone, not a regular file, too large or unreadable, or changed
+            while it was read; or the zip is damaged, encrypted or would inflate too much.
     """
     data = read_if_present(source, most_bytes=most_bytes)
     if data is None:
@@ -53,7 +53,7 @@ def read_if_present(
     """The bytes of a source as `read_source` gives them, or None if there is no such file.
 
     Raises:
-        SourceError: if the file is there, but cannot be read.
+        SourceError: The file exists, but cannot be read.
     """
     try:
         if source.member is None:
@@ -68,5 +68,5 @@ def read_if_present(
 
 
 def describe_refusal(error: OSError) -> str:
-    """Why the system does not let us read a file."""
+    """Why a file cannot be read."""
     return f"cannot be read: {error.strerror or error}"

@@ -1,7 +1,7 @@
-"""Zips of dumps: what is in them, and their members' bytes, never more than a zip may cost.
+"""Zips of dumps: their members and the members' bytes, within limits.
 
-A zip in a zip is opened too; one in that is not. What all dumps and zips in a zip would inflate to
-counts against the zip on disk.
+A zip inside a zip is opened, too, but no deeper. The inflated size of all dumps and zips in a zip
+is limited by the size of the zip on disk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNPACK = "unpack the zip and ingest the folder"
 
 def is_dump(path: str) -> bool:
     """Whether a file is a dump by its name."""
-    # macOS puts an AppleDouble file "._NAME" beside each NAME when it packs or copies.
+    # macOS adds an AppleDouble file "._NAME" for each NAME when it packs or copies files.
     return path.lower().endswith(DUMP_SUFFIXES) and not path.rpartition("/")[2].startswith("._")
 
 
@@ -54,15 +54,15 @@ class Artifact:
     """An open zip; reading a damaged one raises one of ZIP_FAULTS."""
 
     def __init__(self, file: io.RawIOBase, name: str, zip_bytes: int) -> None:
-        """Read its directory.
+        """Read the zip's directory.
 
         Args:
             file: The zip.
-            name: What it is called in messages.
-            zip_bytes: Its size.
+            name: Name of the zip in messages.
+            zip_bytes: Size of the zip.
 
         Raises:
-            SourceError: It would cost too much.
+            SourceError: The zip exceeds a limit.
         """
         self.zip_bytes = zip_bytes
         self._name = name
@@ -86,7 +86,7 @@ class Artifact:
 
     @property
     def inflated_bytes(self) -> int:
-        """What its dumps and zips say they hold together; members may share bytes of the zip."""
+        """The declared size of its dumps and zips; members may share bytes of the zip."""
         infos = [self._infos[name] for name in (*self.dumps, *self.zips)]
         return sum(i.file_size for i in infos if not _member_problem(i, MAX_MEMBER_BYTES))
 
@@ -104,28 +104,28 @@ class Artifact:
         return member in self._infos
 
     def size_of(self, member: str) -> int:
-        """Bytes that a member says it holds, and never exceeds; 0 if there is none."""
+        """Declared size of a member, which reading never exceeds; 0 without the member."""
         info = self._infos.get(member)
         return 0 if info is None else info.file_size
 
     def read(self, member: str, name: str, most_bytes: int) -> bytes | memoryview | None:
-        """The bytes of a member as `gather` gives them; None without it.
+        """The bytes of a member as `gather` returns them; None without the member.
 
         Args:
             member: The member.
-            name: What it is called in messages.
-            most_bytes: Size beyond which it is refused.
+            name: Name of the member in messages.
+            most_bytes: Size limit.
 
         Raises:
-            SourceError: There are two of its name, or it is encrypted, packed in another way than
-                stored or deflated, too large, or would inflate beyond reason.
+            SourceError: Two members have this name, or the member is encrypted, neither stored nor
+                deflated, too large, or would inflate too much.
         """
         info = self._infos.get(member)
         if info is None:
             return None
         count = self._repeated.get(member)
         if count:
-            problem = f"the zip has {count:,} members of this name; pack it anew with one of each"
+            problem = f"the zip has {count:,} members of this name; repack it without duplicates"
             raise SourceError(name, problem, reason="duplicate_member")
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
@@ -135,10 +135,10 @@ class Artifact:
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
-    """Pass if the dumps and zips in a zip may inflate to so many bytes.
+    """Check the inflated size of the dumps and zips in a zip.
 
     Raises:
-        SourceError: They may not.
+        SourceError: The size exceeds the limit.
     """
     allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
     if wanted > allowed:
@@ -150,12 +150,12 @@ def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
 
 
 def list_dumps(path: str) -> list[str]:
-    """Names of the dumps in the zip at a path and in the zips in it, sorted.
+    """Names of the dumps in the zip at a path and in the zips inside it, sorted.
 
-    A zip in it that cannot be listed stands for its dumps: as ``INNER.zip!``.
+    An inner zip that cannot be listed appears as ``INNER.zip!``.
 
     Raises:
-        SourceError: They would inflate beyond reason, or are too many.
+        SourceError: The dumps would inflate too much, or are too many.
     """
     artifact = open_artifact(path)
     name, found = Source(path).name, list(artifact.dumps)
@@ -176,20 +176,20 @@ def list_dumps(path: str) -> list[str]:
 
 
 def read_member(source: Source, member: str, most_bytes: int) -> bytes | memoryview | None:
-    """The bytes of a member, be it of the zip or of one in it; None without it.
+    """The bytes of a member of a zip or of a zip inside it; None without the member.
 
     Raises:
-        SourceError: It cannot be read within bounds, or is in a zip in a zip in a zip.
+        SourceError: The member exceeds a limit, or zips are nested too deeply.
     """
     artifact, rest = find_artifact(source.path, member)
     if rest and artifact is not None and member != rest and is_zip(split_zip(rest)[0] or rest):
-        problem = f"zips lie in each other more than 2 deep; {_UNPACK}"
+        problem = f"zips are nested more than 2 deep; {_UNPACK}"
         raise SourceError(source.name, problem, reason="nested")
     return artifact.read(rest, source.name, most_bytes) if artifact else None
 
 
 def find_artifact(path: str, member: str) -> tuple[Artifact | None, str]:
-    """The zip that holds a member (None if there is none), and the member's name in it."""
+    """The zip that contains a member (None if none does), and the member's name in it."""
     artifact = open_artifact(path)
     inner, rest = split_zip(member)
     if inner is None or member in artifact:
@@ -198,7 +198,7 @@ def find_artifact(path: str, member: str) -> tuple[Artifact | None, str]:
 
 
 def open_artifact(path: str, inner: str | None = None) -> Artifact:
-    """The zip at a path as it is now, or a zip in it; the last few stay open."""
+    """The zip at a path in its present state, or a zip inside it; the last few stay open."""
     status = os.stat(path)
     version = status.st_mtime_ns, status.st_size, status.st_ino
     return _keep_artifact(path, inner, version, os.getpid())
@@ -208,13 +208,13 @@ def open_artifact(path: str, inner: str | None = None) -> Artifact:
 def _keep_artifact(
     path: str, inner: str | None, version: tuple[int, ...], process: int
 ) -> Artifact:
-    """Keep the last few zips open, or each member would cost a reading of the directory.
+    """An open zip; the last few are cached, as opening one reads its whole directory.
 
-    The key tells a replaced zip from the old one, and a forked process from its parent, with
-    which it would share the file position.
+    The key distinguishes a replaced zip from the old one, and a forked process from its parent,
+    with which it would share the file position.
 
     Raises:
-        SourceError: The zip is not in the zip any more, or cannot be read.
+        SourceError: The inner zip is gone, or cannot be read.
     """
     if inner is None:
         return Artifact(io.FileIO(path), Source(path).name, version[1])

@@ -1,6 +1,6 @@
-"""What every zip is held to, whatever it is read for: its list of members, and how they are packed.
+"""Limits for all zips: on the list of members and on compression methods.
 
-How many bytes may be read of it is for each kind of zip to say.
+The number of bytes that may be read is limited by the reader of each kind of zip.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DirectoryError(Exception):
     """The list of a zip's members is too long."""
 
     def __init__(self, unit: str, found: int, most: int) -> None:
-        """Name what is too much, "bytes" or "members", and the most that is allowed."""
+        """State the exceeded limit; `unit` is "bytes" or "members"."""
         super().__init__(f"{found:,} {unit}, wanted at most {most:,}")
         self.unit = unit
 
@@ -32,22 +32,22 @@ class DirectoryError(Exception):
 def open_zip(
     file: io.RawIOBase, *, most_bytes: int, most_members: int
 ) -> tuple[zipfile.ZipFile, io.BufferedReader]:
-    """A zip whose members are listed, and what has to be closed with it.
+    """A zip with its members listed, and the file to close with it.
 
     A damaged zip raises one of ZIP_FAULTS.
 
     Args:
         file: The zip.
-        most_bytes: Size beyond which the list of its members is not read.
-        most_members: Members beyond which the list is not taken apart.
+        most_bytes: Limit on the size of the list of members.
+        most_members: Limit on the number of members.
 
     Raises:
-        DirectoryError: The list is longer than that.
+        DirectoryError: The list exceeds a limit.
     """
     guarded = _GuardedFile(file, most_bytes, most_members)
     try:
         archive = zipfile.ZipFile(guarded)
-    except BaseException:  # an interrupt too must not leave it open
+    except BaseException:  # even an interrupt must not leave the file open
         guarded.close()
         raise
     guarded.is_listed = True
@@ -55,20 +55,20 @@ def open_zip(
 
 
 def packing_problem(info: zipfile.ZipInfo) -> str | None:
-    """Why a member cannot be unpacked within bounds; None if it can."""
+    """Why a member cannot be unpacked within limits; None if it can."""
     if info.flag_bits & 0x1:
         return ENCRYPTED
-    # Only deflate can be inflated in bounds: zipfile expands bzip2 and LZMA without a limit.
+    # Only deflate can be inflated within limits: zipfile expands bzip2 and LZMA without any.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return f"is packed by zip method {info.compress_type}"
     return None
 
 
 class _GuardedFile(io.BufferedReader):
-    """A zip's file that does not give out a list of too many members.
+    """A zip's file that refuses to read a list of too many members.
 
-    zipfile reads the list in one piece. What a zip says of its size and count need not be true, so
-    the piece itself is looked at.
+    zipfile reads the list in one piece. The size and count that a zip declares may be false, so the
+    piece itself is checked.
     """
 
     def __init__(self, file: io.RawIOBase, most_bytes: int, most_members: int) -> None:
@@ -89,26 +89,25 @@ class _GuardedFile(io.BufferedReader):
 
 
 class MemoryFile(io.RawIOBase):
-    """Bytes in memory, possibly mapped, as a file: nothing is copied before it is read."""
+    """Bytes in memory, possibly mapped, as a file that copies nothing until it is read."""
 
     def __init__(self, data: bytes | memoryview) -> None:
-        """Stand at the start."""
         self._data = memoryview(data).cast("B")
         self._position = 0
 
     def readable(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to a position, which may lie beyond the end.
+        """Move to a position, which may be beyond the end.
 
         Raises:
-            OSError: It would lie before the start.
+            OSError: The position would be before the start.
         """
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self._data)}[whence]
         if start + offset < 0:
@@ -117,7 +116,7 @@ class MemoryFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Copy the bytes that follow into a buffer; returns their number."""
+        """Read the next bytes into a buffer; returns their number."""
         target = memoryview(buffer).cast("B")
         piece = self._data[self._position : self._position + len(target)]
         target[: len(piece)] = piece

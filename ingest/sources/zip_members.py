@@ -1,7 +1,7 @@
-"""Members of a zip that lies in memory: listed once, each read within bounds when asked for.
+"""Members of a zip in memory: listed once, each read within limits.
 
-Bounds: the list of members takes at most MAX_DIRECTORY_BYTES, and what is read of all members
-together at most FREE_BYTES and as many bytes per byte of the zip as the caller allows.
+The list of members takes at most MAX_DIRECTORY_BYTES, and all members read together take at most
+FREE_BYTES plus as many bytes per byte of the zip as the caller allows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ingest.sources.zip_limits import (
 )
 
 MAX_DIRECTORY_BYTES = 8 << 20  # 80,000 members of usual names
-MAX_MEMBERS = MAX_DIRECTORY_BYTES // 46  # as many as fit in there
+MAX_MEMBERS = MAX_DIRECTORY_BYTES // 46  # as many as fit
 FREE_BYTES = 4 << 20
 
 _FAULTS = (*ZIP_FAULTS, OSError)
-_TORN = "it is damaged or cut; copy it again from where it was saved"
+_TORN = "it is damaged or truncated; copy it again from its source"
 _REPACKING = {ENCRYPTED: "unpack the zip and pack it again without a password"}
 
 
@@ -33,15 +33,16 @@ class ZipMembers:
     """A zip archive and the names in it."""
 
     def __init__(self, data: bytes | memoryview, place: str, *, inflation: int) -> None:
-        """List the members of the zip in `data`, which is called `place` in messages.
+        """List the members of a zip.
 
         Args:
             data: The zip.
-            place: What it is called in messages.
-            inflation: How many bytes may be read per byte of the zip, beyond FREE_BYTES.
+            place: Name of the zip in messages.
+            inflation: Bytes that may be read per byte of the zip, besides FREE_BYTES.
 
         Raises:
-            EtRecordError: It is no zip, a damaged one, has too many members, or two share a name.
+            EtRecordError: The data is not a zip or is damaged, or the zip has too many members or
+                several of the same name.
         """
         self.place = place
         self._most_bytes = FREE_BYTES + inflation * len(data)
@@ -59,18 +60,20 @@ class ZipMembers:
         self._infos = self._archive.NameToInfo
         if len(self._infos) < len(self.names):
             twice = Counter(self.names).most_common(1)[0][0]
-            raise EtRecordError(self.place_of(twice), "this name is there twice, wanted once")
+            raise EtRecordError(
+                self.place_of(twice), "the zip has several members of this name, wanted one"
+            )
 
     def place_of(self, name: str) -> str:
-        """What a member is called in messages."""
+        """Name of a member in messages."""
         return f"{self.place}!{name}"
 
     def read(self, name: str, *, most_bytes: int = MAX_MEMBER_BYTES) -> bytes:
         """The bytes of a member.
 
         Raises:
-            EtRecordError: It is absent, encrypted, packed in another way than stored or deflated,
-                larger than `most_bytes`, inflates beyond reason, or is damaged.
+            EtRecordError: The member is missing, encrypted, neither stored nor deflated, larger
+                than `most_bytes`, inflates too much, or is damaged.
         """
         info = self._infos.get(name)
         if info is None:
@@ -85,7 +88,7 @@ class ZipMembers:
             raise EtRecordError(self.place_of(name), f"unreadable ({error}); {_TORN}") from error
 
     def _count(self, info: ZipInfo) -> int:
-        """Bytes that a member may take, charged to the archive's bound the first time only."""
+        """Bytes that a member may take, charged to the archive's limit only the first time."""
         if info.filename in self._counted:
             return MAX_MEMBER_BYTES
         room = self._most_bytes

@@ -41,7 +41,7 @@ def _column(values: object, type_: pa.DataType) -> pa.Array:
 
 
 def plain(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
-    """The values (int32, int64, float64 or bool), null where not valid."""
+    """The values (int32, int64, float64 or bool), null if not valid."""
     bits = None if valid is None else _bits(valid)
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [bits, _bits(values)])
@@ -50,7 +50,7 @@ def plain(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
 
 
 def texts(codes: Ints, values: list[str | None]) -> pa.Array:
-    """A string column: values by code, null where the code is negative."""
+    """A string column: values by code, null for negative codes."""
     if len(codes) <= _FEW:
         return pa.array([values[c] if c >= 0 else None for c in codes.tolist()], pa.string())
     indices = plain(codes.astype(np.int32), codes >= 0)
@@ -59,7 +59,7 @@ def texts(codes: Ints, values: list[str | None]) -> pa.Array:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether the bytes decode."""
+    """Whether the bytes are UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -84,8 +84,8 @@ def strings(column: Texts, rows: Ints | slice = slice(None), *, empty: bool = Tr
 
 
 def unsigned(values: NDArray[np.uint64], valid: Mask | None = None) -> pa.Array:
-    """Unsigned 64-bit values, exactly, null where not valid."""
-    words = np.zeros((len(values), 2), np.uint64)  # of a 128-bit decimal, the low one first
+    """Exact unsigned 64-bit values, null if not valid."""
+    words = np.zeros((len(values), 2), np.uint64)  # of 128-bit decimals, the low word first
     words[:, 0] = values
     bits = None if valid is None else _bits(valid)
     return pa.Array.from_buffers(UINT64, len(values), [bits, pa.py_buffer(words)])

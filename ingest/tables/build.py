@@ -19,11 +19,11 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
     stored = np.concatenate([stored.run for stored in dumps.stored])
     counts = dumps.counts[stored]
     durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)
-    if dumps.cut is None:
+    if dumps.excerpt is None:
         offsets, earliest = unwrap_starts(dumps.start, counts, flags)
     else:
-        earliest = np.array([dumps.cut.origin])
-        offsets = offsets_from(dumps.cut.origin, dumps.start, wraps=dumps.cut.wraps)
+        earliest = np.array([dumps.excerpt.origin])
+        offsets = offsets_from(dumps.excerpt.origin, dumps.start, wraps=dumps.excerpt.wraps)
     first_start = np.empty_like(earliest)
     first_start[stored] = earliest
     wrong = np.searchsorted(np.cumsum(counts), np.flatnonzero(is_wrong(flags)), side="right")
@@ -37,7 +37,7 @@ def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
         "debug_values": build_debug_values(
             dumps.extras.debugs,
             lambda run: _run_columns(dumps, dumps.extras.run[run]),
-            dumps.cut.value_positions if dumps.cut else None,
+            dumps.excerpt.value_positions if dumps.excerpt else None,
         ),
         "delegate_metadata": _delegate_metadata(dumps, slots),
     }
@@ -66,14 +66,14 @@ def _dumps(dumps: Dumps, sizes: Ints, flagged: Ints) -> pa.Table:
 
 
 def _has_starts(dumps: Dumps) -> bool:
-    """Whether runs begin in this part: a run that is cut begins in its first part only."""
-    return dumps.cut is None or dumps.cut.is_first
+    """Whether runs begin in this part: an excerpt has the beginning only if it is the first."""
+    return dumps.excerpt is None or dumps.excerpt.is_first
 
 
 def _runs(dumps: Dumps, first_start: NDArray[np.uint64]) -> pa.Table:
     if not _has_starts(dumps):
         return EMPTY["runs"]
-    counts = dumps.counts if dumps.cut is None else np.array([dumps.cut.event_count])
+    counts = dumps.counts if dumps.excerpt is None else np.array([dumps.excerpt.event_count])
     return build_table(
         "runs",
         *_run_columns(dumps, slice(None)),

@@ -32,7 +32,7 @@ def flag_durations(
         zero_is_no_end: Whether an end of 0 is a missing reading, not one after a wrap.
 
     Returns:
-        End minus start modulo 2^64 as int64, plus 2^32 where both fit 32 bits and end is before
+        End minus start modulo 2^64 as int64, plus 2^32 if both fit into 32 bits and end is before
         start; and per duration 0 or the flags above.
     """
     duration = (end - start).view(np.int64)
@@ -61,9 +61,9 @@ def unwrap_starts(
 
     Returns:
         Start minus the run's earliest start as int64, and the earliest start per run (0 for a run
-        without events). Both are modulo 2^64, and modulo 2^32 in a run with an event that is
-        `WRAPPED_32` and without a start of more than 32 bits. Earliest is taken relative to the
-        run's first event, so that a clock that passes its limit within a run stays in order.
+        without events). Both are modulo 2^64, or modulo 2^32 if the run has a `WRAPPED_32` event
+        and all its starts fit into 32 bits. "Earliest" is relative to the run's first event, so
+        that events stay in order if the clock wraps within the run.
     """
     filled = np.flatnonzero(counts)
     begin = (np.cumsum(counts) - counts)[filled]

@@ -1,9 +1,9 @@
-"""Where each profile event stands in the table of events: arithmetic, not sorting. Pure.
+"""The row of each profile event in the table of events, computed without sorting. Pure.
 
 The table is ordered by dump, run signature, event signature, run and occurrence. The runs of a dump
-that share a run signature are a block; nearly always they share one layout too (not if loops differ
-in length). Then the row of an event follows from the number of its run in the block and from its
-slot, which is its place in the layout:
+with the same run signature are a block; nearly always they have the same layout, too (unless loops
+differ in length). Then the row of an event follows from the number of its run in the block and from
+its slot, which is its place in the layout:
 
     row = block's first row + before * runs in the block + run's number * alike + repeat
 
@@ -27,17 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints
-from ingest.etdump.dumps import Dumps, Stored
+from ingest.etdump.dumps import Dumps, StoredRuns
 from ingest.etdump.layouts import Layout
 
 
 class Slots:
-    """The profile events of all layouts, layout after layout, one column per attribute.
+    """The profile events of all layouts, concatenated, one column per attribute.
 
     Attributes:
-        rank: Rank of the event's signature among its layout's.
+        rank: Rank of the event's signature in its layout.
         repeat: How often the signature occurs in the layout before the event.
-        occurrence: How often it occurs in the run before the event.
+        occurrence: How often the signature occurs in the run before the event.
         chain: Chain of the event.
         signature_id: Id of the event's signature.
         before: How many events of its layout have a lower rank.
@@ -47,12 +47,11 @@ class Slots:
     """
 
     def __init__(self, layouts: list[Layout]) -> None:
-        """Lay the layouts end to end."""
         none = np.zeros(0, np.int64)
         self.rank = np.concatenate([none, *(x.rank for x in layouts)])
         self.repeat = np.concatenate([none, *(x.occurrence for x in layouts)]).astype(np.int32)
         self.occurrence = self.repeat
-        if len(layouts) == 1 and layouts[0].earlier is not None:  # a piece of a run is alone
+        if len(layouts) == 1 and layouts[0].earlier is not None:  # a piece of a run
             earlier = layouts[0].earlier[layouts[0].rank]
             self.occurrence = (self.repeat + earlier).astype(np.int32)
         self.chain = np.concatenate([none, *(x.chain for x in layouts)]).astype(np.int32)
@@ -69,10 +68,9 @@ class Slots:
 
 
 class Sheet:
-    """Stored events of some runs: a rectangle where the runs share a layout, else a flat row."""
+    """Stored events of some runs, 2-dimensional if the runs share a layout, else 1-dimensional."""
 
-    def __init__(self, stored: Stored, dumps: Dumps, slots: Slots) -> None:
-        """Find the slots of the runs' events."""
+    def __init__(self, stored: StoredRuns, dumps: Dumps, slots: Slots) -> None:
         self._run = stored.run
         first = slots.first[dumps.layout[stored.run]]
         self._counts = dumps.counts[stored.run]
@@ -86,12 +84,12 @@ class Sheet:
         self.shape = (total,)
 
     def of_runs(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of runs (all of the arena's), as an array that broadcasts to the shape."""
+        """Values per run of the arena, as an array that broadcasts to `shape`."""
         own = values[self._run]
         return own[:, None] if len(self.shape) == 2 else np.repeat(own, self._counts)
 
     def of_slots(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of slots, as an array that broadcasts to the shape."""
+        """Values per slot, as an array that broadcasts to `shape`."""
         return values[self._slot]
 
 
@@ -128,7 +126,7 @@ class Order:
         return self.spread(self._flat(sheet.of_slots(values) for sheet in self.sheets))
 
     def spread_blocks(self, values: NDArray[Any]) -> NDArray[Any]:
-        """A column of the table from a value per run that is the same in all runs of a block."""
+        """A column of the table from a value per run that is equal for all runs of a block."""
         return np.repeat(values[self.sample], self.counts)
 
     def _flat(self, parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
@@ -175,7 +173,7 @@ def _sort_mixed(
 ) -> None:
     """Correct the rows of runs in blocks whose runs have several layouts."""
     run = np.concatenate([stored.run for stored in dumps.stored])
-    sheet = Sheet(Stored(run, is_uniform=False), dumps, slots)
+    sheet = Sheet(StoredRuns(run, is_uniform=False), dumps, slots)
     mixed = np.flatnonzero(sheet.of_runs(is_mixed))
     keys = [sheet.of_runs(np.arange(len(block))), sheet.of_slots(slots.rank), sheet.of_runs(block)]
     order = np.lexsort([key[mixed] for key in keys])

@@ -15,7 +15,7 @@ from ingest.etdump.entries import count_before
 from ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
 from ingest.tables.arrow_columns import EMPTY, build_table, lists, named, plain, strings
 
-_NO_TENSOR = -(2**31)  # no code of a byte
+_NO_TENSOR = -(2**31)  # not the value of any byte
 
 RunColumns = Callable[[Ints], tuple[pa.Array, pa.Array]]
 
@@ -27,8 +27,8 @@ def build_debug_values(
 
     Args:
         events: The events that logged the values.
-        run_columns: Gives dump_index and run_index of rows of runs.
-        positions: Position of each value, where the events are not all of their run.
+        run_columns: Returns dump_index and run_index of rows of runs.
+        positions: Position of each value, needed if the events are only some of their run.
     """
     if not len(events.run):
         return EMPTY["debug_values"]
@@ -60,7 +60,7 @@ def build_debug_values(
 
 
 def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
-    """Columns with the tensors in turn where `is_tensor`, else null."""
+    """Columns with the tensors in order where `is_tensor`, null elsewhere."""
 
     def spread(values: NDArray[Any], filler: int) -> NDArray[Any]:
         column = np.full(len(is_tensor), filler, values.dtype)
@@ -79,7 +79,7 @@ def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
 
 
 def _value_positions(events: DebugEvents) -> NDArray[np.int32]:
-    """Position of each value among those of the same run, instruction, chain and delegate id."""
+    """Position of each value among values of the same run, instruction, chain and delegate id."""
     keys = np.column_stack(
         [
             events.run, events.instruction, events.chain.view(np.int64), events.delegate_int,

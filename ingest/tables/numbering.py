@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def renumber_dumps(rows: pa.Table, numbers: NDArray[np.int32]) -> pa.Table:
-    """The rows with ``numbers[i]`` where ``dump_index`` is i; a table without one as it is.
+    """The rows with ``dump_index`` i replaced by ``numbers[i]``; other tables are unchanged.
 
     `dump_index` is the first column of every decoded table that has it.
     """

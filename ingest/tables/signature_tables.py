@@ -51,7 +51,6 @@ class SignatureTables:
     """The signatures of several books, one row each; few are kept as objects at a time."""
 
     def __init__(self) -> None:
-        """Begin without signatures."""
         self._book = SignatureBook()
         self._events: list[pa.Table] = []
         self._runs: list[pa.Table] = []

@@ -1,10 +1,10 @@
-"""ETDumps written: the runtime's EventTracer in Python."""
+"""Writing ETDumps: the runtime's EventTracer in Python."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.lazy import made_on_first_use
+from ingest.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ingest.tracer.streaming import FolderSink, StreamingTracer
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ETDumpWriter", "FolderSink", "StreamingTracer", "UploadSink"]
 
-# What only needs the tracer's types must not wait for numpy.
-__getattr__ = made_on_first_use(
+# Imports of the tracer's types must not wait for numpy.
+__getattr__ = lazy_attributes(
     __name__,
     {
         "ETDumpWriter": "ingest.tracer.writer",

@@ -1,4 +1,4 @@
-"""Writes a debug buffer: the bytes of arrays, and what a dump says of where they are."""
+"""Writing debug buffers: the bytes of arrays, and their descriptions for the dump."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_BYTES = -1  # offset of a tensor without elements
 
 
 class StoredTensor(NamedTuple):
-    """What a dump says of a tensor; strides count elements."""
+    """A dump's description of a tensor; strides count elements."""
 
     scalar_type: int
     sizes: tuple[int, ...]
@@ -29,17 +29,16 @@ StoredValue = bool | int | float | StoredTensor | list[StoredTensor]
 
 
 class DebugBufferWriter:
-    """Writes tensors one after the other, each at a multiple of 64 bytes."""
+    """Writes tensors in sequence, each at a multiple of 64 bytes."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._bytes = bytearray()
 
     def store(self, value: Value) -> StoredValue:
-        """Write the arrays of a value, all or none; returns what a dump says of the value.
+        """Write the arrays of a value, all or none; returns the dump's description of the value.
 
-        Elements are written in the order of memory, so a channels-last array stays one. Gaps
-        between them are closed and negative strides turned around: the runtime has neither.
+        Elements are written in memory order, so a channels-last array stays one. Gaps and negative
+        strides are removed, as the runtime has neither.
 
         Raises:
             UnwritableError: The value is out of range or of a type that is not logged.
@@ -51,11 +50,11 @@ class DebugBufferWriter:
         return _number(value)
 
     def getvalue(self) -> bytes:
-        """All that was written."""
+        """All bytes written so far."""
         return bytes(self._bytes)
 
     def _append(self, scalar_type: int, dense: NDArray[Any]) -> StoredTensor:
-        # Numpy's strides of an array without elements are 0 or anything.
+        # numpy's strides of an array without elements are arbitrary.
         full = dense if dense.size else np.empty([max(size, 1) for size in dense.shape], np.int8)
         strides = tuple(stride // full.itemsize for stride in full.strides)
         offset = self._write(_in_memory_order(dense).tobytes())
@@ -71,10 +70,10 @@ class DebugBufferWriter:
 
 
 def _number(value: object) -> bool | int | float:
-    """A number as a bool, int or float of Python.
+    """A number as a Python bool, int or float.
 
     Raises:
-        UnwritableError: It is out of range, or no number.
+        UnwritableError: The value is out of range, or not a number.
     """
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -83,24 +82,24 @@ def _number(value: object) -> bool | int | float:
     if isinstance(value, float | np.floating):
         return float(value)
     raise UnwritableError(
-        f"value: {type(value).__name__}, wanted a bool, int, float, array or list of arrays"
+        f"value: found {type(value).__name__}, wanted a bool, int, float, array or list of arrays"
     )
 
 
 def _densify(array: Array) -> tuple[int, NDArray[Any]]:
-    """Scalar type, and the array without gaps, its axes in the same order in memory.
+    """Scalar type, and the array without gaps, with its axes in the same memory order.
 
     Raises:
-        UnwritableError: It is no array, or of elements that ETDump does not know.
+        UnwritableError: The value is not an array, or has elements that ETDumps do not support.
     """
     if isinstance(array, Tensor):
         name, bits = array.dtype, array.bits
     elif isinstance(array, np.ndarray):
         name, bits = array.dtype.name, array
     else:
-        raise UnwritableError(f"tensor: {type(array).__name__}, wanted an array of numpy's")
+        raise UnwritableError(f"tensor: found {type(array).__name__}, wanted a numpy array")
     if name not in DTYPES:
-        raise UnwritableError(f"tensor: elements of type {name}, wanted a type of ExecuTorch's")
+        raise UnwritableError(f"tensor: found elements of type {name}, wanted a type of ExecuTorch")
     if min(bits.strides, default=0) < 0 or not _in_memory_order(bits).flags.c_contiguous:
         bits = bits.copy(order="K")
     return DTYPES.index(name), bits.astype(bits.dtype.newbyteorder("<"), copy=False)

@@ -20,19 +20,18 @@ class DumpBuilder:
     """Builds one dump, block by block; it does not check the order of calls."""
 
     def __init__(self) -> None:
-        """Start without blocks."""
         self._builder = FlatBufferBuilder()
         self._profiles = ProfilePacker(self._builder)
         self._runs: list[int] = []
 
     @property
     def block_count(self) -> int:
-        """How many blocks were ended."""
+        """Number of blocks that were ended."""
         return len(self._runs)
 
     @property
     def allocator_count(self) -> int:
-        """How many allocators the block has."""
+        """Number of the block's allocators."""
         return len(self._allocators)
 
     def begin_block(self, name: str, bundled_input_index: int) -> None:
@@ -64,13 +63,13 @@ class DumpBuilder:
         self._runs.append(builder.EndObject())
 
     def finish(self) -> bytes:
-        """Return the dump of the blocks that were ended; the builder cannot be used again."""
+        """Return the dump of all ended blocks; the builder cannot be used again."""
         root = self._builder.place_reference(1, self._builder.place_offsets(self._runs))
         self._builder.FinishSizePrefixed(root, _IDENTIFIER)
         return bytes(self._builder.Output())
 
     def add_allocator(self, name: str) -> int:
-        """Add an allocator to the block; returns its number, counted from 1.
+        """Add an allocator to the block; returns its number, which starts at 1.
 
         Raises:
             UnwritableError: The name is not Unicode.
@@ -162,7 +161,7 @@ class DumpBuilder:
         if isinstance(value, int):
             builder.PrependInt64Slot(0, value, 0)
             return _INT, builder.EndObject()
-        builder.PrependFloat64Slot(0, value, None)  # 0 is written too: it may be -0.0
+        builder.PrependFloat64Slot(0, value, None)  # 0 is written, too, as it may be -0.0
         return _DOUBLE, builder.EndObject()
 
     def _place_bool(self, *, value: bool) -> int:

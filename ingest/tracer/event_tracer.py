@@ -1,8 +1,8 @@
-"""ExecuTorch's EventTracer in Python: the calls by which a runtime reports what it does. No I/O.
+"""ExecuTorch's EventTracer in Python: the calls by which a runtime reports events. No I/O.
 
-`EventTracer` has the methods of the runtime's class of that name; they log at any level. The
-context managers and the helpers `log_output` and `log_intermediate_output` stand for the runtime's
-scopes and hooks, and log only what the levels allow.
+`EventTracer` has the methods of the runtime's class of the same name, which log at any level. The
+context managers and the helpers `log_output` and `log_intermediate_output` correspond to the
+runtime's scopes and hooks, and log only what the levels allow.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class ProfilingLevel(IntEnum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array whose elements are of a type that numpy does not have.
+    """An array of elements of a type that numpy does not have.
 
     Attributes:
         bits: The elements as numbers of the same width, ``uint16`` for bfloat16.
-        dtype: Their type, a name of `ingest.etdump.values.DTYPES`.
+        dtype: Name of the type in `ingest.etdump.values.DTYPES`.
     """
 
     bits: NDArray[Any]
@@ -58,38 +58,38 @@ OutputFilter = Callable[[DelegateId], bool]
 
 @dataclass(slots=True, eq=False)
 class ProfileEntry:
-    """An event that was started; the method that ends it takes it."""
+    """A started event, to be passed to the method that ends it."""
 
     name: str | None
-    delegate_id: DelegateId | None  # None if it is not a delegate's
+    delegate_id: DelegateId | None  # None outside of delegates
     place: InstructionPlace
     start_ticks: int
 
 
 @dataclass(frozen=True)
 class DelegateOutputFilter:
-    """Keeps values of chosen delegate ids out of the dump: True means "do not log".
+    """A filter of delegate ids; True means "do not log".
 
-    As in the runtime's ETDumpFilter, without names all values of named ids are kept out, and
-    without a range all values of integer ids.
+    As in the runtime's ETDumpFilter, values of all string ids are left out without `names`, and
+    values of all integer ids without `ids`.
 
     >>> leave_out = DelegateOutputFilter(names=("conv.*",), ids=range(5, 9))
     >>> [leave_out(delegate_id) for delegate_id in ("conv_1", "my_conv", 5, 9)]
     [True, False, True, False]
 
     Attributes:
-        names: Regular expressions, of which one has to match a whole string id.
-        ids: The integer ids.
+        names: Regular expressions, one of which must match a whole string id.
+        ids: Range of integer ids.
     """
 
     names: Sequence[str] = ()
     ids: range | None = None
 
     def __post_init__(self) -> None:
-        """Check both.
+        """Check the filter.
 
         Raises:
-            FilterError: A name is no regular expression, or the range of ids is empty.
+            FilterError: A name is not a regular expression, or the range of ids is empty.
         """
         for name in self.names:
             try:
@@ -102,16 +102,16 @@ class DelegateOutputFilter:
             raise FilterError(f"filter: {self.ids} is empty, wanted a range with ids, or None")
 
     def __call__(self, delegate_id: DelegateId) -> bool:
-        """Whether to leave out what this id logs."""
+        """Whether to leave out the values of this id."""
         if isinstance(delegate_id, str):
             return not self.names or any(re.fullmatch(name, delegate_id) for name in self.names)
         return self.ids is None or delegate_id in self.ids
 
 
 class EventTracer(ABC):
-    """Takes what a runtime reports as it runs: blocks of events, values and allocations.
+    """Receives a runtime's reports: blocks of events, values and allocations.
 
-    Not safe for threads, like the runtime's. Whatever cannot be written raises a `TracerError`.
+    Not thread-safe, like the runtime's. Anything that cannot be written raises a `TracerError`.
 
     Attributes:
         debug_level: Which values the logging helpers log.
@@ -126,7 +126,6 @@ class EventTracer(ABC):
         profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
         output_filter: OutputFilter | None = None,
     ) -> None:
-        """Start outside of blocks and instructions; the default levels are the runtime's."""
         self.debug_level = debug_level
         self.profiling_level = profiling_level
         self.output_filter = output_filter
@@ -135,17 +134,17 @@ class EventTracer(ABC):
 
     @property
     def current_chain_id(self) -> int:
-        """The chain that was set, -1 for none."""
+        """The current chain, -1 for none."""
         return self._place.chain
 
     @property
     def current_debug_handle(self) -> int:
-        """The instruction that was set, without sign; 0 also stands for none."""
+        """The current instruction, unsigned; 0 also means none."""
         return self._place.handle
 
     @property
     def bundled_input_index(self) -> int:
-        """The bundled input that was set, -1 for none."""
+        """The current bundled input, -1 for none."""
         return self._bundled_input_index
 
     @property
@@ -154,7 +153,7 @@ class EventTracer(ABC):
         return self.debug_level >= DebugLevel.INTERMEDIATE_OUTPUTS
 
     def set_chain_debug_handle(self, chain: int, instruction: int) -> None:
-        """Say which instruction the following events belong to; (-1, 0) stands for none.
+        """Set the instruction of the following events; (-1, 0) means none.
 
         Raises:
             UnwritableError: A number is out of range.
@@ -162,7 +161,7 @@ class EventTracer(ABC):
         self._place = InstructionPlace.of(chain, instruction)
 
     def set_bundled_input_index(self, input_index: int) -> None:
-        """Say which bundled input the following blocks run; -1 stands for none.
+        """Set the bundled input of the following blocks; -1 means none.
 
         Raises:
             UnwritableError: The index is out of range.
@@ -171,11 +170,11 @@ class EventTracer(ABC):
 
     @abstractmethod
     def create_event_block(self, name: str) -> None:
-        """Start a block, which is one run; an open block is ended."""
+        """Start a block, that is, a run; ends an open block."""
 
     @abstractmethod
     def end_event_block(self) -> None:
-        """End the block; events need a new one."""
+        """End the block; further events need a new one."""
 
     @abstractmethod
     def start_profiling(
@@ -203,7 +202,7 @@ class EventTracer(ABC):
 
     @abstractmethod
     def track_allocator(self, name: str) -> int:
-        """Register an allocator before the block's first event; returns its id, counted from 1."""
+        """Register an allocator before the block's first event; returns its id, from 1 on."""
 
     @abstractmethod
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
@@ -211,14 +210,14 @@ class EventTracer(ABC):
 
     @abstractmethod
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
-        """Log a value that the current instruction gave, or an output of the program."""
+        """Log a value of the current instruction, or an output of the program."""
 
     @abstractmethod
     def log_intermediate_output_delegate(self, delegate_id: DelegateId, value: Value) -> bool:
         """Log a value that a delegate computed; returns False if the filter left it out."""
 
     def log_intermediate_output(self, value: Value) -> None:
-        """Log a value that the current instruction gave, if the debug level allows it."""
+        """Log a value of the current instruction, if the debug level allows it."""
         if self.intermediate_outputs_logging_status:
             self.log_evalue(value)
 
@@ -229,7 +228,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def block(self, name: str) -> Iterator[None]:
-        """A block for all that the body logs."""
+        """A block for everything that the body logs."""
         self.create_event_block(name)
         try:
             yield
@@ -238,7 +237,7 @@ class EventTracer(ABC):
 
     @contextmanager
     def instruction(self, instruction: int, *, chain: int = 0) -> Iterator[None]:
-        """All that the body logs belongs to this instruction."""
+        """Everything that the body logs belongs to this instruction."""
         before = self._place
         self.set_chain_debug_handle(chain, instruction)
         try:
@@ -263,8 +262,8 @@ class EventTracer(ABC):
 
         Args:
             name: The name of the event.
-            instruction: Instruction of the event and of all that the body logs; by default the
-                current one.
+            instruction: Instruction of the event and of everything that the body logs; by default
+                the current one.
             chain: The chain of `instruction`.
         """
         before = self._place

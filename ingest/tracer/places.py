@@ -1,4 +1,4 @@
-"""Where an event belongs: chain and instruction, as dumps store them. Pure."""
+"""The chain and instruction of an event, as dumps store them. Pure."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from ingest.errors import UnwritableError
 
 
 def whole(what: str, number: SupportsIndex, low: int, stop: int) -> int:
-    """A number that goes into a field.
+    """The number as an integer of a field's range.
 
     Raises:
-        UnwritableError: It is not whole, under `low`, or not under `stop`.
+        UnwritableError: The number is not an integer, below `low`, or not below `stop`.
     """
     try:
         integer = index(number)
     except TypeError:
         integer = stop
     if not low <= integer < stop:
-        raise UnwritableError(f"{what}: {number!r}, wanted a whole number from {low} to {stop - 1}")
+        raise UnwritableError(
+            f"{what}: found {number!r}, wanted an integer from {low} to {stop - 1}"
+        )
     return integer
 
 
 class InstructionPlace(NamedTuple):
-    """Which instruction an event belongs to; the defaults are those outside instructions."""
+    """The instruction of an event; the defaults are for events outside of instructions."""
 
     chain: int = -1
     instruction: int = 0
 
     @classmethod
     def of(cls, chain: int, instruction: int) -> InstructionPlace:
-        """The place as dumps store it: handles are unsigned in the runtime, signed in a dump.
+        """The place as dumps store it: handles are unsigned in the runtime, but signed in a dump.
 
         Raises:
             UnwritableError: A number is out of range.
@@ -42,5 +44,5 @@ class InstructionPlace(NamedTuple):
 
     @property
     def handle(self) -> int:
-        """The instruction as the runtime has it, without sign."""
+        """The instruction as in the runtime, unsigned."""
         return self.instruction % 2**32

@@ -1,7 +1,7 @@
-"""Writes profile events, each packed as a whole: field by field would take ten times as long.
+"""Writing profile events, each packed at once, which is ten times as fast as field by field.
 
-An event is two tables, Event and ProfileEvent, followed by its texts. Fields with the default value
-are left out. Events with the same fields have the same shape, and a dump has few shapes.
+An event consists of two tables, Event and ProfileEvent, followed by its texts. Fields with default
+values are left out. Events with the same fields have the same shape, and a dump has few shapes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ingest.tracer.event_tracer import DelegateId
 from ingest.tracer.flatbuffer_builder import FlatBufferBuilder, pack_bytes, pack_text, pack_vtable
 from ingest.tracer.places import InstructionPlace
 
-NONE = -1  # in fields for instructions, integer delegate ids and bundled inputs
+NONE = -1  # means none in fields for instructions, integer delegate ids and bundled inputs
 
-# Fields of ProfileEvent by slot: which say what the event is, and which every event has.
+# Fields of ProfileEvent by slot: identifying fields, and fields of every event.
 _NAME, _CHAIN, _INSTRUCTION, _NUMBER, _STRING, _METADATA, _START, _END = range(8)
 _NAMED, _UNNAMED, _BY_NUMBER, _BY_STRING = (_NAME,), (), (_NUMBER, _METADATA), (_STRING, _METADATA)
 _COMMON = (_CHAIN, _INSTRUCTION, _START, _END)
@@ -29,15 +29,14 @@ _Key = tuple[tuple[int, ...], bool, bool, bool, bool]
 
 
 class ProfilePacker:
-    """Writes profile events of one dump, and remembers their shapes."""
+    """Writes profile events of one dump, and caches their shapes."""
 
     def __init__(self, builder: FlatBufferBuilder) -> None:
-        """Start without shapes."""
         self._builder = builder
         self._shapes: dict[_Key, _Shape] = {}
 
     def place(self, name: str | None, place: InstructionPlace, times: _Times) -> int:
-        """Write an event from its first to its last tick; returns where it is.
+        """Write an event with its first and last tick; returns its place.
 
         Raises:
             UnwritableError: A time is out of range, or the name is not Unicode.
@@ -49,7 +48,7 @@ class ProfilePacker:
     def place_delegate(
         self, delegate_id: DelegateId, place: InstructionPlace, times: _Times, metadata: bytes
     ) -> int:
-        """Write an event of a delegate, which has metadata even if empty; returns where it is.
+        """Write an event of a delegate, with metadata even if empty; returns its place.
 
         Raises:
             UnwritableError: A time is out of range, or the id is not Unicode.
@@ -67,7 +66,7 @@ class ProfilePacker:
         common: tuple[int, int, int, int],
         data: bytes,
     ) -> int:
-        """Write an event; `fields`, those of `slots`, count references from the start of `data`.
+        """Write an event; references in `fields` (of `slots`) count from the start of `data`.
 
         Raises:
             UnwritableError: A time is out of range.
@@ -88,17 +87,16 @@ class ProfilePacker:
             )
         except (struct.error, TypeError) as error:
             raise UnwritableError(
-                f"event: from {start!r} to {end!r}, wanted whole ticks of 64 bits without sign"
+                f"event: from {start!r} to {end!r}, wanted unsigned 64-bit ticks"
             ) from error
         return self._builder.place(tables + data)
 
 
 class _Shape:
-    """How events with certain fields are packed.
+    """The packing of events with certain fields.
 
-    `pack` makes the bytes of the tables, which are `size` long; `event_vtable` and `vtable` are
-    places of the vtables. `ways` are the distances from the fields that are references to the end
-    of the tables.
+    `pack` returns the bytes of the tables, of length `size`; `event_vtable` and `vtable` are the
+    places of the vtables. `ways` are the distances from reference fields to the end of the tables.
     """
 
     def __init__(self, builder: FlatBufferBuilder, key: _Key) -> None:

@@ -1,4 +1,4 @@
-"""StreamingTracer: each block becomes a dump of its own, handed over when the block ends."""
+"""StreamingTracer: each block becomes a dump, handed over when the block ends."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ Sink = Callable[[Dump], None]
 
 
 class StreamingTracer(ETDumpWriter):
-    """A tracer for processes that run for long: their dumps come while they run.
+    """A tracer for long-running processes, which delivers dumps while the process runs.
 
-    The sink is called in the thread that traces, between two blocks. An error that it raises
-    reaches the caller of the method that ended the block; that block is lost, and tracing can go
-    on.
+    The sink is called in the tracing thread, between two blocks. If the sink raises an error, the
+    method that ended the block raises it; the block is lost, and tracing can continue.
     """
 
     def __init__(
@@ -39,8 +38,8 @@ class StreamingTracer(ETDumpWriter):
         """Start outside of blocks.
 
         Args:
-            sink: Takes each dump of one block.
-            clock: Gives the ticks, as for ETDumpWriter.
+            sink: Receives a dump per block.
+            clock: Returns the ticks, as for ETDumpWriter.
             debug_level: Which values the logging helpers log.
             profiling_level: Whether `profile` logs.
             output_filter: True for the delegate ids whose intermediate outputs are left out.
@@ -66,15 +65,15 @@ class StreamingTracer(ETDumpWriter):
 
 
 class FolderSink:
-    """Writes dumps to a folder, which ``tracehouse ingest`` can take at any time, again and again.
+    """Writes dumps to a folder for ``tracehouse ingest``, which may run at any time.
 
-    A dump appears whole or not at all, after its debug buffer (``NAME.debug.bin``) and a sidecar
-    that says when it was captured. Names sort by the start of the sink, then by block; several
-    processes may share a folder if they share its manifest.
+    A dump appears complete or not at all, after its debug buffer (``NAME.debug.bin``) and a sidecar
+    with its capture time. Names sort by the start of the sink, then by block; several processes may
+    share a folder if they share its manifest.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, JsonValue] | None = None) -> None:
-        """Create the folder if need be, and its manifest.
+        """Create the folder and its manifest if needed.
 
         Args:
             folder: Where the dumps go.
@@ -95,10 +94,10 @@ class FolderSink:
             raise SinkError(_describe(folder, error)) from error
 
     def __call__(self, dump: Dump) -> None:
-        """Write a dump; it is on disk when this returns.
+        """Write a dump; when this returns, the dump is on disk.
 
         Raises:
-            SinkError: It cannot be written.
+            SinkError: The dump cannot be written.
         """
         name = f"{self._prefix}-{self._count:08d}"
         self._count += 1
@@ -126,18 +125,18 @@ class FolderSink:
 
 
 def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
-    """Pass if the manifest in a file is this one.
+    """Check that a file contains this manifest.
 
     Raises:
-        SinkError: It is another one, or no JSON.
+        SinkError: The file contains another manifest, or is not JSON.
     """
     try:
         found = json.loads(path.read_bytes())
     except ValueError as error:
-        raise SinkError(f"{path}: not JSON, wanted the sink's manifest or none") from error
+        raise SinkError(f"{path}: not JSON; wanted the sink's manifest or none") from error
     if found != dict(manifest):
-        raise SinkError(f"{path}: states something else, wanted a folder for each manifest")
+        raise SinkError(f"{path}: has another manifest; wanted one folder per manifest")
 
 
 def _describe(folder: Path, error: OSError) -> str:
-    return f"{error.filename or folder}: {error.strerror}, wanted a folder to write to"
+    return f"{error.filename or folder}: {error.strerror}; wanted a writable folder"

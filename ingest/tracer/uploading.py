@@ -1,4 +1,4 @@
-"""UploadSink: the dumps of a streaming tracer, sent to a service."""
+"""UploadSink: uploads the dumps of a streaming tracer to a service."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _RETRY_SECONDS = 60.0
 
 
 class UploadSink:
-    """Sends each dump to a service, which has it on disk when the block has ended.
+    """Uploads each dump to a service; the dump is on the service's disk when its block ends.
 
-    Close it after the last block; for one thread, as its tracer is.
+    Close the sink after the last block. Like its tracer, it is for one thread.
     """
 
     def __init__(
@@ -30,17 +30,17 @@ class UploadSink:
         token: str | None = None,
         retry_seconds: float = _RETRY_SECONDS,
     ) -> None:
-        """Connect with the first dump.
+        """Prepare the connection; the first dump opens it.
 
         Args:
-            url: The service's address, such as http://127.0.0.1:8080.
-            manifest: What the dumps do not say: device, build, model, clock.
-            token: Who sends them; by default what $TRACEHOUSE_TOKEN holds.
-            retry_seconds: Time for which a dump is sent again while the service is not there or
-                busy; tracing waits meanwhile.
+            url: The service's URL, such as http://127.0.0.1:8080.
+            manifest: Manifest of the dumps: device, build, model, clock.
+            token: Access token; by default the value of $TRACEHOUSE_TOKEN.
+            retry_seconds: How long to retry a dump while the service is unreachable or busy;
+                tracing waits meanwhile.
 
         Raises:
-            ServiceError: That is no address.
+            ServiceError: The URL is malformed.
         """
         self._connection = ServiceConnection(url, token=token, retry_seconds=retry_seconds)
         self._manifest = dict(manifest)
@@ -49,7 +49,7 @@ class UploadSink:
         """Send a dump.
 
         Raises:
-            SinkError: The service cannot be reached, or does not take it.
+            SinkError: The service cannot be reached, or does not accept the dump.
         """
         manifest = {"captured_at": datetime.now(UTC).isoformat(), **self._manifest}
         buffer = dump.debug_buffer or None
@@ -59,5 +59,5 @@ class UploadSink:
             raise SinkError(str(error)) from error
 
     def close(self) -> None:
-        """Let go of the service."""
+        """Close the connection."""
         self._connection.close()

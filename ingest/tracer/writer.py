@@ -1,4 +1,4 @@
-"""ETDumpWriter: an EventTracer that writes what ExecuTorch's own tracer, ETDumpGen, writes."""
+"""ETDumpWriter: an EventTracer that writes the same dumps as ExecuTorch's ETDumpGen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Clock = Callable[[], int]
 
 
 class Dump(NamedTuple):
-    """A finished dump and the debug buffer with its tensors, empty if there are none."""
+    """A finished dump and the debug buffer with its tensors, empty without tensors."""
 
     etdump: bytes
     debug_buffer: bytes
@@ -38,7 +38,7 @@ class _State(Enum):
 
 
 class ETDumpWriter(EventTracer):
-    """Writes dumps in memory, one after the other: trace, `finish`, trace on.
+    """Writes dumps in memory: trace, call `finish`, trace the next dump.
 
     >>> ticks = iter(range(0, 100, 10))
     >>> writer = ETDumpWriter(clock=lambda: next(ticks))
@@ -59,7 +59,7 @@ class ETDumpWriter(EventTracer):
         """Start an empty dump.
 
         Args:
-            clock: Gives the ticks, whole numbers of up to 64 bits without sign.
+            clock: Returns the ticks, unsigned 64-bit integers.
             debug_level: Which values the logging helpers log.
             profiling_level: Whether `profile` logs.
             output_filter: True for the delegate ids whose intermediate outputs are left out.
@@ -68,18 +68,18 @@ class ETDumpWriter(EventTracer):
             debug_level=debug_level, profiling_level=profiling_level, output_filter=output_filter
         )
         self._clock = clock
-        self._allocators: list[str] = []  # by id, from 1: of several with one id, the latest
+        self._allocators: list[str] = []  # by id, from 1 on; the latest of equal ids
         self.reset()
 
     @property
     def num_blocks(self) -> int:
-        """Blocks created since the last dump; after `finish` those of that dump, until the next."""
+        """Number of blocks of the present dump, or of the finished one until the next block."""
         return self._num_blocks
 
     def reset(self) -> None:
-        """Throw away all blocks since the last dump, and all open events.
+        """Discard all blocks since the last dump, and all open events.
 
-        The current instruction, the bundled input, the levels and the allocators stay.
+        The current instruction, the bundled input, the levels and the allocators are kept.
         """
         self._open: set[ProfileEntry] = set()
         self._state = _State.NO_BLOCK
@@ -87,21 +87,21 @@ class ETDumpWriter(EventTracer):
         self._begin_dump()
 
     def finish(self) -> Dump:
-        """Return the dump of all blocks since the last dump; an open block is ended.
+        """Return the dump of all blocks since the last dump; ends an open block.
 
         Raises:
-            NoBlockError: There was no block.
+            NoBlockError: There is no block.
         """
         if self._state is not _State.NO_BLOCK:
             self._end_block()
         if not self._dump.block_count:
-            raise NoBlockError("finish: nothing to write, wanted create_event_block before")
+            raise NoBlockError("finish: nothing to write; call create_event_block first")
         dump = Dump(self._dump.finish(), self._debug_buffer.getvalue())
         self._begin_dump()
         return dump
 
     def create_event_block(self, name: str) -> None:
-        """Start a block for the bundled input that was set; an open block is ended.
+        """Start a block for the current bundled input; ends an open block.
 
         Raises:
             UnwritableError: The name is not Unicode.
@@ -114,7 +114,7 @@ class ETDumpWriter(EventTracer):
         self._used_allocator = 0
 
     def end_event_block(self) -> None:
-        """End the block; events need a new one.
+        """End the block; further events need a new one.
 
         Raises:
             NoBlockError: No block is open.
@@ -145,7 +145,9 @@ class ETDumpWriter(EventTracer):
         """
         end_ticks = self._clock()
         if entry.delegate_id is not None:
-            raise EntryError(f"{entry.delegate_id!r}: a delegate's, wanted end_profiling_delegate")
+            raise EntryError(
+                f"{entry.delegate_id!r}: an event of a delegate; call end_profiling_delegate"
+            )
         self._require_open(entry)
         self._require_events("end_profiling")
         self._dump.add_profile(entry.name, entry.place, (entry.start_ticks, end_ticks))
@@ -174,7 +176,7 @@ class ETDumpWriter(EventTracer):
         """
         end_ticks = self._clock()
         if entry.delegate_id is None:
-            raise EntryError(f"{entry.name!r}: not a delegate's, wanted end_profiling")
+            raise EntryError(f"{entry.name!r}: not an event of a delegate; call end_profiling")
         self._require_open(entry)
         self.log_profiling_delegate(entry.delegate_id, entry.start_ticks, end_ticks, metadata)
         self._open.remove(entry)
@@ -194,39 +196,41 @@ class ETDumpWriter(EventTracer):
         self._dump.add_delegate_profile(checked_id, self._place, times, metadata)
 
     def track_allocator(self, name: str) -> int:
-        """Register an allocator before the block's first event; returns its id, counted from 1.
+        """Register an allocator before the block's first event; returns its id, from 1 on.
 
         Raises:
             NoBlockError: No block is open.
-            AllocatorError: The block has events already.
+            AllocatorError: The block already has events.
             UnwritableError: The name is not Unicode.
         """
         self._require_block("track_allocator")
         if self._state is _State.ADDING_EVENTS:
-            raise AllocatorError(f"track_allocator {name!r}: wanted before the block's first event")
+            raise AllocatorError(
+                f"track_allocator {name!r}: call it before the block's first event"
+            )
         id_ = self._dump.add_allocator(name)
         self._allocators[id_ - 1 : id_] = [name]
         return id_
 
     def track_allocation(self, allocator_id: int, size_bytes: int) -> None:
-        """Log an allocation; the id may be one that an earlier block registered.
+        """Log an allocation; an earlier block may have registered the id.
 
         Raises:
             NoBlockError: No block is open.
-            AllocatorError: No block has registered that id.
+            AllocatorError: No block has registered this id.
             UnwritableError: The size is out of range.
         """
         self._require_events("track_allocation")
         if not 1 <= allocator_id <= len(self._allocators):
             raise AllocatorError(
-                f"track_allocation: allocator {allocator_id}, wanted one of the blocks' "
-                f"{len(self._allocators)}, counted from 1"
+                f"track_allocation: found allocator {allocator_id}, wanted one from 1 to "
+                f"{len(self._allocators)}"
             )
         self._dump.add_allocation(allocator_id, whole("allocation", size_bytes, 0, 2**64))
         self._used_allocator = max(self._used_allocator, allocator_id)
 
     def log_evalue(self, value: Value, *, is_output: bool = False) -> None:
-        """Log a value that the current instruction gave, or an output of the program.
+        """Log a value of the current instruction, or an output of the program.
 
         Raises:
             NoBlockError: No block is open.
@@ -254,7 +258,7 @@ class ETDumpWriter(EventTracer):
         self._debug_buffer = DebugBufferWriter()
 
     def _end_block(self) -> None:
-        """End the block; first name in it the allocators of earlier blocks that it uses."""
+        """End the block, after adding the allocators of earlier blocks that it uses."""
         for name in self._allocators[self._dump.allocator_count : self._used_allocator]:
             self._dump.add_allocator(name)
         self._dump.end_block(has_events=self._state is _State.ADDING_EVENTS)
@@ -262,10 +266,10 @@ class ETDumpWriter(EventTracer):
 
     def _require_block(self, call: str) -> None:
         if self._state is _State.NO_BLOCK:
-            raise NoBlockError(f"{call}: no block is open, wanted create_event_block first")
+            raise NoBlockError(f"{call}: no block is open; call create_event_block first")
 
     def _require_events(self, call: str) -> None:
-        """Check that a block is open; from here on it takes events, and no more allocators."""
+        """Check that a block is open; from now on it accepts events, but no allocators."""
         if self._state is not _State.ADDING_EVENTS:
             self._require_block(call)
             self._state = _State.ADDING_EVENTS
@@ -273,12 +277,12 @@ class ETDumpWriter(EventTracer):
     def _require_open(self, entry: ProfileEntry) -> None:
         if entry not in self._open:
             label = entry.name if entry.delegate_id is None else entry.delegate_id
-            raise EntryError(f"{label!r}: not open, wanted an event that was started and not ended")
+            raise EntryError(f"{label!r}: not open; wanted an event that was started and not ended")
 
 
 def _check_delegate_id(delegate_id: DelegateId) -> DelegateId:
     if isinstance(delegate_id, str):
         return delegate_id
     if delegate_id == -1:
-        raise UnwritableError("delegate id: -1 stands for none, wanted another number or a name")
+        raise UnwritableError("delegate id: -1 means none, wanted another number or a name")
     return whole("delegate id", delegate_id, -(2**31), 2**31)

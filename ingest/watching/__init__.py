@@ -1,1 +1,1 @@
-"""Folders and buckets that are followed: what is new there, once it is whole."""
+"""Watched folders and buckets: new files, once they are complete."""

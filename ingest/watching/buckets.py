@@ -1,4 +1,4 @@
-"""A bucket of an object store, or whatever else Arrow knows by a URI."""
+"""A bucket of an object store, or any other file system that Arrow opens by URI."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ingest.errors import SourceError
-from ingest.sources.folder_names import ETRECORD_SUFFIX, own_names
-from ingest.watching.places import FileSeen
+from ingest.sources.folder_names import ETRECORD_SUFFIX, companion_names
+from ingest.watching.places import WatchedFile
 
 _ALWAYS = ("manifest.json", "benchmark_results.json")
 _COPIED_BYTES = 1 << 20
-_SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # keys, which a URI may hold
+_SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # secrets in a URI
 
 
 def without_keys(uri: str) -> str:
-    """A URI without the keys that it may hold, as messages show it."""
+    """A URI without the secrets that it may contain, for messages."""
     return _SECRETS.sub("", uri)
 
 
 class Bucket:
-    """A folder of an object store; its files are copied to this machine when they are taken."""
+    """A folder of an object store, whose files are copied to this machine to be ingested."""
 
     def __init__(self, uri: str) -> None:
-        """Take a URI: s3://, gs://, abfs://, file:// and what else Arrow knows.
+        """Open a URI: s3://, gs://, abfs://, file:// or another scheme that Arrow supports.
 
         Raises:
-            SourceError: Arrow does not know it, or the place cannot be listed.
+            SourceError: Arrow does not support the URI, or the folder cannot be listed.
         """
         self.name = without_keys(uri)
         try:
@@ -45,19 +45,19 @@ class Bucket:
             raise SourceError(self.name, problem) from error
         self._copies = ""
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
-        """What is in a folder; nothing if it is gone.
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
+        """The entries of a folder; none if the folder is gone.
 
         Raises:
-            SourceError: It cannot be listed.
+            SourceError: The folder cannot be listed.
         """
         for info in self._list(folder):
             if info.type == pafs.FileType.Directory:
-                yield FileSeen(info.path, is_folder=True)
+                yield WatchedFile(info.path, is_folder=True)
             else:
-                yield FileSeen(info.path, info.size or 0, info.mtime_ns or 0)
+                yield WatchedFile(info.path, info.size or 0, info.mtime_ns or 0)
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
         try:
             info = self._files.get_file_info(path)
@@ -65,14 +65,14 @@ class Bucket:
             return None
         if info.type != pafs.FileType.File:
             return None
-        return FileSeen(path, info.size or 0, info.mtime_ns or 0)
+        return WatchedFile(path, info.size or 0, info.mtime_ns or 0)
 
     @contextmanager
-    def brought(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Copies of the files, of their companions and of the manifests above them.
+    def local_paths(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Copies of the files, their companions and the manifests above them.
 
         Raises:
-            SourceError: They cannot be fetched.
+            SourceError: A file cannot be copied.
         """
         with tempfile.TemporaryDirectory(prefix="tracehouse-watch-") as copies:
             self._copies = copies
@@ -80,14 +80,14 @@ class Bucket:
                 self._copy(wanted, Path(copies, wanted.lstrip("/")))
             yield [f"{copies}/{path.lstrip('/')}" for path in paths]
 
-    def shown(self, text: str) -> str:
-        """A text about copies, told of the files themselves."""
+    def restore_paths(self, text: str) -> str:
+        """The text with paths of copies replaced by URIs of the original files."""
         scheme = self.name.partition("://")[0] + ("://" if self.root[0] != "/" else ":///")
         return text.replace(f"{self._copies}/", scheme) if self._copies else text
 
     def _belonging(self, paths: Sequence[str]) -> Iterator[str]:
-        """What may say something of files; each folder is listed once."""
-        own = {name for path in paths for name in own_names(path)}
+        """Manifests and companions that may belong to the files."""
+        own = {name for path in paths for name in companion_names(path)}
         for folder in {os.path.dirname(path) for path in paths}:
             for info in self._list(folder):
                 if info.path in own or info.base_name.endswith((*_ALWAYS, ETRECORD_SUFFIX)):
@@ -99,10 +99,10 @@ class Bucket:
                 above = os.path.dirname(above)
 
     def _list(self, folder: str) -> list[pafs.FileInfo]:
-        """What is in a folder.
+        """The entries of a folder.
 
         Raises:
-            SourceError: It cannot be listed.
+            SourceError: The folder cannot be listed.
         """
         try:
             selected = pafs.FileSelector(folder, allow_not_found=True)
@@ -111,10 +111,10 @@ class Bucket:
             raise SourceError(folder, _problem(error)) from error
 
     def _copy(self, path: str, copy: Path) -> None:
-        """Copy a file to this machine; one that is gone by now is left out.
+        """Copy a file to this machine; do nothing if the file is gone.
 
         Raises:
-            SourceError: It cannot be copied.
+            SourceError: The file cannot be copied.
         """
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:

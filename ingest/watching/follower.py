@@ -1,4 +1,4 @@
-"""Which files of a place are new and whole: swept again and again, some files at a time."""
+"""New and complete files of a watched place, found by repeated sweeps over it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ingest.errors import SourceError
 from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
 from ingest.sources.zip_artifacts import DUMP_SUFFIXES, is_dump, is_zip
 from ingest.watching.notices import Notices
-from ingest.watching.places import FileSeen, WatchedPlace
-from ingest.watching.record import TakenFiles
+from ingest.watching.places import WatchedFile, WatchedPlace
+from ingest.watching.record import WatchRecord
 
 _COMPANIONS = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX)
 
 
 class WatchRound(NamedTuple):
-    """What a look at the place gave.
+    """The result of one round.
 
     Attributes:
-        ready: New files that are whole; a late companion comes with its dump, taken before.
-        is_end: Whether everything was looked at since it was so last.
-        is_settled: Whether it is so, and nothing new is left.
+        ready: New files that are complete; a late companion comes with its dump, ingested before.
+        is_end: Whether this round completed a sweep over the whole place.
+        is_settled: Whether it did, and the sweep found nothing new.
         problems: Folders that cannot be listed.
     """
 
-    ready: list[FileSeen]
+    ready: list[WatchedFile]
     is_end: bool
     is_settled: bool
     problems: list[SourceError]
@@ -40,43 +40,43 @@ class WatchRound(NamedTuple):
 
 
 class Follower:
-    """Finds what is new in a place; each round looks at some of its files, the next at others.
+    """Finds new files in a place; each round looks at some of its files.
 
-    A file is whole if it was not changed for a while. What was taken is new again when its size or
-    time changes, or when its debug buffer or ETRecord comes late.
+    A file is complete if it has not changed for a while. An ingested file is new again when its
+    size or time changes, or when its debug buffer or ETRecord arrives late.
     """
 
     def __init__(
         self,
         place: WatchedPlace,
-        taken: TakenFiles,
+        taken: WatchRecord,
         notices: Notices,
         *,
         quiet_seconds: float,
         most_files: int = 10_000,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Begin with the first file.
+        """Start a sweep.
 
         Args:
-            place: What is followed.
-            taken: What was taken before.
-            notices: Tells of changes before their turn comes.
-            quiet_seconds: Time without a change after which a file is whole.
-            most_files: Files that are looked at in a round, at most.
-            now: The time, in seconds.
+            place: The place to watch.
+            taken: Files that were ingested before.
+            notices: Reports changes earlier than the sweep finds them.
+            quiet_seconds: Time without a change after which a file is complete.
+            most_files: Most files to look at in a round.
+            now: Returns the time, in seconds.
         """
         self._place, self._taken, self._notices = place, taken, notices
         self._quiet_seconds, self._most_files, self._now = quiet_seconds, most_files, now
-        self._waiting: dict[str, tuple[FileSeen, float]] = {}  # as they were at a time
-        self._put_off: dict[FileSeen, float] = {}  # until a time
+        self._waiting: dict[str, tuple[WatchedFile, float]] = {}  # the file and when it was seen
+        self._put_off: dict[WatchedFile, float] = {}  # until when
         self._problems: list[SourceError] = []
         self._sweep = self._walk(place.root)
-        self._is_clean = True  # nothing new so far in this turn
-        self._is_whole = True  # and every folder could be listed
+        self._is_clean = True  # nothing new so far in this sweep
+        self._is_whole = True  # every folder of this sweep could be listed
 
     def look(self) -> WatchRound:
-        """What is new and whole; it is offered again until it is taken."""
+        """New and complete files; they are offered again until `take` or `put_off`."""
         self._problems = []
         new = {seen.path: seen for seen in self._noticed()}
         is_complete = self._advance(new)
@@ -91,15 +91,15 @@ class Follower:
             self._is_clean = True
         return WatchRound(ready, is_complete, is_settled, self._problems)
 
-    def take(self, files: Iterable[FileSeen]) -> None:
-        """Know that files were taken."""
+    def take(self, files: Iterable[WatchedFile]) -> None:
+        """Record that files were ingested."""
         self._taken.add(files)
 
-    def put_off(self, files: Iterable[FileSeen], seconds: float) -> None:
-        """Know that files could not be taken, and are to be offered again after some time."""
+    def put_off(self, files: Iterable[WatchedFile], seconds: float) -> None:
+        """Offer files again only after this time."""
         self._put_off.update(dict.fromkeys(files, self._now() + seconds))
 
-    def _noticed(self) -> Iterator[FileSeen]:
+    def _noticed(self) -> Iterator[WatchedFile]:
         files, folders = self._notices.read()
         for path in files:
             if _is_wanted(path) and (seen := self._place.look(path)):
@@ -108,29 +108,29 @@ class Follower:
             for seen in islice(self._walk(folder), self._most_files):
                 yield from self._if_new(seen)
 
-    def _advance(self, new: dict[str, FileSeen]) -> bool:
-        """Sweep some files on, and put the new ones among others; whether that was the last."""
+    def _advance(self, new: dict[str, WatchedFile]) -> bool:
+        """Sweep over some files and add the new ones to `new`; whether the sweep is complete."""
         for _ in range(self._most_files):
             seen = next(self._sweep, None)
             if seen is None:
-                self._end_turn()
+                self._end_sweep()
                 return True
             for found in self._if_new(seen):
                 new[found.path] = found
                 self._is_clean = False
         return False
 
-    def _end_turn(self) -> None:
-        """Begin from the top, and forget what is gone."""
+    def _end_sweep(self) -> None:
+        """Start a new sweep, and forget files that are gone."""
         self._sweep = self._walk(self._place.root)
         now = self._now()
         self._put_off = {seen: until for seen, until in self._put_off.items() if until > now}
         if self._is_whole:
-            self._taken.end_turn()
+            self._taken.end_sweep()
         self._is_whole = True
 
-    def _walk(self, root: str) -> Iterator[FileSeen]:
-        """Files below a folder, of which each is listed when its turn comes."""
+    def _walk(self, root: str) -> Iterator[WatchedFile]:
+        """Files below a folder; folders are listed lazily."""
         folders = [root]
         while folders:
             folder = folders.pop()
@@ -145,13 +145,13 @@ class Follower:
                 self._problems.append(error)
                 self._is_whole = False
 
-    def _if_new(self, seen: FileSeen) -> Iterator[FileSeen]:
+    def _if_new(self, seen: WatchedFile) -> Iterator[WatchedFile]:
         if seen not in self._taken and self._put_off.get(seen, 0.0) <= self._now():
             self._put_off.pop(seen, None)
             yield seen
 
-    def _whole(self, files: Iterable[FileSeen]) -> Iterator[FileSeen]:
-        """Those of the files that nobody writes any more; the others wait."""
+    def _whole(self, files: Iterable[WatchedFile]) -> Iterator[WatchedFile]:
+        """The files that are no longer being written, with late companions' dumps."""
         for seen in files:
             if not self._is_quiet(seen):
                 continue
@@ -160,7 +160,7 @@ class Follower:
             if seen.path.endswith(_COMPANIONS):
                 yield from self._taken_before(seen.path)
 
-    def _is_quiet(self, seen: FileSeen) -> bool:
+    def _is_quiet(self, seen: WatchedFile) -> bool:
         now = self._now()
         if now - seen.mtime_ns / 1e9 >= self._quiet_seconds:
             return True
@@ -170,8 +170,8 @@ class Follower:
             return self._quiet_seconds == 0
         return now - since >= self._quiet_seconds
 
-    def _taken_before(self, companion: str) -> Iterator[FileSeen]:
-        """The dump that a late file belongs to, if it was taken without it."""
+    def _taken_before(self, companion: str) -> Iterator[WatchedFile]:
+        """The dump that a late companion belongs to, if the dump was ingested before."""
         stem = next(companion.removesuffix(end) for end in _COMPANIONS if companion.endswith(end))
         for suffix in DUMP_SUFFIXES:
             seen = self._place.look(stem + suffix)
@@ -180,7 +180,7 @@ class Follower:
 
 
 def _is_wanted(path: str) -> bool:
-    """Whether it is a dump, a zip or what comes with a dump, under a name that is not temporary."""
+    """Whether the file is a dump, a zip or a companion, and its name is not a temporary one."""
     name = os.path.basename(path)
     return not name.startswith(".") and (
         is_dump(name) or is_zip(name) or name.endswith(_COMPANIONS)

@@ -1,4 +1,4 @@
-"""What lies beside dumps that just came, also in folders that take long to list."""
+"""Names of files beside new dumps, also in folders that take long to list."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.sources.folder_names import FolderNames, list_names, own_names
+from ingest.sources.folder_names import FolderNames, companion_names, list_names
 from ingest.sources.places import Folder, Source
 
-_PAUSE = 20  # times as long as a folder takes to be listed, before it is listed again
+_PAUSE = 20  # a folder is listed again after this many times its listing time
 
 
 class CurrentNames(FolderNames):
-    """Names as of now: a folder's as they were last listed, and those that files may bring along.
+    """Current names: a folder's last listing, and the companions of new files.
 
-    To list a folder again and again takes a twentieth of the time at most.
+    Listing a folder repeatedly takes at most a twentieth of the time.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is listed yet."""
         super().__init__()
         self._clock = clock
         self._due: dict[Folder, float] = {}
         self._own: dict[Folder, set[str]] = {}
 
     def begin(self, paths: Sequence[str]) -> None:
-        """Look for what comes with files of this machine that are about to be taken."""
+        """Look for the companions of local files that are about to be ingested."""
         now = self._clock()
         for folder in [folder for folder, due in self._due.items() if due <= now]:
             del self._due[folder]
@@ -34,10 +33,12 @@ class CurrentNames(FolderNames):
         self._own = {}
         for path in paths:
             own = self._own.setdefault(Source(path).folder, set())
-            own.update(os.path.basename(name) for name in own_names(path) if os.path.lexists(name))
+            own.update(
+                os.path.basename(name) for name in companion_names(path) if os.path.lexists(name)
+            )
 
     def find(self, folder: Folder) -> frozenset[str] | None:
-        """Names in a folder; None where that is not known."""
+        """Names in a folder; None if they are not known."""
         if folder not in self._known:
             start = self._clock()
             names = list_names(folder)

@@ -1,6 +1,6 @@
-"""What Linux tells of changes in folders (inotify), so that they are known before a sweep.
+"""Changes in folders as Linux reports them (inotify), earlier than a sweep finds them.
 
-Nothing depends on it: on network drives, in containers and on other systems it may tell nothing.
+Nothing depends on these reports: network drives, containers and other systems may send none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _IGNORED, _IS_FOLDER, _ONLY_FOLDERS = 0x8000, 0x40000000, 0x01000000
 _NONBLOCK = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _HEAD = struct.Struct("iIII")
 _READ_BYTES = 1 << 20
-_MOST_FOLDERS = 8192  # each takes memory of the system, and many systems allow no more
+_MOST_FOLDERS = 8192  # each takes kernel memory, and many systems allow no more
 
 
 class Notices:
-    """Tells which files were written to their end or renamed; use as a context manager."""
+    """Reports files that were closed after writing or renamed; use as a context manager."""
 
     def __init__(self, *, is_on: bool = True) -> None:
-        """Nothing is watched yet; if it is off, or not on Linux, nothing ever is."""
+        """Watch nothing yet; if not `is_on`, or not on Linux, never report anything."""
         self._folders: dict[int, str] = {}
         self._watched: set[str] = set()
         has_system = is_on and sys.platform == "linux"
@@ -30,7 +30,7 @@ class Notices:
         self._handle = self._system.inotify_init1(_NONBLOCK) if self._system else -1
 
     def watch(self, folder: str) -> None:
-        """Hear of a folder from now on, if there is room for one more."""
+        """Report changes in a folder from now on, unless too many folders are watched."""
         if self._handle < 0 or folder in self._watched or len(self._watched) >= _MOST_FOLDERS:
             return
         mask = _CLOSE_WRITE | _MOVED_TO | _CREATE | _ONLY_FOLDERS
@@ -41,7 +41,7 @@ class Notices:
             self._folders[number] = folder
 
     def read(self) -> tuple[list[str], list[str]]:
-        """Files and new folders that were heard of since; some may be gone or be named twice."""
+        """Files and new folders reported since the last call; some may be gone or repeated."""
         files: list[str] = []
         folders: list[str] = []
         while data := self._read():
@@ -61,7 +61,7 @@ class Notices:
         return files, folders
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop watching."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -1,4 +1,4 @@
-"""Where files appear, as a watch sees it; a folder of this machine."""
+"""Places to watch, and the local folder as one of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ingest.errors import SourceError
 from ingest.sources.reading import describe_refusal
 
 
-class FileSeen(NamedTuple):
-    """A file or folder, as it was when it was looked at; a folder has no size and no time."""
+class WatchedFile(NamedTuple):
+    """A file's state when it was looked at, or a folder, which has no size and time."""
 
     path: str
     size: int = 0
@@ -25,41 +25,41 @@ class WatchedPlace(Protocol):
 
     @property
     def root(self) -> str:
-        """The folder on top."""
+        """The top folder."""
 
     @property
     def name(self) -> str:
-        """What the place is called: a path or a URI."""
+        """The place's path or URI."""
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
-        """What is in a folder, as it comes; nothing if it is gone.
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
+        """The entries of a folder, in any order; none if the folder is gone.
 
         Raises:
-            SourceError: It cannot be listed.
+            SourceError: The folder cannot be listed.
         """
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
 
-    def brought(self, paths: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
-        """The files, and what belongs to them, at paths of this machine until the body ends.
+    def local_paths(self, paths: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
+        """Local paths of the files, with their companions beside them, until the body ends.
 
         Raises:
-            SourceError: They cannot be fetched.
+            SourceError: A file cannot be fetched.
         """
 
-    def shown(self, text: str) -> str:
-        """A name or message about such a path, with the name of the file in its place."""
+    def restore_paths(self, text: str) -> str:
+        """A text with such local paths replaced by paths of the place."""
 
 
 class LocalFolder:
-    """A folder of this machine; folders that symlinks lead to are not entered."""
+    """A local folder; symlinks to folders are not followed."""
 
     def __init__(self, path: str) -> None:
-        """Take a folder.
+        """Check that the folder can be listed.
 
         Raises:
-            SourceError: It is none, or cannot be listed.
+            SourceError: The path is no folder, or cannot be listed.
         """
         self.root = self.name = os.path.abspath(path)
         try:
@@ -67,42 +67,42 @@ class LocalFolder:
         except OSError as error:
             raise SourceError(path, describe_refusal(error)) from error
 
-    def list_folder(self, folder: str) -> Iterator[FileSeen]:
-        """What is in a folder, as it comes; nothing if it is gone.
+    def list_folder(self, folder: str) -> Iterator[WatchedFile]:
+        """The entries of a folder, in any order; none if the folder is gone.
 
         Raises:
-            SourceError: It cannot be listed, or is the one on top and gone.
+            SourceError: The folder cannot be listed, or the top folder is gone.
         """
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    with suppress(OSError):  # gone, or a circle of symlinks
+                    with suppress(OSError):  # the file is gone, or symlinks form a circle
                         yield _seen(entry)
         except OSError as error:
             if isinstance(error, FileNotFoundError) and folder != self.root:
                 return
             raise SourceError(folder, describe_refusal(error)) from error
 
-    def look(self, path: str) -> FileSeen | None:
+    def look(self, path: str) -> WatchedFile | None:
         """A file as it is now; None if it is gone."""
         try:
             status = os.stat(path)
         except OSError:
             return None
-        return FileSeen(path, status.st_size, status.st_mtime_ns)
+        return WatchedFile(path, status.st_size, status.st_mtime_ns)
 
     @contextmanager
-    def brought(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
-        """The files where they are."""
+    def local_paths(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
+        """The paths, unchanged."""
         yield paths
 
-    def shown(self, text: str) -> str:
-        """The text as it is."""
+    def restore_paths(self, text: str) -> str:
+        """The text, unchanged."""
         return text
 
 
-def _seen(entry: os.DirEntry[str]) -> FileSeen:
+def _seen(entry: os.DirEntry[str]) -> WatchedFile:
     if entry.is_dir(follow_symlinks=False):
-        return FileSeen(entry.path, is_folder=True)
+        return WatchedFile(entry.path, is_folder=True)
     status = entry.stat()
-    return FileSeen(entry.path, status.st_size, status.st_mtime_ns)
+    return WatchedFile(entry.path, status.st_size, status.st_mtime_ns)

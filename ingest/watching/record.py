@@ -1,7 +1,6 @@
-"""What a watch took already: eight bytes per file, in memory and in a file.
+"""The record of files that a watch has ingested: eight bytes per file, in memory and on disk.
 
-The file may be lost at any time: dumps are known by their content, so what is taken twice is only
-read twice.
+Losing the record is harmless: dumps are identified by their content, so files are only read again.
 """
 
 from __future__ import annotations
@@ -14,30 +13,30 @@ from typing import BinaryIO
 
 from ingest.durable import replacing
 from ingest.errors import SourceError
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 
 _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
-_SPARE_KEYS = 10_000  # in the file, of what is gone
+_SPARE_KEYS = 10_000  # keys of deleted files that the record may keep
 
 
-class TakenFiles:
-    """Which files were taken, as they were then; use as a context manager."""
+class WatchRecord:
+    """The files that were ingested, with their size and time; use as a context manager."""
 
     def __init__(self, file: Path | None) -> None:
-        """Read the file, if there is one; None keeps nothing.
+        """Read the record from a file, if it exists; with None the record is only in memory.
 
         Raises:
-            SourceError: It cannot be read or written, or is no such file.
+            SourceError: The file cannot be read or written, or is not such a record.
         """
         self._path, self._file = file, None if file is None else _open(file)
         kept = array("Q", b"" if self._file is None else _read_keys(self._file))
         self._taken = set(kept)
-        self._met: set[int] = set()  # in this turn of the sweep
+        self._met: set[int] = set()  # in this sweep
         self._written = len(kept)
 
-    def __contains__(self, seen: FileSeen) -> bool:
-        """Whether it was taken, and is as it was then."""
+    def __contains__(self, seen: WatchedFile) -> bool:
+        """Whether the file was ingested and has not changed since."""
         key = _key(seen)
         if key not in self._taken:
             return False
@@ -45,11 +44,11 @@ class TakenFiles:
         return True
 
     def __len__(self) -> int:
-        """How many files are known to be taken."""
+        """Number of ingested files."""
         return len(self._taken)
 
-    def add(self, files: Iterable[FileSeen]) -> None:
-        """Remember that files were taken."""
+    def add(self, files: Iterable[WatchedFile]) -> None:
+        """Record that files were ingested."""
         keys = array("Q", map(_key, files))
         self._taken.update(keys)
         self._met.update(keys)
@@ -58,22 +57,22 @@ class TakenFiles:
             self._file.flush()
             self._written += len(keys)
 
-    def end_turn(self) -> None:
-        """Forget what was not met since the last turn, for it is gone; so is its room in the file.
+    def end_sweep(self) -> None:
+        """Forget files that the sweep did not meet: they are gone. Shrink the record file, too.
 
         Raises:
-            SourceError: The file cannot be written anew.
+            SourceError: The record file cannot be rewritten.
         """
         self._taken, self._met = self._met, set()
         if self._path and self._written > 2 * len(self._taken) + _SPARE_KEYS:
             self._rewrite(self._path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the record file."""
         if self._file is not None:
             self._file.close()
 
-    def __enter__(self) -> TakenFiles:
+    def __enter__(self) -> WatchRecord:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -89,16 +88,16 @@ class TakenFiles:
         self._file, self._written = _open(path), len(self._taken)
 
 
-def _key(seen: FileSeen) -> int:
+def _key(seen: WatchedFile) -> int:
     text = f"{seen.path}\0{seen.size}\0{seen.mtime_ns}".encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=_KEY_BYTES).digest())
 
 
 def _open(path: Path) -> BinaryIO:
-    """The file, made if it is not there, to be read from its start and written at its end.
+    """The record file, created if missing, open for reading and appending.
 
     Raises:
-        SourceError: That cannot be done.
+        SourceError: The file cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,10 +107,10 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _read_keys(file: BinaryIO) -> bytes:
-    """The keys in a file that was just opened; what is torn off at its end is dropped.
+    """The keys in a record file; an incomplete key at its end is dropped.
 
     Raises:
-        SourceError: It is another kind of file.
+        SourceError: The file is not a record.
     """
     file.seek(0)
     content = file.read()
@@ -120,7 +119,7 @@ def _read_keys(file: BinaryIO) -> bytes:
         file.flush()
     elif not content.startswith(_HEAD):
         file.close()
-        raise SourceError(file.name, "not the state of a watch; name another file, or none yet")
+        raise SourceError(file.name, "not the state of a watch; name another or a new file")
     count = max(len(content) - len(_HEAD), 0) // _KEY_BYTES
     whole = len(_HEAD) + count * _KEY_BYTES
     if len(content) > whole:

@@ -1,1 +1,1 @@
-"""What an ETRecord knows of a program, as tables and as JSON."""
+"""An ETRecord as tables and as JSON."""

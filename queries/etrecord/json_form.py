@@ -10,9 +10,9 @@ from ingest.etrecord.record import EtRecord
 
 
 def etrecord_json(record: EtRecord) -> dict[str, object]:
-    """The ETRecord as plain values that any JSON writer takes; docs/json.md tells their names.
+    """The ETRecord as plain values for a JSON writer; docs/json.md lists their names.
 
-    Maps and graphs are in the ETRecord's order. Each node has its line of `code` besides.
+    Maps and graphs are in the ETRecord's order. Each node also has its line of `code`.
     """
     delegates = {
         method: {instruction: asdict(delegate) for instruction, delegate in instructions.items()}

@@ -13,7 +13,7 @@ def handle_table(record: EtRecord) -> pa.Table:
     """One row per instruction of the debug-handle maps, in the ETRecord's order.
 
     Columns: method, instruction_id, debug_handles (a text, such as "1, 2") and output_count, which
-    is null where the ETRecord does not tell it.
+    is null if the ETRecord does not have it.
     """
     rows = [
         (method, instruction, _text(handles), record.num_outputs.get(method, {}).get(instruction))
@@ -24,10 +24,10 @@ def handle_table(record: EtRecord) -> pa.Table:
 
 
 def delegate_table(record: EtRecord) -> pa.Table:
-    """One row per id that a delegated instruction knows, in the ETRecord's order.
+    """One row per id of a delegated instruction, in the ETRecord's order.
 
-    Columns: method, instruction_id, backend, delegate_id and debug_handles. An instruction whose
-    backend tells no ids has one row, where delegate_id is null and debug_handles empty.
+    Columns: method, instruction_id, backend, delegate_id and debug_handles. An instruction without
+    ids has one row, in which delegate_id is null and debug_handles is empty.
     """
     no_ids: list[tuple[str | None, list[int]]] = [(None, [])]
     rows = [

@@ -1,1 +1,1 @@
-"""The Inspector's event blocks: runs of one signature, their events and values."""
+"""The Inspector's event blocks: runs of one signature with their events and values."""

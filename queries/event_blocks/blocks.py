@@ -1,4 +1,4 @@
-"""What event blocks are, as `build` makes them."""
+"""Event blocks, which `build` creates."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BuiltEvent:
+class EventData:
     """One event signature of a block.
 
     Attributes:
-        name: Delegate id of a delegated event; else the logged value's name, else the event's.
-        kind: Its kind, e.g. kernel.
+        name: Delegate id of a delegated event; else the logged value's name, else the event's name.
+        kind: Kind of the event, e.g. kernel.
         instruction_id: Instruction; -1 outside the program.
         delegate_debug_identifier: Delegate id; None if the event is not delegated.
         samples: Its profile events; None if only values were logged for it.
-        values: Values logged for it.
-        debug_handles: Its debug handle or handles; None without, or outside instructions.
-        op_types: Operator of each node of the program that has one of them.
+        values: Its logged values.
+        debug_handles: Its debug handle or handles; None if unknown, or outside instructions.
+        op_types: Operator of each node of the program with one of these handles.
         stack_traces: Stack trace by node.
-        module_hierarchy: By node, path and class of each module it is in, from the outermost.
-        delegate_backend_name: Backend that a delegated event or the call of a delegate ran on.
+        module_hierarchy: By node, path and class of each module around it, outermost first.
+        delegate_backend_name: Backend of a delegated event or of a delegate's call.
         num_outputs: Outputs of its instruction.
-        rule: Rule of its producer that says what it is; None if none does.
+        rule: Matching rule of its producer; None if none matches.
     """
 
     name: str
@@ -63,20 +63,20 @@ class BuiltEvent:
 
 
 @dataclass(frozen=True)
-class BuiltBlock:
+class BlockData:
     """The runs of one signature.
 
     Attributes:
         name: Name of the runs; None if absent.
-        bundled_input_index: Index of the bundled input; -1 when there is none.
+        bundled_input_index: Index of the bundled input; -1 if there is none.
         source_time_scale: Unit of a clock tick.
         target_time_scale: Unit of the durations.
         outputs: Program outputs of its runs.
-        events: In the Inspector's order.
-        reference_output: Outputs that the ETRecord has for its bundled input; None without.
-        method: Method of the ETRecord that was run; None if that cannot be told.
-        method_candidates: Methods of the ETRecord that it can be.
-        notes: What the dump and the ETRecord disagree on, as sentences.
+        events: Events in the Inspector's order.
+        reference_output: The ETRecord's outputs for its bundled input; None if unknown.
+        method: Method of the ETRecord that was run; None if unknown.
+        method_candidates: Methods of the ETRecord that may have been run.
+        notes: Mismatches of dump and ETRecord, as sentences.
     """
 
     name: str | None
@@ -84,7 +84,7 @@ class BuiltBlock:
     source_time_scale: TimeScale
     target_time_scale: TimeScale
     outputs: ValuesByRun
-    events: list[BuiltEvent]
+    events: list[EventData]
     reference_output: list[RecordedValue] | None = None
     method: str | None = None
     method_candidates: list[str] = field(default_factory=list)

@@ -1,8 +1,8 @@
-"""A decoded dump -> event blocks, as the ExecuTorch Inspector gives them.
+"""A decoded dump -> the event blocks of the ExecuTorch Inspector.
 
-Where the Inspector is wrong, this is not: an event that repeats within a run keeps every sample,
-times are scaled after subtracting, a 32-bit wrap adds 2^32, an event whose duration cannot be right
-is listed apart instead of failing the dump, and logged values may differ between runs.
+Errors of the Inspector are avoided: an event that repeats within a run keeps every sample, times
+are scaled after subtracting, a 32-bit wrap adds 2^32, an event with a wrong duration is listed
+separately instead of failing the dump, and logged values may differ between runs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow as pa
 from ingest import decode_dumps
 from ingest.errors import DumpError, EtRecordError
 from ingest.sources.paths import Source, read_source
-from ingest.tables.own_kinds import rule_of_row, with_own_kinds
-from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
+from ingest.tables.user_kinds import rule_of_row, with_user_kinds
+from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.logged_values import LoggedValues
 from queries.event_blocks.places import EventPlaces, delegate_id
 from queries.event_blocks.profile_samples import Group, ProfileSamples
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ingest.etrecord.values import RecordedValue
 
 __all__ = [
-    "BuiltBlock",
-    "BuiltEvent",
+    "BlockData",
+    "EventData",
     "build_event_blocks",
     "decode_tables",
     "read_correlation",
@@ -43,7 +43,7 @@ __all__ = [
 Buffer = bytes | memoryview
 _RunsOfBlock = tuple[dict[str, Any], list[int]]
 
-EDGE_KEY = "edge_dialect_graph_module"  # what the Inspector calls the edge dialect program
+EDGE_KEY = "edge_dialect_graph_module"  # the Inspector's name of the edge dialect program
 
 _NO_CLOCKS: DelegateTimes = {}
 
@@ -56,10 +56,9 @@ def read_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[BuiltBlock]:
-    """The event blocks of a dump on disk, as `build_event_blocks` makes them.
+) -> list[BlockData]:
+    """The event blocks of a dump on disk; see `build_event_blocks`.
 
-    An ETRecord narrowed to the dump's method is what `read_correlation` makes of one.
     An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
     EtRecordError.
     """
@@ -77,11 +76,11 @@ def read_event_blocks(
 def read_correlation(
     etrecord: Source, *, method: str | None = None, graph: str | None = None
 ) -> Correlation:
-    """An ETRecord on disk, ready to correlate, with one method only if that is stated.
+    """An ETRecord on disk, ready to correlate, restricted to a method if one is given.
 
-    `graph` tells operators, stack traces and modules: by default, and by the Inspector's name
-    edge_dialect_graph_module, the edge dialect program. An ETRecord that is unreadable or lacks the
-    method raises IngestError, one without that graph QueryError.
+    Operators, stack traces and modules come from `graph`, by default (and for the Inspector's name
+    edge_dialect_graph_module) the edge dialect program. An ETRecord that is unreadable or lacks the
+    method raises IngestError, one without the graph QueryError.
     """
     from ingest.etrecord.names import EDGE_PROGRAM
     from ingest.etrecord.record import read_etrecord
@@ -94,7 +93,7 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
     """The decoded tables of one dump, which is called `name` in messages.
 
     Raises:
-        DumpError: if the bytes are not a well-formed ETDump.
+        DumpError: The bytes are not a well-formed ETDump.
     """
     batch = decode_dumps([data])
     for fault in batch.errors.to_pylist():
@@ -104,7 +103,7 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
             byte_offset=fault["byte_offset"],
             detail=fault["detail"],
         )
-    signatures = with_own_kinds(batch.tables["event_signatures"])
+    signatures = with_user_kinds(batch.tables["event_signatures"])
     return {**batch.tables, "event_signatures": signatures}
 
 
@@ -116,25 +115,24 @@ def build_event_blocks(
     source_time_scale: TimeScale = TimeScale.NS,
     target_time_scale: TimeScale = TimeScale.MS,
     delegate_times: DelegateTimes = _NO_CLOCKS,
-) -> list[BuiltBlock]:
+) -> list[BlockData]:
     """Event blocks of the decoded tables of one dump.
 
     Args:
         tables: The tables.
-        correlation: The ETRecord of the program; None leaves out what only it knows.
-        debug_buffer: Where logged tensors are; without it they are missing.
+        correlation: The ETRecord of the program, if any.
+        debug_buffer: The logged tensors; without it they are missing.
         source_time_scale: Unit of a clock tick.
-        target_time_scale: Unit to give durations in.
+        target_time_scale: Unit of the durations.
         delegate_times: Clocks of delegated events by backend, "" for all others, or a converter of
             clock readings; the source time scale by default.
 
     Returns:
-        One block per run signature, in the order in which they first appear in the file; a run
-        without an event vector belongs to none. Converting between cycles and a unit of time
-        raises QueryError.
+        One block per run signature, in order of first appearance in the file; a run without an
+        event vector has no block. Converting between cycles and a unit of time raises QueryError.
 
     Raises:
-        QueryError: if a clock is that of a backend which no event ran on.
+        QueryError: No event ran on a clock's backend.
     """
     scales = Scales(source_time_scale, target_time_scale, delegate_times)
     builder = _BlockBuilder(tables, scales, correlation, debug_buffer)
@@ -161,13 +159,15 @@ class _BlockBuilder:
         self._scales = scales
         self._correlation = correlation and correlation.renewed()
 
-    def blocks(self, found: Sequence[_RunsOfBlock]) -> list[BuiltBlock]:
-        """The blocks of run signatures, each a row of its table with its runs."""
+    def blocks(self, found: Sequence[_RunsOfBlock]) -> list[BlockData]:
+        """The blocks of run signatures, given as rows with their runs."""
         located = [self._locate(row, runs) for row, runs in found]
         scales = {
-            (row["run_signature_id"], signature["event_signature_id"]): self._scale(signature, told)
+            (row["run_signature_id"], signature["event_signature_id"]): self._scale(
+                signature, origin
+            )
             for (row, _), block in zip(found, located, strict=True)
-            for signature, told in zip(self._signatures_of(row), block.origins, strict=True)
+            for signature, origin in zip(self._signatures_of(row), block.origins, strict=True)
         }
         samples = self._profiles.samples(scales)
         return [
@@ -181,14 +181,14 @@ class _BlockBuilder:
         runs: list[int],
         located: BlockOrigin,
         samples: Mapping[Group, Samples],
-    ) -> BuiltBlock:
+    ) -> BlockData:
         block, index = row["run_signature_id"], row["bundled_input_index"]
         signatures = self._signatures_of(row)
         values = BlockValues(
             self._logged, runs, signatures=signatures, chains=partial(self._profiles.chains, block)
         )
         expected, notes = self._reference_output(located.method, index)
-        return BuiltBlock(
+        return BlockData(
             row["name"],
             index,
             *self._scales.time_scales,
@@ -229,7 +229,7 @@ class _BlockBuilder:
     def _reference_output(
         self, method: str | None, index: int
     ) -> tuple[list[RecordedValue] | None, list[str]]:
-        """Outputs that the ETRecord has for a bundled input, and a note if they are unreadable."""
+        """The ETRecord's outputs for a bundled input, and a note if they are unreadable."""
         if self._correlation is None or method is None or index < 0:
             return None, []
         try:
@@ -241,9 +241,9 @@ class _BlockBuilder:
 
 def _event(
     signature: Mapping[str, Any], samples: Samples | None, *, values: ValuesByRun, origin: Origin
-) -> BuiltEvent:
+) -> EventData:
     id_, instruction = delegate_id(signature), signature["instruction_id"]
-    return BuiltEvent(
+    return EventData(
         (signature["debug_name"] or signature["name"]) if id_ is None else str(id_),
         signature["kind"],
         -1 if instruction is None else instruction,
@@ -260,7 +260,7 @@ def _by_id(signatures: pa.Table) -> dict[int, dict[str, Any]]:
 
 
 def _runs_by_block(tables: Mapping[str, pa.Table]) -> list[_RunsOfBlock]:
-    """Each run signature, as a row of its table, with its runs."""
+    """Each run signature's row with its runs."""
     runs: dict[int, list[int]] = {}
     for run, signature in enumerate(tables["runs"]["run_signature_id"].to_pylist()):
         if signature is not None:

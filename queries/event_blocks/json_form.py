@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest.producers import Rule
-from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.logged_values import LoggedValue
 from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.value_json import value_json
 from warehouse.load.delegate_metadata import parse_metadata
 
 
-def event_blocks_json(blocks: Sequence[BuiltBlock]) -> dict[str, list[dict[str, Any]]]:
-    """The blocks as plain values that any JSON writer takes.
+def event_blocks_json(blocks: Sequence[BlockData]) -> dict[str, list[dict[str, Any]]]:
+    """The blocks as plain values for a JSON writer.
 
     Statistics, `raw` and `start_time` are null for an event without profile events. An event has
-    `samples_per_run` only if it repeats within a run, and `flagged` only if it has samples whose
-    duration cannot be right. What only an ETRecord tells is null or empty without one.
+    `samples_per_run` only if it repeats within a run, and `flagged` only if it has samples with
+    wrong durations. Values from an ETRecord are null or empty without one.
     """
     return {"event_blocks": [_block(block) for block in blocks]}
 
 
-def _block(block: BuiltBlock) -> dict[str, Any]:
+def _block(block: BlockData) -> dict[str, Any]:
     return {
         "name": block.name,
         "bundled_input_index": block.bundled_input_index,
@@ -41,7 +41,7 @@ def _block(block: BuiltBlock) -> dict[str, Any]:
     }
 
 
-def _event(event: BuiltEvent) -> dict[str, Any]:
+def _event(event: EventData) -> dict[str, Any]:
     samples = event.samples
     metadata = samples.metadata if samples else []
     return {

@@ -1,6 +1,6 @@
 """Values that a dump's debug events logged, by run. Pure.
 
-Tensors come from the debug buffer, and only when something asks for their elements.
+Tensors are read from the debug buffer on first use of their elements.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ LoggedValue = bool | int | float | TensorValue | list[TensorValue] | None
 
 
 def logged_value(value: Any) -> LoggedValue:
-    """A value as it would be logged; also in a list, an array is a tensor, None a missing one.
+    """A value as it would be logged: arrays and torch's tensors, also in a list, become tensors.
 
-    So is a tensor of torch, wherever it is kept.
+    None becomes a missing tensor.
     """
     if value is None:
         return TensorValue("", None, None, "missing")
@@ -39,11 +39,11 @@ def logged_value(value: Any) -> LoggedValue:
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """An array, or a tensor of torch as one, with bfloat16 widened to float32."""
+    """An array or a tensor of torch as an array, with bfloat16 widened to float32."""
     if not _is_torch(value):
         return np.asarray(value)
     plain = value.detach().cpu()
-    is_bfloat16 = str(plain.dtype) == "torch.bfloat16"  # which numpy does not know
+    is_bfloat16 = str(plain.dtype) == "torch.bfloat16"  # numpy has no such type
     return np.asarray((plain.float() if is_bfloat16 else plain).numpy())
 
 
@@ -52,7 +52,7 @@ def _is_torch(value: Any) -> bool:
 
 
 class Instruction(NamedTuple):
-    """What a debug event belongs to; None for absent ids, chain -1 outside instructions."""
+    """The instruction of a debug event; None for absent ids, chain -1 outside instructions."""
 
     instruction_id: int | None
     delegate_id_int: int | None
@@ -92,7 +92,7 @@ class LoggedValues:
     """Debug events of one dump, by run."""
 
     def __init__(self, debug_values: pa.Table, buffer: bytes | memoryview | None = None) -> None:
-        """Index the decoded debug_values of one dump; without its buffer, tensors are missing."""
+        """Index the decoded debug_values of one dump; without a buffer, tensors are missing."""
         self._table = debug_values.select(_Row._fields)
         self._buffer = DebugBuffer(buffer)
         self._run = debug_values["run_index"].to_numpy()
@@ -111,7 +111,7 @@ class LoggedValues:
         return self._known[run]
 
     def _rows(self, first: int, last: int) -> list[_Row]:
-        """Rows of the table, read in pages, each once: a hostile dump can have a run per row."""
+        """Rows of the table, read in cached pages, as a hostile dump can have a run per row."""
         start = first - first % _PAGE_ROWS
         pages = map(self._read_page, range(start, last, _PAGE_ROWS))
         return list(islice(chain.from_iterable(pages), first - start, last - start))
@@ -130,7 +130,7 @@ class LoggedValues:
         return [event.value for event in self.of_run(run) if event.is_output]
 
     def _event(self, rows: Sequence[_Row]) -> InstructionValue:
-        """The event of the rows; a tensor list has one per tensor."""
+        """The event of these rows; a tensor list has a row per tensor."""
         row = rows[0]
         instruction = Instruction(
             row.instruction_id, row.delegate_id_int, row.delegate_id_str, row.chain_index
@@ -138,7 +138,7 @@ class LoggedValues:
         return InstructionValue(instruction, row.name or "", row.is_output, self._value(rows))
 
     def _value(self, rows: Sequence[_Row]) -> LoggedValue:
-        """The value; None where the dump tells a type alone, or a type without a value."""
+        """The value; None if the dump has only a type."""
         row = rows[0]
         if row.value_type in ("tensor", "tensor_list"):
             tensors = [

@@ -1,7 +1,6 @@
 """Time spent in a module of the program, from event blocks with an ETRecord. Pure.
 
-A module's time in a block is, per run, the time of the events that count for it, by the rule of
-`warehouse.programs.event_modules`.
+`warehouse.programs.event_modules` decides which events count for a module.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.time_scales import TimeScale
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Hierarchy
@@ -35,8 +34,8 @@ class ModuleTotal(NamedTuple):
 
     Attributes:
         event_block_name: Name of the block.
-        bundled_input_index: Its bundled input; -1 when there is none.
-        event_count: Events that count.
+        bundled_input_index: Bundled input of the block; -1 if there is none.
+        event_count: Events that count for the module.
         total: Sum of their average times per run.
     """
 
@@ -47,22 +46,22 @@ class ModuleTotal(NamedTuple):
 
 
 def module_totals(
-    blocks: Iterable[BuiltBlock], path: str, *, is_exact: bool = False
+    blocks: Iterable[BlockData], path: str, *, is_exact: bool = False
 ) -> list[ModuleTotal]:
     """The time of a module in each block.
 
     Args:
         blocks: Event blocks with an ETRecord; without one no event is in a module.
-        path: The module: its path ("layers.0.attention"; "" is the whole program) or the key that
-            the Inspector knows it by ("L__self__layers.0.attention", "L__self__"). Several keys
-            can have one path, as those of repeated calls do; a key means its own nodes alone.
-        is_exact: Whether to leave out modules inside it.
+        path: The module's path ("layers.0.attention"; "" for the whole program) or its key in the
+            Inspector ("L__self__layers.0.attention", "L__self__"). Repeated calls of a module have
+            different keys but one path; a key selects only its own nodes.
+        is_exact: Whether to leave out nested modules.
     """
     blocks = [*blocks]
     hierarchies = _hierarchies(blocks)
     if any(path in hierarchy for hierarchy in hierarchies):
         is_inside = partial(_has_key, key=path, is_exact=is_exact)
-    else:  # a key may also be of a module that nodes lie in, but that is never called itself
+    else:  # the key may also belong to a module that contains nodes but is never called itself
         inner_path = re.sub(f"^({_ROOT_KEY})+", "", path)
         is_inside = partial(_has_path, path=inner_path, is_exact=is_exact)
     totals = []
@@ -86,25 +85,25 @@ def _has_path(hierarchy: Hierarchy | None, *, path: str, is_exact: bool) -> bool
     return any(path in modules_above(known) for known in paths)
 
 
-def _hierarchies(blocks: Iterable[BuiltBlock]) -> list[Hierarchy]:
+def _hierarchies(blocks: Iterable[BlockData]) -> list[Hierarchy]:
     """Modules by key of each node of the events of these blocks."""
     found = (node for block in blocks for e in block.events for node in e.module_hierarchy.values())
     return [*filter(None, found)]
 
 
-def module_paths(blocks: Iterable[BuiltBlock]) -> list[str]:
-    """Paths of the modules that events of these blocks are in, but for the whole program's."""
+def module_paths(blocks: Iterable[BlockData]) -> list[str]:
+    """Paths of the modules of these blocks' events, without the whole program's."""
     modules = [module for hierarchy in _hierarchies(blocks) for module in hierarchy.values()]
     return sorted({path for path, *_ in filter(None, modules)} - {""})
 
 
 def module_total_table(
-    blocks: Sequence[BuiltBlock], path: str, *, is_exact: bool, unit: TimeScale
+    blocks: Sequence[BlockData], path: str, *, is_exact: bool, unit: TimeScale
 ) -> pa.Table:
-    """One row per block in which the module takes time, and one named ALL_BLOCKS with their sum.
+    """One row per block in which the module takes time, and one named ALL_BLOCKS with the sum.
 
     Raises:
-        QueryError: if no event is in the module.
+        QueryError: No event is in the module.
     """
     rows = [row for row in module_totals(blocks, path, is_exact=is_exact) if row.event_count]
     if not rows:
@@ -122,20 +121,22 @@ def module_total_table(
     )
 
 
-def _known(blocks: Sequence[BuiltBlock]) -> str:
+def _known(blocks: Sequence[BlockData]) -> str:
     paths = module_paths(blocks)
     if not paths:
-        return "without the dump's ETRecord, or with one that names no modules, none is known"
+        return "no module is known; pass the dump's ETRecord with --etrecord"
     more = len(paths) - _MOST_LISTED
-    return f"there are {', '.join(paths[:_MOST_LISTED])}" + (f" and {more:,} more" * (more > 0))
+    return f"known modules: {', '.join(paths[:_MOST_LISTED])}" + (
+        f" and {more:,} more" * (more > 0)
+    )
 
 
-def _counted(events: Iterable[BuiltEvent], is_inside: IsInside) -> Iterator[BuiltEvent]:
+def _counted(events: Iterable[EventData], is_inside: IsInside) -> Iterator[EventData]:
     """The events that count for a module."""
     timed = [event for event in events if event.samples and event.samples.statistics]
     for group in groups_of_instruction(timed):
         yield from counted_of_group(group, is_inside)
 
 
-def _time(event: BuiltEvent) -> float:
+def _time(event: EventData) -> float:
     return (event.samples and event.samples.avg_per_run) or 0.0

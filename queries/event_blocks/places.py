@@ -1,6 +1,6 @@
-"""Where in the program the events of a block belong, as far as a dump tells. Pure.
+"""Places of a block's events in the program, as far as a dump has them. Pure.
 
-What the runtime logs outside the program's instructions has instruction 0 and no chain.
+Events outside of the program's instructions are logged with instruction 0 and no chain.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ class EventPlaces:
     """Places of the events of one dump."""
 
     def __init__(self, profiles: ProfileSamples, logged: LoggedValues) -> None:
-        """Keep what the dump timed and logged."""
         self._profiles = profiles
         self._logged = logged
 
     def of(self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]) -> list[Place]:
-        """The place of each event signature, a row of its table, of a block (a run signature).
+        """The place of each event signature of a block, that is, a run signature.
 
-        `run` is one of its runs.
+        `run` is one of the block's runs.
         """
-        logged = self._logged_alone(block, run, signatures)
+        logged = self._logged_only(block, run, signatures)
         return [self._place(block, signature, logged) for signature in signatures]
 
-    def _logged_alone(
+    def _logged_only(
         self, block: int, run: int, signatures: Sequence[Mapping[str, Any]]
     ) -> set[_Ids]:
-        """Ids of the instructions, on a chain, for which a run logged values but no times."""
+        """Ids of instructions on a chain for which a run logged values but no times."""
         events = (event for event in self._logged.of_run(run) if not event.is_output)
         logged = {event.instruction for event in events if event.instruction.chain_index >= 0}
         if not logged:
@@ -59,7 +58,7 @@ class EventPlaces:
 
 
 def delegate_id(signature: Mapping[str, Any]) -> int | str | None:
-    """The delegate id of an event signature, a row of its table; None if it is not delegated."""
+    """The delegate id of an event signature's row; None if the event is not delegated."""
     id_: int | str | None = signature["delegate_id_int"]
     return signature["delegate_id_str"] if id_ is None else id_
 

@@ -1,6 +1,6 @@
-"""Durations of a dump's profile events, cut by event block and event signature. Pure.
+"""Durations of a dump's profile events, grouped by event block and event signature. Pure.
 
-All groups are cut at once: a dump may have as many of them as events.
+All groups are processed at once, as a dump may have as many groups as events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ProfileSamples:
     """Profile events of one dump by run signature, which is a block, and event signature."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        """Index the events of the decoded tables of one dump."""
+        """Index the events of one dump's decoded tables."""
         events = tables["events"]
         starts = _low_words(tables["runs"]["start_ticks"])
         self._run = events["run_index"].to_numpy()
@@ -35,7 +35,7 @@ class ProfileSamples:
         self._duration = events["duration_ticks"].to_numpy()
         offset = events["start_offset_ticks"].to_numpy().view(np.uint64)
         self._start = starts[self._run] + offset
-        # As logged: where a 32-bit clock wrapped within a run, starts after it are small again.
+        # Restore logged starts: after a 32-bit clock wraps within a run, they are small again.
         is_past = np.isin(self._run, self._run[(self._flags & WRAPPED_32) != 0])
         is_past &= (self._start >> np.uint64(32)) == 1
         self._start[is_past] -= np.uint64(2**32)
@@ -46,9 +46,9 @@ class ProfileSamples:
         self._metadata = _index_metadata(tables["delegate_metadata"])
 
     def samples(self, scales: Mapping[Group, Scale]) -> dict[Group, Samples]:
-        """The samples of all signatures that have events, by block and signature.
+        """The samples of all signatures with events, by block and signature.
 
-        `scales` has the scale of each, which turns ticks into the target time scale.
+        `scales` converts the ticks of each to the target time scale.
         """
         valid = np.flatnonzero(self._flags <= _LAST_VALID_FLAG)
         bounds = np.searchsorted(valid, self._bounds).tolist()
@@ -71,14 +71,14 @@ class ProfileSamples:
         }
 
     def is_inside(self, block: int, event_signature_id: int) -> bool:
-        """Whether the signature has events on a chain in a block, which means in the program."""
+        """Whether the signature has events on a chain in a block, that is, in the program."""
         return (block, event_signature_id) in self._inside
 
     def chains(self, block: int, event_signature_id: int, run: int) -> list[int]:
-        """Chains that a signature's events are on in one run of a block, sorted; none below 0.
+        """Sorted chains, without those below 0, of a signature's events in one run of a block.
 
-        A debug event's chain is unsigned in the file, so a chain below 0 is never that of a profile
-        event, although both mean "outside instructions".
+        A debug event's chain is unsigned in the file, so it never equals a profile event's chain
+        below 0, although both mean "outside instructions".
         """
         rows = self._rows.get((block, event_signature_id), slice(0))
         first, last = np.searchsorted(self._run[rows], [run, run + 1]).tolist()
@@ -95,7 +95,7 @@ class ProfileSamples:
         return found if any(found) else []
 
     def _samples_per_run(self) -> dict[Group, list[int]]:
-        """Valid events by run, of each group that has several in a run."""
+        """Number of valid events by run, for each group with several events in a run."""
         first_of_run = np.flatnonzero(self._occurrence == 0)
         valid = self._flags <= _LAST_VALID_FLAG
         counts = np.add.reduceat(valid.astype(np.int64), first_of_run).tolist()
@@ -121,7 +121,7 @@ class ProfileSamples:
 
 
 def _scaled(ticks: NDArray[np.int64], bounds: Sequence[int], scales: Sequence[Scale]) -> Floats:
-    """The durations of groups, each by its own scale; groups of one scale are scaled together."""
+    """The durations of groups, each with its own scale; groups of one scale are scaled together."""
     numbers: dict[Scale, int] = {}
     of_group = [numbers.setdefault(scale, len(numbers)) for scale in scales]
     of_row = np.repeat(np.array(of_group, np.int64), np.diff(bounds))
@@ -134,7 +134,7 @@ def _scaled(ticks: NDArray[np.int64], bounds: Sequence[int], scales: Sequence[Sc
 
 
 def _low_words(decimals: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Values of a column of decimals as unsigned 64-bit numbers; where null, any value."""
+    """Values of a column of decimals as unsigned 64-bit numbers; arbitrary where null."""
     chunks = [chunk for chunk in decimals.chunks if len(chunk)]
     words = [np.frombuffer(chunk.buffers()[1], np.uint64) for chunk in chunks]
     parts = [
@@ -150,7 +150,7 @@ def _describe(flags: int) -> str:
 
 
 def _index_groups(events: pa.Table) -> dict[Group, slice]:
-    """Rows of each group in the order of the table; they stand side by side."""
+    """Rows of each group, which are adjacent, in the order of the table."""
     run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
     changes = (run[1:] != run[:-1]) | (event[1:] != event[:-1])
     firsts = np.flatnonzero(np.concatenate([np.ones(min(len(run), 1), bool), changes]))

@@ -1,4 +1,4 @@
-"""Reference outputs for blocks of which the dump does not say which bundled input they ran. Pure.
+"""Reference outputs for blocks whose bundled input is not in the dump. Pure.
 
 ExecuTorch 1.5.1's runtime does not write the index of the bundled input.
 """
@@ -9,38 +9,38 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ingest.errors import EtRecordError
-from queries.event_blocks.build import BuiltBlock
+from queries.event_blocks.build import BlockData
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Correlation
 
 
 def with_reference_outputs(
-    blocks: Iterable[BuiltBlock], correlation: Correlation | None, bundled_input: int | None
-) -> list[BuiltBlock]:
-    """The blocks; those that ran a method have the reference output of a bundled input.
+    blocks: Iterable[BlockData], correlation: Correlation | None, bundled_input: int | None
+) -> list[BlockData]:
+    """The blocks, with reference outputs for those that ran a method.
 
-    It is the bundled input that the dump says; else `bundled_input`; else the only one of the
-    method in the ETRecord.
+    The bundled input is that of the dump, else `bundled_input`, else the method's only one in the
+    ETRecord.
 
     Raises:
-        QueryError: if `bundled_input` is none of the ETRecord's.
+        QueryError: The ETRecord does not have `bundled_input`.
     """
     found = [_completed(block, correlation, bundled_input) for block in blocks]
     if bundled_input is not None and not any(block.reference_output for block in found):
         raise QueryError(
             f"bundled input {bundled_input}: the ETRecord has no reference output of it for a "
-            "method that ran, wanted one that was saved with it"
+            "method that ran"
         )
     return found
 
 
-def _has_run(block: BuiltBlock) -> bool:
+def _has_run(block: BlockData) -> bool:
     return bool(block.run_output) or any(event.kind == "method" for event in block.events)
 
 
 def _completed(
-    block: BuiltBlock, correlation: Correlation | None, bundled_input: int | None
-) -> BuiltBlock:
+    block: BlockData, correlation: Correlation | None, bundled_input: int | None
+) -> BlockData:
     if correlation is None or block.method is None:
         return block
     if block.bundled_input_index >= 0 or not _has_run(block):

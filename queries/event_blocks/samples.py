@@ -13,7 +13,7 @@ from warehouse.statistics.percentiles import interpolate_sorted
 
 
 class FlaggedSample(NamedTuple):
-    """A profile event whose duration cannot be right, with its clock readings in ticks."""
+    """A profile event with a wrong duration, with its clock readings in ticks."""
 
     run_index: int
     start_time: int
@@ -46,10 +46,10 @@ class Samples:
     Attributes:
         raw: Durations in the target time scale, without the flagged ones.
         start_time: Clock reading in ticks at the start of each of `raw`.
-        metadata: Delegate metadata of each of `raw`, b"" where absent; empty if none has any.
-        samples_per_run: How many of `raw` belong to each run in turn; None if no run has two.
-        flagged: Events left out of everything else.
-        statistics: Over `raw`; None if it is empty.
+        metadata: Delegate metadata of each of `raw`, b"" if absent; empty if none has any.
+        samples_per_run: Number of samples of each run in `raw`; None if no run has two.
+        flagged: Events with wrong durations, which all other fields leave out.
+        statistics: Statistics of `raw`; None if it is empty.
     """
 
     raw: list[float]
@@ -61,7 +61,7 @@ class Samples:
 
     @property
     def avg_per_run(self) -> float | None:
-        """Sum of `raw` by the number of runs that have any; None if it is empty."""
+        """Sum of `raw` divided by the number of runs with samples; None if it is empty."""
         if self.statistics is None or self.samples_per_run is None:
             return self.statistics and self.statistics.avg
         runs = sum(count > 0 for count in self.samples_per_run)
@@ -78,11 +78,11 @@ def summarise_groups(
 ) -> list[SampleStatistics | None]:
     """The statistics of each group of durations; None for an empty group.
 
-    Groups of one size are summarised together: a hostile dump can have a group per event.
+    Groups of one size are summarised together, as a hostile dump can have a group per event.
 
     Args:
         durations: The durations, group after group.
-        bounds: Where each group begins, and where the last one ends.
+        bounds: Start of each group, and end of the last one.
     """
     starts, sizes = np.array(bounds[:-1], np.int64), np.diff(bounds)
     found: list[SampleStatistics | None] = [None] * len(starts)

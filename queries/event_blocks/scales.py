@@ -17,15 +17,15 @@ DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all
 
 
 def constant_scale(target_per_tick: Fraction) -> Scale:
-    """The scale of a clock whose ticks are all of one length."""
+    """The scale of a clock with ticks of constant length."""
     return lambda ticks: ticks * target_per_tick.numerator / target_per_tick.denominator
 
 
 def converter_scale(converter: Converter, event: str) -> Scale:
-    """The scale that a converter of clock readings means for an event's durations.
+    """The scale of an event's durations by a converter of clock readings.
 
-    It is asked for the duration and for 0 rather than for both readings, whose difference would
-    lose the digits that large readings have in common.
+    The converter is called for the duration and for 0 instead of both readings, as the difference
+    of large readings would lose digits.
     """
 
     def scale(ticks: Floats) -> Floats:
@@ -37,10 +37,10 @@ def converter_scale(converter: Converter, event: str) -> Scale:
 
 
 class Scales:
-    """The scale of each event: a delegate may have a clock of its own."""
+    """The scale of each event, as delegates may have clocks of their own."""
 
     def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
-        """Work out the scales; converting between cycles and a unit of time raises QueryError."""
+        """Compute the scales; converting between cycles and a unit of time raises QueryError."""
         self.time_scales = source, target
         self._scale = constant_scale(target_per_source(source, target))
         self._converter = delegates if callable(delegates) else None
@@ -51,7 +51,7 @@ class Scales:
 
     @property
     def backends(self) -> set[str]:
-        """Backends that are named."""
+        """Backends with clocks of their own."""
         return self._by_backend.keys() - {""}
 
     def of_event(self) -> Scale:

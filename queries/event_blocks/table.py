@@ -1,4 +1,4 @@
-"""Event blocks -> the table that the Inspector prints, one row per event. Pure."""
+"""Event blocks -> the Inspector's table, one row per event. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ingest.schemas.dumps import UINT64
-from queries.event_blocks.blocks import BuiltBlock, BuiltEvent
+from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.time_scales import TimeScale
 
 FRAMEWORK_EVENT = "OPERATOR_CALL"
@@ -18,14 +18,14 @@ _MOST_OP_TYPES = 4
 
 
 def event_block_table(
-    blocks: Sequence[BuiltBlock], unit: TimeScale | None, *, has_framework_events: bool
+    blocks: Sequence[BlockData], unit: TimeScale | None, *, has_framework_events: bool
 ) -> pa.Table:
     """The columns of the Inspector's `print_data_tabular` and `save_data_to_tsv`, in their order.
 
-    One row per event, in file order; those named OPERATOR_CALL, which time an operator with the
-    framework around it, only if `has_framework_events`. Statistics are in the target time scale,
-    null without samples, and headed by `unit` if there is one; `start_time` is in ticks. op_types
-    and delegate_backend_name need an ETRecord, and are empty without one.
+    One row per event, in file order; events named OPERATOR_CALL, which time an operator with the
+    framework around it, are included only if `has_framework_events`. Statistics are in the target
+    time scale, null without samples, and have `unit` in their names if given; `start_time` is in
+    ticks. op_types and delegate_backend_name are empty without an ETRecord.
     """
     rows = [
         (block.name, event)
@@ -57,8 +57,8 @@ def event_block_table(
 def pandas_cells(table: pa.Table) -> pa.Table:
     """The table of `event_block_table` as pandas writes it to a file.
 
-    Rows are numbered in a first column without a name; lists and booleans are text as Python spells
-    them, and five or more op_types are shortened as the Inspector does.
+    Rows are numbered in a first column without a name; lists and booleans are texts in Python's
+    notation, and five or more op_types are shortened as the Inspector does.
     """
     spellings: dict[str, Callable[[Any], object]] = {
         "op_types": shorten_op_types,
@@ -72,7 +72,7 @@ def pandas_cells(table: pa.Table) -> pa.Table:
 
 
 def shorten_op_types(op_types: Sequence[str]) -> Sequence[str]:
-    """The operators; five or more as a text with the first two and the last.
+    """The operators, or for five or more a text with the first two and the last one.
 
     >>> shorten_op_types(["a", "b", "c", "d", "e"])
     "['a', 'b' ... 'e'] (5 total)"
@@ -83,7 +83,7 @@ def shorten_op_types(op_types: Sequence[str]) -> Sequence[str]:
     return f"['{first}', '{second}' ... '{last}'] ({len(op_types)} total)"
 
 
-def _statistic(event: BuiltEvent, name: str) -> float | None:
+def _statistic(event: EventData, name: str) -> float | None:
     statistics = event.samples.statistics if event.samples else None
     value: float | None = getattr(statistics, name, None)
     return value

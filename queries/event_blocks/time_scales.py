@@ -1,4 +1,4 @@
-"""Units of clock ticks and of reported durations, named as the Inspector names them. Pure."""
+"""Units of clock ticks and of reported durations, with the Inspector's names. Pure."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _NS = {TimeScale.NS: 1, TimeScale.US: 10**3, TimeScale.MS: 10**6, TimeScale.S: 1
 
 
 def target_per_source(source: Clock, target: TimeScale) -> Fraction:
-    """How many target units one tick of the source is.
+    """Length of a tick of the source in target units.
 
     Raises:
-        UnconvertibleError: if one of them is cycles and the other is not.
+        UnconvertibleError: Only one of them is cycles.
 
     >>> target_per_source(TimeScale.NS, TimeScale.MS)
     Fraction(1, 1000000)
@@ -52,16 +52,16 @@ def parse_clock(text: str) -> Clock:
     """The runtime's clock.
 
     Raises:
-        QueryError: if it is neither a unit nor a number of ticks per second.
+        QueryError: The text is neither a unit nor a number of ticks per second.
     """
     return _parse_clock(text, "clock", "us or 19200000")
 
 
 def parse_delegate_clocks(text: str) -> dict[str, Clock]:
-    """Clocks by backend; "" is the backend of a clock that names none, and holds for all others.
+    """Clocks by backend; a clock without a backend is under "" and applies to all others.
 
     Raises:
-        QueryError: if a clock is neither a unit nor a number of ticks per second.
+        QueryError: A clock is neither a unit nor a number of ticks per second.
 
     >>> parse_delegate_clocks("us,HexagonBackend=19.2e6")
     {'': <TimeScale.US: 'us'>, 'HexagonBackend': Fraction(19200000, 1)}

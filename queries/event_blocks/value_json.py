@@ -1,4 +1,4 @@
-"""Logged values -> plain values that any JSON writer takes. Pure."""
+"""Logged values -> plain values for a JSON writer. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MOST_ELEMENTS = 64
 
 
 def value_json(value: LoggedValue) -> Any:
-    """The value; a float that is not finite as text: NaN, Infinity or -Infinity.
+    """The value; floats that are not finite are the texts NaN, Infinity and -Infinity.
 
-    A tensor has dtype, shape and sha256 (over its bytes in logical C order); `values`, flat in
-    logical C order, up to MOST_ELEMENTS elements; `missing`, the reason, instead of them if its
-    elements are missing, and then sha256 is null.
+    A tensor has dtype, shape and sha256 (of its bytes in logical C order), and `values`, flat in
+    logical C order, if it has at most MOST_ELEMENTS elements. A tensor whose elements are missing
+    has the reason as `missing`, and its sha256 is null.
     """
     if isinstance(value, TensorValue):
         return _tensor(value)

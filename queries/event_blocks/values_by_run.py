@@ -1,4 +1,4 @@
-"""Logged values of all runs of an event block, and whether they are the same. Pure."""
+"""Logged values of all runs of an event block, and whether they are equal. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OUTSIDE = -1
 
 @dataclass(frozen=True)
 class ValuesByRun:
-    """What each run of a block logged for one event, or as program outputs; read when asked for.
+    """Logged values of one event, or program outputs, of each run of a block; read on first use.
 
     Attributes:
         runs: The runs of the block, in file order.
-        of_run: Gives the values of a run, in file order; runs can differ in how many they have.
+        of_run: Returns the values of a run, in file order; their number can differ between runs.
     """
 
     runs: Sequence[int]
@@ -39,17 +39,17 @@ class ValuesByRun:
 
     @cached_property
     def is_same_in_all_runs(self) -> bool | None:
-        """Whether all runs have the same values; None where missing tensors leave it open.
+        """Whether all runs have the same values; None if missing tensors leave this open.
 
-        The same are values of equal type, shape and bits: a NaN is the same as itself, 0.0 and
-        -0.0 are not.
+        Values are the same if type, shape and bits are equal: a NaN equals itself, but 0.0 does
+        not equal -0.0.
         """
         first, *others = map(self.of_run, self.runs)
         return _all(_is_same_list(values, first) for values in others)
 
 
 class BlockValues:
-    """Values logged in the runs of one event block, told apart by event signature."""
+    """Values logged in the runs of one event block, by event signature."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class BlockValues:
         signatures: Sequence[Mapping[str, Any]],
         chains: Callable[[int, int], Sequence[int]],
     ) -> None:
-        """Prepare; nothing is read yet.
+        """Prepare without reading values.
 
         Args:
             logged: The dump's logged values.
             runs: The runs of the block, in file order.
             signatures: The event signatures of the block, as rows of their table.
-            chains: Gives the chains of a signature's profile events, by its id and a run.
+            chains: Returns the chains of a signature's profile events, by its id and a run.
         """
         self._logged = logged
         self._runs = runs
@@ -80,7 +80,7 @@ class BlockValues:
         return ValuesByRun(self._runs, self._logged.outputs_of_run)
 
     def of(self, index: int) -> ValuesByRun:
-        """The values of the event signature at that index of the block's."""
+        """The values of the block's event signature at this index."""
 
         def of_run(run: int) -> list[LoggedValue]:
             logged = self._logged.of_run(run)
@@ -89,7 +89,7 @@ class BlockValues:
         return ValuesByRun(self._runs, of_run)
 
     def _positions(self, run: int) -> list[list[int]]:
-        """Where the values of each signature stand among the run's logged events."""
+        """Positions of each signature's values among the run's logged events."""
         if run not in self._by_run:
             logged = self._logged.of_run(run)
             layout = _layout(logged, run)
@@ -109,10 +109,10 @@ class BlockValues:
 
 
 class _Positions:
-    """Where values stand among a run's logged events, told apart as event signatures are."""
+    """Positions of values among a run's logged events, by event signature."""
 
     def __init__(self, logged: Sequence[InstructionValue], profiled: Set[Instruction]) -> None:
-        """Gather all but outputs; instructions in `profiled` have profile events as well."""
+        """Collect all values except outputs; instructions in `profiled` have profile events."""
         names: dict[Instruction, str] = {}
         self._profiled: dict[Instruction, list[int]] = defaultdict(list)
         self._alone: dict[tuple[Instruction, str], list[int]] = defaultdict(list)
@@ -127,7 +127,7 @@ class _Positions:
                 self._alone[anywhere, name].append(position)
 
     def of(self, signature: Mapping[str, Any], profiled: Sequence[Instruction]) -> list[int]:
-        """Those of an event signature, whose profile events belong to `profiled`."""
+        """Positions for an event signature, whose profile events belong to `profiled`."""
         if not signature["is_logged"]:
             return []
         if not signature["is_profiled"]:
@@ -147,8 +147,8 @@ def _instruction(signature: Mapping[str, Any], chain: int) -> Instruction:
 def _layout(logged: Sequence[InstructionValue], run: int) -> Hashable:
     """A key per run; runs with equal keys log each signature's values at equal positions.
 
-    What an instruction logs on its one chain belongs to the same signatures in every run of the
-    block; if it logs on several, that depends on the chains of the run's profile events.
+    Values of an instruction with a single chain belong to the same signatures in every run of the
+    block; with several chains, this depends on the chains of the run's profile events.
     """
     layout = tuple(event[:3] for event in logged)
     chained = {event.instruction for event in logged if event.instruction.chain_index >= 0}

@@ -1,4 +1,4 @@
-"""Event blocks with the attributes of the ExecuTorch Inspector's, made of ours and back."""
+"""Event blocks with the ExecuTorch Inspector's attributes, converted from ours and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.debug_buffer import TensorValue
 from ingest.etrecord.values import RecordedValue
-from queries.event_blocks.build import BuiltBlock, BuiltEvent
+from queries.event_blocks.build import BlockData, EventData
 from queries.event_blocks.logged_values import logged_value
 from queries.event_blocks.samples import Samples, summarise
 from queries.event_blocks.scales import Converter
@@ -22,7 +22,7 @@ from queries.inspector.events import Event, MetadataParser, PerfData
 from queries.inspector.frames import Columns, as_one_type, html_table, new_frame
 from queries.inspector.tensors import TensorForm, numpy_array
 
-_OUTSIDE = -1  # instruction of what is not in the program
+_OUTSIDE = -1  # instruction of events outside the program
 _UNPRINTED = (
     "raw", "delegate_debug_identifier", "stack_traces", "module_hierarchy", "debug_data",
 )  # fmt: skip
@@ -33,7 +33,7 @@ _Module = TypeVar("_Module")
 
 @dataclass
 class EventBlock:
-    """The runs of one signature; `method` is what they ran, None if that cannot be told."""
+    """The runs of one signature; `method` is None if unknown."""
 
     name: str | None
     events: list[Event] = field(default_factory=list)
@@ -65,7 +65,7 @@ class EventBlock:
 
 
 def inspector_block(
-    block: BuiltBlock,
+    block: BlockData,
     parser: MetadataParser | None,
     converter: Converter | None,
     form: TensorForm = numpy_array,
@@ -84,16 +84,16 @@ def inspector_block(
     )
 
 
-def built_block(block: EventBlock) -> BuiltBlock:
-    """The block as the rest of the project knows it, with whatever was changed in it."""
+def block_data(block: EventBlock) -> BlockData:
+    """The block in this project's own form, including changes made by the user."""
     index, expected = block.bundled_input_index, block.reference_output
-    return BuiltBlock(
+    return BlockData(
         name=block.name,
         bundled_input_index=_OUTSIDE if index is None else index,
         source_time_scale=block.source_time_scale,
         target_time_scale=block.target_time_scale,
         outputs=_one_run(block.run_output or []),
-        events=[_built_event(event) for event in block.events],
+        events=[_event_data(event) for event in block.events],
         reference_output=None if expected is None else [logged_value(value) for value in expected],
         method=block.method,
         method_candidates=[block.method] if block.method else [],
@@ -103,9 +103,10 @@ def built_block(block: EventBlock) -> BuiltBlock:
 def event_columns(
     blocks: Sequence[EventBlock], *, unit: TimeScale | None, include_delegate_debug_data: bool
 ) -> dict[str, list[Any]]:
-    """The Inspector's columns: one value per event of all blocks; `unit` heads the statistics.
+    """The Inspector's columns, with one value per event of all blocks.
 
-    Metadata has a column per key, or one if a parser left it a list; NaN where an event has none.
+    Names of statistics include `unit`, if given. Metadata has a column per key, or one column if a
+    parser returned a list; NaN for events without metadata.
     """
     units = f" ({unit})" if unit else ""
     rows = [(block.name, event) for block in blocks for event in block.events]
@@ -144,7 +145,7 @@ def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
 
 
 def _event(
-    event: BuiltEvent,
+    event: EventData,
     parser: MetadataParser | None,
     converter: Converter | None,
     form: TensorForm,
@@ -172,9 +173,9 @@ def _event(
     )
 
 
-def _built_event(event: Event) -> BuiltEvent:
+def _event_data(event: Event) -> EventData:
     instruction, handles = event._instruction_id, event.debug_handles
-    return BuiltEvent(
+    return EventData(
         name=event.name,
         kind=event.kind,
         instruction_id=_OUTSIDE if instruction is None else instruction,
@@ -195,7 +196,7 @@ def _built_event(event: Event) -> BuiltEvent:
 def _modules(
     hierarchy: Mapping[str, Sequence[str]] | None, sequence: Callable[[Sequence[str]], _Module]
 ) -> dict[str, _Module] | None:
-    """Each module's path and class, as that kind of sequence."""
+    """Each module's path and class, as this type of sequence."""
     if hierarchy is None:
         return None
     return {key: sequence(module) for key, module in hierarchy.items()}

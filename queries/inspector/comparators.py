@@ -1,6 +1,6 @@
-"""Comparators of a numeric gap, as classes to derive from: the Inspector's, for numpy arrays.
+"""The Inspector's comparators of numeric gaps, as base classes for numpy arrays.
 
-A pair's values are hashable arrays (`IntermediateOutput`), because they stand in the keys of the
+The values of a pair are hashable arrays (`IntermediateOutput`), as they are parts of keys in the
 mapping that `preprocessing` may change; arrays computed from them are hashable, too.
 """
 
@@ -37,12 +37,12 @@ _WANTED = "wanted {(debug handles, reference value): (debug handles, value)}"
 
 @runtime_checkable
 class NumericalComparator(Protocol):
-    """A comparator: of NumericalComparatorBase, or of ExecuTorch's class of that name."""
+    """A comparator derived from NumericalComparatorBase or ExecuTorch's class of that name."""
 
     inspector: Any
 
     def element_compare(self, a: Any, b: Any) -> float:
-        """How far a value is from its reference."""
+        """The distance of a value from its reference."""
 
     def compare(
         self,
@@ -54,36 +54,35 @@ class NumericalComparator(Protocol):
 
 
 class IntermediateOutput(NDArray[Any]):
-    """An array that can stand in a key: it equals itself alone there."""
+    """An array that can be part of a key, where it equals only itself."""
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """The same for the same object."""
+        """A hash of the object's identity."""
         return id(self)
 
 
 class NumericalComparatorBase(ABC):
-    """Base of comparators; a derived class says how far two values are apart.
+    """Base class of comparators; derived classes define the distance of two values.
 
     Attributes:
-        inspector: The Inspector that compares; None until one does.
+        inspector: The Inspector that uses the comparator, if any.
     """
 
     def __init__(self, inspector: Any = None) -> None:
-        """Keep the Inspector."""
         self.inspector = inspector
 
     def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-        """What to compare instead of these pairs; here they are left as they are.
+        """The pairs to compare instead of these; unchanged by default.
 
         Args:
-            mapping: Debug handles and value of the program -> those of the dump, all of them
-                hashable arrays.
+            mapping: Debug handles and value of the program -> debug handles and value of the dump;
+                values are hashable arrays.
         """
         return mapping
 
     @abstractmethod
     def element_compare(self, a: Any, b: Any) -> float:
-        """How far a value `b` is from the reference `a`."""
+        """The distance of a value `b` from the reference `a`."""
 
     def compare(
         self,
@@ -91,11 +90,11 @@ class NumericalComparatorBase(ABC):
         aot_debug_handle_to_op_names: OpNames,
         runtime_debug_handle_to_op_names: OpNames,
     ) -> Any:
-        """A pandas DataFrame with one row per pair that is left after `preprocessing`.
+        """A pandas DataFrame with one row per pair after `preprocessing`.
 
         Pairs without one of the values, or with several on the program's side, are left out.
-        A `preprocessing` that gives no such mapping raises WrongTypeError or WrongValueError;
-        without pandas this raises QueryError.
+        If `preprocessing` returns an invalid mapping, this raises WrongTypeError or
+        WrongValueError; without pandas it raises QueryError.
         """
         processed = _checked(self.preprocessing(mapping))
         return new_frame(
@@ -114,10 +113,10 @@ class NumericalComparatorBase(ABC):
         )
 
     def _gaps(self, reference: Any, value: Any) -> list[float]:
-        """One per element of two lists; of two values, one.
+        """The distance of two values, or of each pair of elements of two lists.
 
         Raises:
-            WrongValueError: if there are not as many elements on both sides.
+            WrongValueError: The sides have different numbers of elements.
         """
         are_lists = [isinstance(one, Sequence) for one in (reference, value)]
         if not any(are_lists):
@@ -134,17 +133,16 @@ class FunctionComparator(NumericalComparatorBase):
     """Compares by a function (reference, value) -> float of two arrays."""
 
     def __init__(self, function: Comparator, inspector: Any = None) -> None:
-        """Keep the function."""
         super().__init__(inspector)
         self._function = function
 
     def element_compare(self, a: Any, b: Any) -> float:
-        """What the function says."""
+        """The function's result."""
         return self._function(a, b)
 
 
 class MSEComparator(NumericalComparatorBase):
-    """Mean of the squared differences, as `queries.numeric_gap.comparators` has it."""
+    """Mean of the squared differences, as in `queries.numeric_gap.comparators`."""
 
     def element_compare(self, a: Any, b: Any) -> float:
         """The metric; values of different shapes raise WrongValueError."""
@@ -152,7 +150,7 @@ class MSEComparator(NumericalComparatorBase):
 
 
 class L1Comparator(NumericalComparatorBase):
-    """Sum of the absolute differences, as `queries.numeric_gap.comparators` has it."""
+    """Sum of the absolute differences, as in `queries.numeric_gap.comparators`."""
 
     def element_compare(self, a: Any, b: Any) -> float:
         """The metric; values of different shapes raise WrongValueError."""
@@ -160,7 +158,7 @@ class L1Comparator(NumericalComparatorBase):
 
 
 class SNRComparator(NumericalComparatorBase):
-    """Signal-to-noise ratio in decibels, as `queries.numeric_gap.comparators` has it."""
+    """Signal-to-noise ratio in decibels, as in `queries.numeric_gap.comparators`."""
 
     def element_compare(self, a: Any, b: Any) -> float:
         """The metric; values of different shapes raise WrongValueError."""
@@ -170,7 +168,7 @@ class SNRComparator(NumericalComparatorBase):
 def comparator_of(
     distance: str | Comparator | NumericalComparator, inspector: Any
 ) -> NumericalComparator:
-    """The comparator that a name, a function or a comparator means, with its Inspector.
+    """The comparator for a name, a function or a comparator, with its Inspector.
 
     An unknown name raises WrongValueError.
     """
@@ -183,22 +181,22 @@ def comparator_of(
 
 
 def warn_of_arrays(comparator: NumericalComparator) -> None:
-    """Warn if a comparator is derived from ExecuTorch's class, which is made for torch's tensors.
+    """Warn if a comparator is derived from ExecuTorch's class, which expects torch's tensors.
 
-    ExecuTorch's own take arrays as well.
+    ExecuTorch's own comparators also accept arrays.
     """
     kind = type(comparator)
     if isinstance(comparator, NumericalComparatorBase) or kind.__module__.startswith(_EXECUTORCH):
         return
     warnings.warn(
-        f"{kind.__name__} is made for torch's tensors and gets numpy arrays: "
-        "Inspector(..., tensors='torch') gives it tensors",
+        f"{kind.__name__} expects torch's tensors but gets numpy arrays: "
+        "use Inspector(..., tensors='torch')",
         stacklevel=3,
     )
 
 
 def op_names(handles: DebugHandle, names: OpNames) -> list[str]:
-    """The operators all of whose debug handles are among these."""
+    """The operators whose debug handles are all among these."""
     return [name for known, ops in names.items() if set(known).issubset(handles) for name in ops]
 
 
@@ -217,10 +215,10 @@ def _numbers(value: Any) -> NDArray[np.float64]:
 
 
 def _checked(mapping: Any) -> IntermediateOutputMapping:
-    """The mapping, if it is one.
+    """The mapping, checked.
 
     Raises:
-        WrongTypeError: if it is no dict.
+        WrongTypeError: The mapping is not a dict.
     """
     if not isinstance(mapping, dict):
         raise WrongTypeError(
@@ -233,10 +231,10 @@ def _checked(mapping: Any) -> IntermediateOutputMapping:
 
 
 def _check_side(side: Any, place: str, name: str) -> None:
-    """Pass if it is debug handles and a value.
+    """Check that the side is a pair of debug handles and a value.
 
     Raises:
-        WrongValueError: if it is not.
+        WrongValueError: The side is something else.
     """
     if not (isinstance(side, tuple) and len(side) == 2):
         raise WrongValueError(f"preprocessing(): Invalid {place} format: {side!r}; {_WANTED}")

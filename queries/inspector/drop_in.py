@@ -1,9 +1,9 @@
-"""The ExecuTorch Inspector's interface: a script changes its import, and nothing else.
+"""The ExecuTorch Inspector's interface: scripts only need to change their import.
 
     from queries.inspector import Inspector  # not: from executorch.devtools import Inspector
 
-Logged tensors are numpy arrays here, None where there is no debug buffer to read them from. What
-else differs is what the Inspector gets wrong.
+Logged tensors are numpy arrays here, None without a debug buffer. All other differences are errors
+of the Inspector.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, Any
 from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.errors import WrongValueError
-from queries.event_blocks.blocks import BuiltBlock
+from queries.event_blocks.blocks import BlockData
 from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
 from queries.event_blocks.reference_outputs import with_reference_outputs
@@ -25,7 +25,7 @@ from queries.event_blocks.scales import Converter
 from queries.event_blocks.time_scales import TimeScale
 from queries.inspector.blocks import (
     EventBlock,
-    built_block,
+    block_data,
     event_columns,
     inspector_block,
     printed_columns,
@@ -34,8 +34,8 @@ from queries.inspector.comparators import NumericalComparator, comparator_of, wa
 from queries.inspector.events import Event, MetadataParser
 from queries.inspector.frames import new_frame, write_tsv
 from queries.inspector.gaps import gap_frame, logged_runs
-from queries.inspector.given_record import GivenRecord, Path, SavedRecord, file_errors
 from queries.inspector.grid import grid_lines
+from queries.inspector.inspector_record import InspectorRecord, Path, SavedRecord, file_errors
 from queries.inspector.tensors import NUMPY, numpy_array, tensor_form
 from queries.inspector.vgf_neural_statistics import parse_vgf_neural_statistics_delegate_metadata
 from queries.numeric_gap.comparators import Comparator
@@ -45,16 +45,16 @@ __all__ = ["Inspector", "TimeScale"]
 
 
 class Inspector:
-    """What a dump, its ETRecord and its debug buffer hold, as the Inspector gives it.
+    """The contents of a dump, its ETRecord and its debug buffer, in the Inspector's form.
 
-    All that it answers is made of `event_blocks` as they are then: they may be changed.
+    All methods use the current `event_blocks`, which may be changed.
 
     Attributes:
         event_blocks: One per run signature, in file order.
     """
 
     event_blocks: list[EventBlock]
-    _record: GivenRecord | None = None
+    _record: InspectorRecord | None = None
     _target = TimeScale.MS
 
     def __init__(  # noqa: PLR0913 - the Inspector's own parameters
@@ -74,21 +74,21 @@ class Inspector:
         bundled_input: int | None = None,
         tensors: str = NUMPY,
     ) -> None:
-        """Read the files; whatever is wrong with them raises IngestError or QueryError.
+        """Read the files; problems with them raise IngestError or QueryError.
 
-        `tensors` is "torch" for values as the Inspector gives them, which needs torch, or "numpy".
+        `tensors` is "numpy", or "torch" for torch's tensors as in the Inspector, which needs torch.
 
-        `enable_module_hierarchy` changes nothing: in the Inspector it groups a graph that only the
-        Inspector sees, and events have their modules anyway. The Inspector has no `method` and no
-        `bundled_input`: which of the ETRecord ran, for dumps that do not tell.
+        `enable_module_hierarchy` has no effect, as events always have their modules. `method` and
+        `bundled_input`, which the Inspector lacks, name the method and bundled input of the
+        ETRecord that ran, for dumps that do not record them.
 
         Raises:
-            WrongValueError: if not exactly one of `etdump_path` and `etdump_data` is given.
+            WrongValueError: Not exactly one of `etdump_path` and `etdump_data` is given.
         """
         if (etdump_path is None) == (etdump_data is None):
             raise WrongValueError("Inspector: wanted exactly one of etdump_path and etdump_data")
         if etrecord is not None:
-            self._record = GivenRecord(etrecord, graph=reference_graph_name, method=method)
+            self._record = InspectorRecord(etrecord, graph=reference_graph_name, method=method)
         correlation = self._record.correlation if self._record else None
         self._target = _time_scale(target_time_scale)
         self._tensors = tensor_form(tensors)
@@ -121,10 +121,10 @@ class Inspector:
         include_units: bool = True,
         include_delegate_debug_data: bool = False,
     ) -> None:
-        """Print a table with one row per event but OPERATOR_CALL, on standard output by default."""
+        """Print a table (to standard output by default) of all events but OPERATOR_CALL."""
         columns = printed_columns(self._columns(include_units, include_delegate_debug_data))
         stream = file if file is not None else sys.stdout
-        if stream is not None:  # as it is in a process without a terminal: print() does likewise
+        if stream is not None:  # None in a process without a terminal; print() does the same
             stream.writelines(f"{line}\n" for line in grid_lines(columns))
 
     def save_data_to_tsv(
@@ -142,14 +142,14 @@ class Inspector:
         write_tsv(file, printed_columns(columns))
 
     def find_total_for_module(self, module_name: str) -> float:
-        """The time of a module, per run, summed over the blocks, in the target time scale."""
-        blocks = [built_block(block) for block in self.event_blocks]
+        """The time of a module per run, summed over all blocks, in the target time scale."""
+        blocks = [block_data(block) for block in self.event_blocks]
         return sum((total.total for total in module_totals(blocks, module_name)), 0.0)
 
     def get_op_list(
         self, event_block: str, show_delegated_ops: bool | None = True
     ) -> dict[str, list[Event]]:
-        """Events by operator, of the blocks of that name; the Inspector gives none."""
+        """Events by operator, of the blocks of this name; the Inspector returns none."""
         found: dict[str, list[Event]] = {}
         for block in self.event_blocks:
             for event in block.events if block.name == event_block else ():
@@ -159,10 +159,10 @@ class Inspector:
         return found
 
     def write_tensorboard_artifact(self, path: str) -> None:
-        """Nothing, as in the Inspector, which has it to be filled in later."""
+        """Do nothing, as in the Inspector, where the method is a placeholder."""
 
     def get_exported_program(self, graph: str | None = None) -> Any:
-        """The ExportedProgram of a graph, by default the edge dialect's; None without an ETRecord.
+        """The ExportedProgram of a graph, by default the edge dialect; None without an ETRecord.
 
         This needs executorch; without it, it raises QueryError.
         """
@@ -177,21 +177,21 @@ class Inspector:
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> Any:
-        """A pandas DataFrame of how far the program's operators are from those of the dump.
+        """A pandas DataFrame of distances between the operators of the program and the dump.
 
         It has the Inspector's columns, and one row per pair of values that can be compared.
         Running the program needs executorch; without it, this raises QueryError.
 
         Args:
             distance: MSE, L1 or SNR, a comparator of `queries.inspector` or of ExecuTorch, or a
-                function (reference, value) -> float. They get values in the form of `tensors`;
-                ExecuTorch's that get arrays cause a warning.
-            disable_debug_handle_valdiation: Whether exported_program is run even if an operator
-                of it has no debug handle; spelled as the Inspector spells it.
-            reference_graph: Program to run; by default the first that has debug handles.
+                function (reference, value) -> float. Values are in the form of `tensors`;
+                comparators derived from ExecuTorch's cause a warning if they get arrays.
+            disable_debug_handle_valdiation: Whether to run exported_program even if one of its
+                operators has no debug handle; spelled as in the Inspector.
+            reference_graph: Program to run; by default the first with debug handles.
 
         Raises:
-            WrongValueError: if the Inspector was made without an ETRecord.
+            WrongValueError: The Inspector has no ETRecord.
         """
         if self._record is None:
             raise WrongValueError("a numeric gap needs an ETRecord with representative inputs")
@@ -206,7 +206,7 @@ class Inspector:
         return gap_frame(reference, runs, comparator, self._tensors)
 
     def get_vgf_neural_statistics(self) -> list[dict[str, Any]]:
-        """Statistics of the VGF backend among the metadata; a malformed one raises QueryError."""
+        """Statistics of the VGF backend in the metadata; malformed ones raise QueryError."""
         return [
             record
             for block in self.event_blocks
@@ -238,8 +238,8 @@ def _bytes(path: Path) -> Buffer:
         return read_source(Source(os.fspath(path)))
 
 
-def _warn_of_missing(blocks: Iterable[BuiltBlock], debug_buffer: str) -> None:
-    """Warn if logged tensors cannot be read from the debug buffer, and tell why."""
+def _warn_of_missing(blocks: Iterable[BlockData], debug_buffer: str) -> None:
+    """Warn if logged tensors are outside the debug buffer."""
     logged = (
         value
         for block in blocks

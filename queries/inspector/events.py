@@ -1,4 +1,4 @@
-"""Events with the attributes of the ExecuTorch Inspector's: to be read, made and changed."""
+"""Events with the ExecuTorch Inspector's attributes, which users may create and change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MetadataParser = Callable[[list[bytes]], list[Any] | dict[str, Any]]
 
 @dataclass
 class PerfData:
-    """Durations of an event in the target time scale; each statistic is NaN if there is none."""
+    """Durations of an event in the target time scale; statistics are NaN without durations."""
 
     raw: list[float]
 
@@ -62,9 +62,9 @@ class PerfData:
 
 @dataclass
 class Event:
-    """An event; logged tensors are numpy arrays, None where they are missing.
+    """An event; logged tensors are numpy arrays, None if missing.
 
-    What is changed here is what tables, module totals and numeric gaps are made of.
+    Changes affect tables, module totals and numeric gaps.
     """
 
     name: str
@@ -83,20 +83,20 @@ class Event:
     _delegate_metadata_parser: MetadataParser | None = None
     _delegate_time_scale_converter: Converter | None = None
     _start_time: list[int] | None = None
-    # Known of events that were read from a dump, beyond the Inspector's.
+    # Attributes of events read from a dump that the Inspector does not have.
     _kind: str | None = field(default=None, repr=False, compare=False)
     _samples_per_run: list[int] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def delegate_debug_metadatas(self) -> Any:
-        """Metadata of a delegated event as the parser gives it; without one, as it was logged."""
+        """Metadata of a delegated event from the parser; without a parser, as logged."""
         if not self.is_delegated_op or self._delegate_metadata_parser is None:
             return self._delegate_debug_metadatas
         return self._delegate_metadata_parser(self._delegate_debug_metadatas)
 
     @property
     def raw_delegate_debug_metadatas(self) -> list[bytes]:
-        """Metadata as it was logged, one per sample; empty if no sample has any."""
+        """Metadata as logged, one per sample; empty if no sample has any."""
         return self._delegate_debug_metadatas
 
     @property
@@ -106,16 +106,16 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """Its kind, e.g. kernel."""
+        """Kind of the event, e.g. kernel."""
         name = self.name.encode(errors="replace")
         id_ = self.delegate_debug_identifier
         delegate_id = id_.encode(errors="replace") if isinstance(id_, str) else id_
         return self._kind or event_kind(name, delegate_id)
 
     def asdict(self, _units: str = "") -> dict[str, Any]:
-        """The event by column of its DataFrame; what has several values is a list of one.
+        """The event by column of its DataFrame; lists are wrapped in a list.
 
-        `_units` follows the names of the statistics.
+        `_units` is appended to the names of statistics.
         """
         data = self.perf_data
         return {

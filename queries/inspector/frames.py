@@ -1,4 +1,4 @@
-"""Columns -> a pandas DataFrame, or what pandas writes to a file; only the DataFrame needs it."""
+"""Columns -> a pandas DataFrame, or files as pandas writes them, which do not need pandas."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def new_frame(data: Columns | Iterable[Mapping[str, Any]]) -> Any:
-    """A pandas DataFrame of columns, or of rows; a column with None in it is of objects.
+    """A pandas DataFrame of columns or rows; a column with None has dtype object.
 
-    Without pandas it raises QueryError.
+    Without pandas this raises QueryError.
     """
     pandas = optional_module("pandas", "a DataFrame")
     if not isinstance(data, Mapping):
@@ -27,7 +27,7 @@ def new_frame(data: Columns | Iterable[Mapping[str, Any]]) -> Any:
 
 
 def write_tsv(file: IO[str], columns: Columns) -> None:
-    """Write the columns as pandas does: rows are numbered, and what is missing is empty."""
+    """Write the columns as pandas does: rows are numbered, and missing values are empty."""
     writer = csv.writer(file, delimiter="\t", lineterminator="\n")
     writer.writerow(["", *columns])
     for number, row in enumerate(zip(*columns.values(), strict=True)):
@@ -35,7 +35,7 @@ def write_tsv(file: IO[str], columns: Columns) -> None:
 
 
 def as_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values as a column of pandas keeps them: integers beside fractions or gaps are floats.
+    """The values as in a column of pandas: integers beside fractions or gaps become floats.
 
     >>> as_one_type([1, None]), as_one_type([1, 2]), as_one_type([1, "a", None])
     ([1.0, nan], [1, 2], [1, 'a', None])
@@ -50,7 +50,7 @@ def as_one_type(values: Sequence[Any]) -> list[Any]:
 
 
 def html_table(columns: Columns) -> str:
-    """The columns as a table in HTML; what is missing is empty."""
+    """The columns as an HTML table; missing values are empty."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     rows = (
         "".join(f"<td>{'' if is_missing(value) else escape(str(value))}</td>" for value in row)
@@ -65,5 +65,5 @@ def _dtype(values: Sequence[Any]) -> type | None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether it is None or NaN."""
+    """Whether the value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))

@@ -1,4 +1,4 @@
-"""Numeric gaps as the Inspector tells them: a pandas DataFrame with the values. Needs pandas."""
+"""The Inspector's numeric gaps: a pandas DataFrame with the values. Needs pandas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.debug_buffer import TensorValue
-from queries.inspector.blocks import EventBlock, built_block
+from queries.inspector.blocks import EventBlock, block_data
 from queries.inspector.comparators import (
     DebugHandle,
     IntermediateOutput,
@@ -28,9 +28,9 @@ _KEPT_AS = "keep"
 
 
 def logged_runs(blocks: Sequence[EventBlock], correlation: Correlation | None) -> list[LoggedRun]:
-    """What the events of each block logged, as they are now; blocks without any are left out."""
+    """The present logged values of each block's events; blocks without values are left out."""
     runs = [
-        first_logged_run(index, built_block(block), correlation)
+        first_logged_run(index, block_data(block), correlation)
         for index, block in enumerate(blocks)
     ]
     return [run for run in runs if run.operators]
@@ -42,10 +42,10 @@ def gap_frame(
     comparator: NumericalComparator,
     form: TensorForm = numpy_array,
 ) -> Any:
-    """The DataFrame of `NumericalComparatorBase.compare`, and the stack traces of each row.
+    """The DataFrame of `NumericalComparatorBase.compare`, with the stack traces of each row.
 
-    Pairs are those of `numeric_gap` that can be compared, but for elements of a list that are
-    empty: the Inspector leaves out such lists. It raises what these two raise.
+    The pairs are those of `numeric_gap` that can be compared, without empty elements of lists, as
+    the Inspector leaves out such lists. Errors of both functions are passed on.
     """
     mapping, runtime_names = _paired_values(reference.run, head, form)
     frame = comparator.compare(mapping, reference.node_names, runtime_names)
@@ -60,12 +60,12 @@ def gap_frame(
 def _paired_values(
     base: LoggedRun, head: Sequence[LoggedRun], form: TensorForm
 ) -> tuple[IntermediateOutputMapping, dict[DebugHandle, list[str]]]:
-    """Values that correspond, with their debug handles; and the events of each debug handle."""
+    """Corresponding values with their debug handles, and the events of each debug handle."""
     kept: list[tuple[NDArray[Any], NDArray[Any]]] = []
     lists = {operator.debug_handles for operator in base.operators if len(operator.values) > 1}
 
     def keep(reference: NDArray[Any], value: NDArray[Any]) -> float:
-        """Keep the values, and answer where they are."""
+        """Keep the values, and return their index."""
         kept.append((reference, value))
         return len(kept) - 1
 
@@ -86,5 +86,5 @@ def _paired_values(
 
 
 def _hashable(value: Any) -> Any:
-    """An array that can stand in a key; torch's tensors can."""
+    """The value, hashable; torch's tensors are."""
     return value.view(IntermediateOutput) if isinstance(value, np.ndarray) else value

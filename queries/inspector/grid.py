@@ -1,8 +1,8 @@
 """Columns -> a table in a frame, byte for byte as the Inspector prints it. Pure.
 
-The Inspector leaves it to tabulate (fancy_grid): a column is of numbers if every value in it is
-one, be it as text. Numbers stand with their points under each other and fractions have six digits.
-Unlike there, control characters are escaped.
+The Inspector uses tabulate (fancy_grid): a column is numeric if all of its values are numbers, even
+as texts. Numbers are aligned at the decimal point, and fractions have six digits. Unlike there,
+control characters are escaped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import zip_longest
 from queries.inspector.frames import Columns
 from queries.printable import printable
 
-_PADDING = 2  # of a header, beyond that of all cells
+_PADDING = 2  # of a header, besides that of all cells
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 _Lines = list[str]
@@ -70,7 +70,7 @@ def _is_number(value: object) -> bool:
 
 
 def _numbers(values: Sequence[object]) -> list[str]:
-    """Numbers, with spaces behind them that put their points under each other."""
+    """Numbers, with trailing spaces that align their decimal points."""
     are_whole = all(map(_is_whole, values))
     texts = [
         "" if value in (None, "") else str(value) if are_whole else f"{_float(value):g}"
@@ -95,7 +95,7 @@ def _float(value: object) -> float:
 
 
 def _decimals(text: str) -> int:
-    """Characters behind the point, or else the exponent's mark; -1 if it has neither."""
+    """Characters after the point, or else after the exponent's e; -1 without either."""
     place = text.rfind(".")
     place = text.rfind("e") if place < 0 else place
     return len(text) - place - 1 if place >= 0 else -1

@@ -1,4 +1,4 @@
-"""Modules that only some answers need, and that an installation may lack."""
+"""Modules that may be missing, as only some answers need them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from warehouse.errors import QueryError
 
 
 def optional_module(name: str, purpose: str) -> Any:
-    """The module; `purpose` says what needs it.
+    """The module; `purpose` is what needs it, for the error message.
 
     Raises:
-        QueryError: if it is not installed.
+        QueryError: The module is not installed.
     """
     package = name.partition(".")[0]
     try:

@@ -1,4 +1,4 @@
-"""`compare_results` as the Inspector has it: outputs against reference outputs."""
+"""The Inspector's `compare_results`: outputs against reference outputs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def compare_results(
     metrics: Sequence[str] | None = None,
     plot: bool = False,
 ) -> dict[str, list[float | None]] | pa.Table:
-    """How far outputs are from their reference, by metric, in the order of the outputs.
+    """Distances of outputs from their references, by metric, in the order of the outputs.
 
-    The numbers are rounded to two places, None for a pair that is not of tensors and NaN if a
-    value is; they are printed, or plotted, which needs matplotlib. Instead of outputs it takes the
-    event blocks of an Inspector, and gives the table of `queries.numeric_gap.output_gap`.
+    Numbers are rounded to two places, None for pairs other than tensors and NaN if an element is;
+    they are printed, or plotted, which needs matplotlib. With the event blocks of an Inspector
+    instead of outputs, the result is the table of `queries.numeric_gap.output_gap`.
 
     Args:
         reference_output: Reference outputs, or event blocks.
@@ -41,14 +41,16 @@ def compare_results(
         plot: Whether to plot into METRIC_output_plot.png instead of printing.
 
     Raises:
-        WrongTypeError: if it was given neither outputs nor event blocks.
+        WrongTypeError: The arguments are neither outputs nor event blocks.
     """
     if run_output is None:
         if not all(isinstance(block, EventBlock) for block in reference_output):
             raise WrongTypeError("compare_results: wanted run_output, or event blocks alone")
         return output_gap.compare_results(reference_output, metrics or list(_METRICS))
     pairs = [
-        (as_array(reference), as_array(output)) if _are_tensors(reference, output) else None
+        (as_array(reference), as_array(output))
+        if hasattr(reference, "__array__") and hasattr(output, "__array__")
+        else None
         for reference, output in zip(reference_output, run_output, strict=False)
     ]
     results = {
@@ -61,15 +63,11 @@ def compare_results(
     return results
 
 
-def _are_tensors(reference: Any, output: Any) -> bool:
-    return all(hasattr(value, "__array__") for value in (reference, output))
-
-
 def _rounded(metric: Comparator, reference: Any, output: Any) -> float:
     """The metric; NaN if an element is.
 
     Raises:
-        WrongValueError: if the shapes differ.
+        WrongValueError: The shapes differ.
     """
     if reference.shape != output.shape:
         raise WrongValueError(f"cannot compare the shapes {reference.shape} and {output.shape}")
@@ -87,7 +85,7 @@ def _print(name: str, values: Sequence[float | None]) -> None:
 
 
 def _plot(name: str, values: Sequence[float | None]) -> None:
-    """Save the metric as a bar chart, and show it; without matplotlib it raises QueryError."""
+    """Save and show the metric as a bar chart; without matplotlib this raises QueryError."""
     plt = optional_module("matplotlib.pyplot", "a plot")
     heights = [0.0 if value is None or not math.isfinite(value) else value for value in values]
     figure, axes = plt.subplots(figsize=(8, 6))
@@ -104,7 +102,7 @@ def _plot(name: str, values: Sequence[float | None]) -> None:
 
 
 def _limits(name: str, heights: Sequence[float]) -> tuple[float, float]:
-    """Lowest and highest of the y axis: all values and 0, with a margin; to 1 for a cosine."""
+    """Limits of the y axis: all values and 0, with a margin; up to 1 for a cosine."""
     lowest = min([*heights, 0.0]) * _MARGIN
     if name == "cosine_similarity":
         return (-1.0 if lowest < 0 else 0.0), 1.0

@@ -1,4 +1,4 @@
-"""The form in which the drop-in gives tensors: numpy arrays, or torch's as the Inspector does."""
+"""The drop-in's form of tensors: numpy arrays, or torch's tensors as in the Inspector."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ingest.debug_buffer import TensorValue
 from queries.errors import WrongValueError
 from queries.inspector.optional_modules import optional_module
 
-TensorForm = Callable[[TensorValue], Any]  # a tensor as the drop-in gives it; None if missing
+TensorForm = Callable[[TensorValue], Any]  # returns None for a missing tensor
 
 NUMPY, TORCH = "numpy", "torch"
 
 
 def tensor_form(name: str) -> TensorForm:
-    """The form of that name; torch raises QueryError where it is not installed.
+    """The form of this name; "torch" raises QueryError if torch is not installed.
 
     Raises:
-        WrongValueError: if it is neither numpy nor torch.
+        WrongValueError: The name is neither numpy nor torch.
     """
     if name == NUMPY:
         return numpy_array
@@ -29,7 +29,7 @@ def tensor_form(name: str) -> TensorForm:
     torch = optional_module("torch", f"tensors='{TORCH}'")
 
     def torch_tensor(tensor: TensorValue) -> Any:
-        """A tensor of its own memory."""
+        """A tensor with its own memory."""
         if tensor.stored is None:
             return None
         if tensor.dtype == "bfloat16":

@@ -1,6 +1,6 @@
-"""Neural accelerator statistics that the VGF backend puts into delegate metadata. Pure.
+"""Neural accelerator statistics of the VGF backend in delegate metadata. Pure.
 
-A record is JSON; each of its segments has blobs, in base64, which are decoded here.
+A record is JSON; its segments have blobs in base64, which are decoded here.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ Metadata = bytes | bytearray | str
 
 
 def parse_vgf_neural_statistics_metadata(metadata: Metadata) -> dict[str, Any]:
-    """One record, its blobs with their bytes as `raw_data`; b"" where a blob is unavailable.
+    """One record, with the bytes of its blobs as `raw_data`; b"" for an unavailable blob.
 
     Raises:
-        WrongValueError: if it is no such record, of another version, or a blob is not base64.
+        WrongValueError: The metadata is no such record, has another version, or a blob is not
+            base64.
     """
     payload = _read_json(_to_bytes(metadata))
     if not _is_record(payload):
@@ -42,10 +43,10 @@ def parse_vgf_neural_statistics_metadata(metadata: Metadata) -> dict[str, Any]:
 def parse_vgf_neural_statistics_delegate_metadata(
     delegate_metadata_list: Iterable[Metadata | None],
 ) -> list[dict[str, Any]]:
-    """The records among an event's metadata, in order; what is of other backends is left out.
+    """The records in an event's metadata, in order, without metadata of other backends.
 
     Raises:
-        WrongValueError: if one that names the schema is malformed.
+        WrongValueError: A record that names the schema is malformed.
     """
     records = []
     for metadata in delegate_metadata_list:
@@ -87,10 +88,10 @@ def _to_bytes(metadata: object) -> bytes:
 
 
 def _read_json(data: bytes) -> Any:
-    """The value; None if it is no JSON."""
+    """The value; None if the data is not JSON."""
     try:
         return json.loads(data)
-    except ValueError:  # among them what is not UTF-8
+    except ValueError:  # also raised for invalid UTF-8
         return None
 
 

@@ -1,1 +1,1 @@
-"""How far the values of two runs of a program are apart."""
+"""Numeric differences between the values of two runs of a program."""

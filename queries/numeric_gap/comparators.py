@@ -1,10 +1,10 @@
-"""How far two tensors are apart: the Inspector's metrics, and your own. Pure.
+"""The numeric difference of two tensors: the Inspector's metrics, and your own. Pure.
 
-The metrics are those of `Inspector.calculate_numeric_gap`, in float64, where a NaN counts as
-0 and makes the infinities of its tensor the largest floats. It is the Inspector's answer but for
-three cases in which that is NaN: infinities that both tensors have at the same place are left out,
-tensors without elements have no difference, and where nothing differs the SNR is infinite even if
-all is zero. The cosine of a tensor that is all zero is NaN.
+The metrics are those of `Inspector.calculate_numeric_gap`, in float64, where a NaN counts as 0 and
+makes the infinities of its tensor the largest floats. Results equal the Inspector's except in three
+cases where it answers NaN: infinities at the same place in both tensors are left out, tensors
+without elements do not differ, and the SNR of equal tensors is infinite even if they are all zero.
+The cosine of a tensor that is all zero is NaN.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def l1(reference: Array, value: Array) -> float:
 
 @np.errstate(all="ignore")
 def snr(reference: Array, value: Array) -> float:
-    """Signal-to-noise ratio in decibels: infinite where nothing differs."""
+    """Signal-to-noise ratio in decibels: infinite if nothing differs."""
     a, b = _comparable(reference, value)
     noise = _mean(np.square(a - b))
     return float(10 * np.log10(_mean(np.square(a)) / noise)) if noise else math.inf
@@ -49,7 +49,7 @@ def snr(reference: Array, value: Array) -> float:
 
 @np.errstate(all="ignore")
 def cosine_similarity(reference: Array, value: Array) -> float:
-    """Cosine of the angle between the two: 1 for the same direction."""
+    """Cosine of the angle between the two; 1 means the same direction."""
     a, b = _comparable(reference, value)
     lengths = np.sqrt(np.sum(np.square(a))) * np.sqrt(np.sum(np.square(b)))
     return float(np.sum(a * b) / lengths)
@@ -64,11 +64,11 @@ COMPARATORS: dict[str, Comparator] = {
 
 
 def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparator]:
-    """The comparators by the name of their column.
+    """The comparators by column name.
 
     Args:
-        metrics: Names in COMPARATORS, in any case, or functions (reference, value) -> float, which
-            go by their own name and get two arrays of the same shape, as logged.
+        metrics: Names in COMPARATORS, upper or lower case, or functions (reference, value) -> float
+            that get two arrays of the same shape, as logged; a function's name names its column.
 
     Raises:
         WrongValueError: if a name is unknown.
@@ -81,16 +81,16 @@ def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparato
             found[name] = COMPARATORS[name]
         else:
             known = ", ".join(COMPARATORS)
-            raise WrongValueError(f"metric '{metric}': unknown, wanted one of {known}")
+            raise WrongValueError(f"metric '{metric}': unknown; choose from {known}")
     return found
 
 
 class Comparison(NamedTuple):
-    """What came of comparing a value with its reference.
+    """The result of comparing a value with its reference.
 
     Attributes:
         verdict: equal (a NaN equals a NaN), different or not_compared.
-        reason: Why it was not compared; None if it was.
+        reason: Why the value was not compared; None if it was.
         metrics: One per comparator; all None if it was not compared.
     """
 
@@ -105,7 +105,7 @@ def compare(
     comparators: Collection[Comparator],
     names: tuple[str, str],
 ) -> Comparison:
-    """Compare a value with its reference; `names` are what a reason calls the two."""
+    """Compare a value with its reference; `names` is what the reason calls the two."""
     a, b = reference.array, value.array
     if a is None:
         return not_compared(f"{names[0]}: {reference.missing}", comparators)
@@ -119,10 +119,10 @@ def compare(
 
 
 def as_float(result: Any) -> float:
-    """What a comparator returned: a number, or the one element of an array or tensor; None is NaN.
+    """A comparator's result: a number, or the one element of an array or tensor; None is NaN.
 
     Raises:
-        WrongTypeError: if it is anything else.
+        WrongTypeError: if the result is anything else.
     """
     if result is None:
         return math.nan
@@ -132,23 +132,23 @@ def as_float(result: Any) -> float:
         shape = getattr(result, "shape", None)
         form = "" if shape is None else f" of shape {list(shape)}"
         raise WrongTypeError(
-            f"a comparator returned a {type(result).__name__}{form}, wanted one number"
+            f"a comparator returned a {type(result).__name__}{form}; it must return one number"
         ) from error
 
 
 def not_compared(reason: str | None, comparators: Collection[Comparator]) -> Comparison:
-    """A comparison that could not be made."""
+    """The result for values that could not be compared."""
     return Comparison(NOT_COMPARED, reason, [None] * len(comparators))
 
 
 def count_nan(tensor: TensorValue) -> int | None:
-    """How many elements are NaN; None if they are missing."""
+    """Number of NaN elements; None if the elements are missing."""
     array = tensor.array
     return None if array is None else int(np.isnan(array).sum())
 
 
 def _comparable(reference: Array, value: Array) -> tuple[Array, Array]:
-    """Both in float64, free of NaN and of infinities on which they agree."""
+    """Both in float64, without NaN and without infinities that both have at the same place."""
     a, b = np.asarray(reference, np.float64), np.asarray(value, np.float64)
     agreed = np.isinf(a) & (a == b)
     if agreed.any():

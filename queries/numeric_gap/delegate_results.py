@@ -1,8 +1,8 @@
-"""Which debug handles the outputs of a delegate are the results of. Pure.
+"""Finds the debug handle of each output of a delegate. Pure.
 
-An ETRecord lists the handles of all nodes that a delegate took over, in order. The last of them is
-that of its last output. The others the Inspector guesses from the end of the list; here they are
-those whose nodes are used outside the delegate, as the graph of the edge dialect program tells.
+An ETRecord lists the handles of all nodes that a delegate replaced, in order. The last handle is
+that of the last output. The Inspector guesses the others from the end of the list; here they are
+the handles whose nodes are used outside the delegate in the graph of the edge dialect program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DelegateResults:
     """The delegates of one method of an ETRecord."""
 
     def __init__(self, record: EtRecord, method: str) -> None:
-        """Read the method's graph; a graph that cannot be read raises EtRecordError."""
+        """Read the method's graph; an unreadable graph raises EtRecordError."""
         graph = record.edge_graph(method)
         self._nodes = read_nodes(graph) if graph else []
         self._given = read_outputs(graph) if graph else frozenset()
@@ -36,15 +36,15 @@ class DelegateResults:
 
     @cached_property
     def flow(self) -> ProgramFlow:
-        """How the debug handles of the method depend on each other."""
+        """The dependencies between the debug handles of the method."""
         return program_flow(self._nodes)
 
     def of(self, handles: Sequence[int], output_count: int) -> list[int | None]:
-        """The debug handle of each output; None where it cannot be told.
+        """The debug handle of each output; None where it is unknown.
 
         Args:
             handles: Debug handles of the delegate, in order.
-            output_count: How many outputs it has.
+            output_count: Number of outputs.
         """
         results = self._results(handles) if output_count > 1 else []
         if len(results) == output_count:
@@ -52,7 +52,7 @@ class DelegateResults:
         return [*[None] * (output_count - 1), *handles[-1:]][:output_count]
 
     def _results(self, handles: Sequence[int]) -> list[_Result]:
-        """The results used outside; none if nodes with the same handles run outside as well."""
+        """The results used outside; empty if nodes with the same handles also run outside."""
         if any(self._uses[handle] > 1 for handle in handles):
             return []
         position = {handle: index for index, handle in enumerate(handles)}

@@ -1,9 +1,9 @@
-"""Where two runs begin to differ: which of their differences others are computed from. Pure.
+"""Where two runs begin to differ: which differences cause the others. Pure.
 
-Values within the tolerance agree. Of the others one is an *origin* if all values that it is
-computed from agree, and else *inherited*; it is *suspect* if everything computed from it agrees:
-then rather the pair is wrong, or the difference does not matter. What it is computed from are the
-nearest values that were compared, as the program's graph tells; without one, all before it.
+Values within the tolerance agree. A value that differs is an *origin* if all of its inputs agree
+and *inherited* otherwise. It is *suspect* if everything computed from it agrees: then the pair is
+probably wrong, or the difference does not matter. The inputs of a value are the nearest compared
+values before it in the program's graph; without a graph, all values before it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ _RUN = ("method", "base_run_index", "head_run_index")
 
 
 class Divergence(NamedTuple):
-    """Where a value stands among those that differ.
+    """A value's part in the differences of its run.
 
     Attributes:
         kind: origin, inherited or suspect; None if it agrees or was not compared.
-        inputs: Debug handles of the nearest compared values that it is computed from; None if
-            unknown.
+        inputs: Debug handles of the nearest compared values it is computed from; None if unknown.
     """
 
     kind: str | None
@@ -38,9 +37,9 @@ class Divergence(NamedTuple):
 
 
 def is_within(reference: TensorValue, value: TensorValue, tolerance_db: float) -> bool | None:
-    """Whether two tensors of one shape agree; None if elements are missing.
+    """Whether two tensors of the same shape agree; None if elements are missing.
 
-    They do if the same elements are NaN and the signal-to-noise ratio is at least the tolerance.
+    They agree if the same elements are NaN and the signal-to-noise ratio is at least the tolerance.
     """
     a, b = reference.array, value.array
     if a is None or b is None or a.shape != b.shape:
@@ -51,7 +50,7 @@ def is_within(reference: TensorValue, value: TensorValue, tolerance_db: float) -
 
 
 def first_divergence(gaps: pa.Table) -> pa.Table:
-    """The first origin of each run in a table of numeric gaps: one row per run that has any."""
+    """The first origin of each run in a table of numeric gaps; runs without one have no row."""
     seen = set()
     rows = []
     columns = (gaps[name].to_pylist() for name in (*_RUN, "divergence"))
@@ -67,12 +66,12 @@ def find_divergences(
     agreements: Sequence[bool | None],
     inputs: Mapping[int, Iterable[int]] | None,
 ) -> list[Divergence]:
-    """Where each value of a run stands.
+    """The part of each value in the differences of a run.
 
     Args:
         handles: Debug handle of each value, in execution order; None if unknown.
-        agreements: Whether each agrees with its counterpart; None if it was not compared.
-        inputs: For each handle, those that its value is computed from; None if unknown.
+        agreements: Whether each value agrees with its counterpart; None if not compared.
+        inputs: The handles that the value of each handle is computed from; None if unknown.
     """
     graph = _Values(handles, agreements, inputs)
     found = []
@@ -85,7 +84,7 @@ def find_divergences(
 
 
 class _Values:
-    """The values of a run: those of one debug handle as one, others each for itself."""
+    """The values of a run, where all values of one debug handle count as one."""
 
     def __init__(
         self,
@@ -94,7 +93,7 @@ class _Values:
         inputs: Mapping[int, Iterable[int]] | None,
     ) -> None:
         known = inputs or {}
-        # Negative keys: they stand beside debug handles, and order is all that is known of them.
+        # Values without a known debug handle get negative keys, which cannot equal a handle.
         self.keys = [
             handle if handle is not None and handle in known else -1 - row
             for row, handle in enumerate(handles)
@@ -117,13 +116,13 @@ class _Values:
                 self._suspects.add(key)
 
     def kind(self, key: int) -> str:
-        """What a value that differs is, with the others of its handle."""
+        """The kind of a value that differs."""
         if key in self._suspects:
             return SUSPECT
         return ORIGIN if all(map(self._agrees.get, self.nearest_inputs(key))) else INHERITED
 
     def nearest_inputs(self, key: int) -> list[int]:
-        """Keys of the nearest values before it that count, of those it is computed from."""
+        """Keys of the nearest compared values before it that it is computed from."""
         return self._nearest(key, self._inputs, lambda other: other < self._place[key])
 
     def _is_suspect(self, key: int) -> bool:
@@ -131,7 +130,7 @@ class _Values:
         return bool(after) and all(self._agrees[consumer] for consumer in after)
 
     def _chain(self) -> None:
-        """Let values without handle follow each other, in order."""
+        """Make each value without a handle depend on the value before it."""
         before = None
         for key in dict.fromkeys(self.keys):
             if key < 0 and key in self._agrees:
@@ -142,7 +141,7 @@ class _Values:
     def _nearest(
         self, key: int, edges: Mapping[int, Iterable[int]], is_near: Callable[[int], bool]
     ) -> list[int]:
-        """What the edges lead to, seen through what was not compared and through suspects."""
+        """Follow the edges past suspects and values that were not compared."""
         found, seen, waiting = [], {key}, [key]
         while waiting:
             for other in edges.get(waiting.pop(), ()):

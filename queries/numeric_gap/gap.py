@@ -1,7 +1,8 @@
-"""How far the operators of two dumps are apart numerically, value by value.
+"""Compares the operators of two dumps numerically, value by value.
 
-Also of a dump and of a run of its exported program (`reference_run`): whatever gives `LoggedRun`s
-can be compared, and be changed before: dequantize, permute, leave out.
+A dump can also be compared with a run of its exported program (`reference_run`). Anything that
+yields `LoggedRun`s can be compared, and the runs can be changed first: dequantized, permuted,
+filtered.
 """
 
 from __future__ import annotations
@@ -33,27 +34,29 @@ _LEADING = [
     column("method", pa.string(), "Method that ran; null if unknown."),
     column("base_run_index", pa.int32(), "Run in the base dump; null for a run of the program."),
     column("head_run_index", pa.int32(), "Run in the head dump."),
-    column("joined_by", pa.string(), "debug_handle or instruction; null without counterpart."),
-    column("debug_handle", pa.int64(), "Debug handle whose result it is; null if unknown."),
-    column("base_event", pa.string(), "Event that logged it in base; null without one."),
-    column("head_event", pa.string(), "Event that logged it in head; null without one."),
+    column("joined_by", pa.string(), "debug_handle or instruction; null without a counterpart."),
+    column("debug_handle", pa.int64(), "Debug handle of the value; null if unknown."),
+    column("base_event", pa.string(), "Event that logged the value in base; null if none did."),
+    column("head_event", pa.string(), "Event that logged the value in head; null if none did."),
     column("base_instruction_id", pa.int32(), "Instruction of the base event."),
     column("head_instruction_id", pa.int32(), "Instruction of the head event."),
     column("base_debug_handles", _HANDLES, "All debug handles that the base event computes."),
     column("head_debug_handles", _HANDLES, "All debug handles that the head event computes."),
-    column("op_types", pa.list_(pa.string()), "Operators of the event with fewer handles."),
-    column("occurrence", pa.int32(), "Which call of its instruction in the run, from 0."),
-    column("base_value_index", pa.int32(), "Which of the values that the base event logged."),
-    column("head_value_index", pa.int32(), "Which of the values that the head event logged."),
+    column("op_types", pa.list_(pa.string()), "Operators of whichever event has fewer handles."),
+    column("occurrence", pa.int32(), "Number of the call of its instruction in the run, from 0."),
+    column("base_value_index", pa.int32(), "Position among the values that the base event logged."),
+    column("head_value_index", pa.int32(), "Position among the values that the head event logged."),
     column("base_dtype", pa.string(), "Element type in base."),
     column("head_dtype", pa.string(), "Element type in head."),
-    column("shape", pa.list_(pa.int64()), "Shape, in base if they differ; null if unknown."),
+    column("shape", pa.list_(pa.int64()), "Shape (in base, if they differ); null if unknown."),
     column("base_nan_count", pa.int64(), "NaN elements in base; null if its elements are missing."),
     column("head_nan_count", pa.int64(), "NaN elements in head; null if its elements are missing."),
 ]
 _TRAILING = [
     column("divergence", pa.string(), "origin, inherited or suspect; null within the tolerance."),
-    column("input_debug_handles", _HANDLES, "Nearest compared values it is computed from."),
+    column(
+        "input_debug_handles", _HANDLES, "Nearest compared values that the value is computed from."
+    ),
 ]
 
 
@@ -67,22 +70,21 @@ def numeric_gap(
 ) -> pa.Table:
     """The table of gaps between the intermediate values of two dumps.
 
-    Values correspond by debug handle, if both runs have any; else by instruction. Runs correspond
-    in order, method by method.
+    Values are paired by debug handle if both runs have any, and otherwise by instruction. Runs of
+    the same method are paired in order.
 
     Args:
         base: Runs of the reference.
-        head: Runs to compare with it.
-        metrics: What to compute of each pair of values, as `find_comparators` takes it.
-        is_every_run: Whether to compare all runs, as many as both have; else the first of each
-            method alone.
-        tolerance_db: Signal-to-noise ratio from which on values agree; for `divergence`.
+        head: Runs to compare with the reference.
+        metrics: What to compute for each pair of values, as for `find_comparators`.
+        is_every_run: Compare all runs that both have, not only the first of each method.
+        tolerance_db: Lowest signal-to-noise ratio at which values agree, for `divergence`.
 
     Returns:
         One row per value of either side, in execution order, with a column per metric between
-        head_nan_count and verdict, null where nothing was compared. Shapes that hold the same
-        elements in the same order are compared in that of base. Inputs that delegates log are
-        left out, unless values correspond by instruction. An unknown metric raises QueryError.
+        head_nan_count and verdict, null where nothing was compared. Where shapes differ but hold
+        the same elements in the same order, head is reshaped like base. Inputs that delegates log
+        are left out, unless values are paired by instruction. An unknown metric raises QueryError.
 
     Raises:
         QueryError: if there are no runs to compare.
@@ -99,10 +101,10 @@ def numeric_gap(
 def _paired_runs(
     base: Sequence[LoggedRun], head: Sequence[LoggedRun], is_every_run: bool
 ) -> list[tuple[LoggedRun, LoggedRun]]:
-    """Runs that correspond, in the order of base.
+    """Pairs of runs, in the order of base.
 
     Raises:
-        QueryError: if there are none.
+        QueryError: if there is no pair.
     """
     is_known = all(run.method is not None for run in [*base, *head])
     waiting: dict[str | None, deque[LoggedRun]] = defaultdict(deque)
@@ -119,7 +121,7 @@ def _paired_runs(
         ran = [", ".join(sorted({str(run.method) for run in runs})) for runs in (base, head)]
         raise QueryError(
             f"base logged values of {ran[0] or 'no method'}, head of {ran[1] or 'no method'}; "
-            "wanted a method that both ran"
+            "compare dumps that ran the same method"
         )
     return pairs
 
@@ -184,7 +186,7 @@ def _side_columns(side: str, value: OperatorValue | None) -> dict[str, Any]:
 def _compared(
     pair: Pair, comparators: Mapping[str, Comparator], tolerance_db: float
 ) -> tuple[Comparison, bool | None]:
-    """The comparison, and whether the two agree; None if that cannot be told."""
+    """The comparison, and whether the two agree; None if that is unknown."""
     metrics = comparators.values()
     if not pair.base or not pair.head:
         return not_compared(pair.reason, metrics), None

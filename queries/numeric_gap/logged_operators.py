@@ -1,4 +1,4 @@
-"""A dump that logged intermediate values -> its operators, run by run, with these values."""
+"""A dump with intermediate values -> its operators, run by run, with their values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 from ingest.debug_buffer import TensorValue
 from ingest.sources.paths import Source, read_source
 from queries.event_blocks.build import (
+    BlockData,
     Buffer,
-    BuiltBlock,
-    BuiltEvent,
+    EventData,
     build_event_blocks,
     decode_tables,
     read_correlation,
@@ -40,11 +40,11 @@ class LoggedRun(NamedTuple):
     """A run that logged intermediate values.
 
     Attributes:
-        run_index: Position in its dump; None if it is not from a dump.
-        method: Method that ran; None if that cannot be told.
+        run_index: Position in the dump; None if the run is not from a dump.
+        method: Method that ran; None if unknown.
         operators: In execution order.
-        notes: What the dump and its ETRecord disagree on, as sentences.
-        flow: How the program's debug handles depend on each other; None if unknown.
+        notes: Contradictions between the dump and its ETRecord, as sentences.
+        flow: Dependencies between the program's debug handles; None if unknown.
     """
 
     run_index: int | None
@@ -63,14 +63,15 @@ def read_logged_operators(
 ) -> list[LoggedRun]:
     """The runs of a dump that logged intermediate values, in file order.
 
-    A stated method is theirs if nothing tells another, and runs of another are left out.
+    If a method is given, runs of other methods are left out; runs whose method is unknown count as
+    runs of it.
 
-    Without its debug buffer tensors are missing; without its ETRecord operators have no debug
+    Without the debug buffer tensors are missing; without the ETRecord operators have no debug
     handles. A malformed dump raises DumpError, a malformed ETRecord EtRecordError, and a file that
     cannot be read SourceError.
 
     Raises:
-        QueryError: if no run did.
+        QueryError: if no run logged any.
     """
     runs = build_logged_operators(
         decode_tables(read_source(source), source.name),
@@ -83,7 +84,7 @@ def read_logged_operators(
 
 
 def check_runs(runs: Sequence[LoggedRun], name: str, method: str | None) -> None:
-    """Pass if there are any runs in the dump of that name.
+    """Check that the dump `name` has any runs.
 
     Raises:
         QueryError: if there are none.
@@ -91,7 +92,7 @@ def check_runs(runs: Sequence[LoggedRun], name: str, method: str | None) -> None
     if not runs:
         of = "" if method is None else f" of method '{method}'"
         raise QueryError(
-            f"{name}: has no intermediate values{of}, wanted a dump of a run that logged them"
+            f"{name}: has no intermediate values{of}; choose a dump of a run that logged them"
         )
 
 
@@ -101,7 +102,7 @@ def build_logged_operators(
     correlation: Correlation | None = None,
     method: str | None = None,
 ) -> list[LoggedRun]:
-    """The runs as `read_logged_operators` gives them, from the decoded tables of one dump."""
+    """Like `read_logged_operators`, from the decoded tables of one dump."""
     logged = LoggedValues(tables["debug_values"], debug_buffer)
     signatures = tables["runs"]["run_signature_id"].to_pylist()
     blocks = _blocks_of_method(tables, correlation, method)
@@ -125,8 +126,8 @@ def build_logged_operators(
 
 def _blocks_of_method(
     tables: Mapping[str, pa.Table], correlation: Correlation | None, method: str | None
-) -> list[BuiltBlock | None]:
-    """The event blocks; None for those that ran another method than the one stated."""
+) -> list[BlockData | None]:
+    """The event blocks, with None in place of those that ran another method than `method`."""
     blocks = build_event_blocks(tables, correlation=correlation)
     if correlation is None or method is None:
         return [*blocks]
@@ -138,28 +139,28 @@ def _blocks_of_method(
 
 
 def first_logged_run(
-    index: int, block: BuiltBlock, correlation: Correlation | None = None
+    index: int, block: BlockData, correlation: Correlation | None = None
 ) -> LoggedRun:
-    """What the events of a block logged first, each in one call; `index` stands for the run's."""
+    """The first values that the events of a block logged, as one run with number `index`."""
     program = _Program(block, correlation)
     operators = program.first_operators()
     return LoggedRun(index, block.method, operators, block.notes, program.flow)
 
 
 class _Program:
-    """What is known of the instructions of the runs of one block."""
+    """The instructions of the runs of one block."""
 
-    def __init__(self, block: BuiltBlock, correlation: Correlation | None) -> None:
+    def __init__(self, block: BlockData, correlation: Correlation | None) -> None:
         self.block = block
         self._correlation = correlation
-        self._events: dict[_Key, BuiltEvent] = {}
+        self._events: dict[_Key, EventData] = {}
         for event in block.events:
             if event.kind not in _NO_OPERATOR:
                 instruction = event.instruction_id if event.instruction_id != _OUTSIDE else None
                 self._events.setdefault((instruction, event.delegate_debug_identifier), event)
 
     def operators(self, calls: Iterable[Sequence[InstructionValue]]) -> list[Operator]:
-        """The calls of a run as operators, in the same order."""
+        """The calls of a run as operators, in order."""
         occurrences: Counter[_Key] = Counter()
         operators = []
         for call in calls:
@@ -171,7 +172,7 @@ class _Program:
         return self._with_silent(operators) if operators else operators
 
     def _with_silent(self, operators: list[Operator]) -> list[Operator]:
-        """With the operators that ran but logged nothing, where their instructions stand."""
+        """Add the operators that ran but logged nothing, at the places of their instructions."""
         logged = {operator.instruction_id for operator in operators}
         silent = [
             self._operator((id_, None), 0, [])
@@ -180,7 +181,7 @@ class _Program:
         ]
         if not silent:
             return operators
-        # A stable sort by the highest instruction so far puts each behind what precedes it.
+        # A stable sort by the highest instruction so far puts each after what precedes it.
         reached = accumulate((operator.instruction_id or 0 for operator in operators), max)
         placed = [*zip(reached, operators, strict=True)]
         placed += [(operator.instruction_id or 0, operator) for operator in silent]
@@ -188,7 +189,7 @@ class _Program:
 
     @property
     def flow(self) -> ProgramFlow | None:
-        """How the debug handles of its method depend on each other; None if unknown."""
+        """Dependencies between the debug handles of the method; None if unknown."""
         return self._delegates.flow if self._delegates else None
 
     def first_operators(self) -> list[Operator]:
@@ -215,7 +216,7 @@ class _Program:
             self._results(event, handles) if isinstance(handles, list) else None,
         )
 
-    def _results(self, event: BuiltEvent, handles: list[int]) -> list[int | None] | None:
+    def _results(self, event: EventData, handles: list[int]) -> list[int | None] | None:
         if event.kind in ("kernel", "delegate_op") or self._delegates is None:
             return None
         return self._delegates.of(handles, event.num_outputs)
@@ -238,7 +239,7 @@ def _event_positions(debug_values: pa.Table) -> dict[int, list[int]]:
 def _calls(
     logged: Sequence[InstructionValue], positions: Sequence[int]
 ) -> Iterator[list[InstructionValue]]:
-    """The events of each call: of one instruction, with no other event in between."""
+    """The events of each call: consecutive events of one instruction."""
     inside = [
         (event, position)
         for event, position in zip(logged, positions, strict=True)
@@ -250,7 +251,7 @@ def _calls(
 
 
 def flat_tensors(value: LoggedValue | str) -> list[TensorValue]:
-    """The value as tensors: scalars without dimensions, a list of tensors one by one."""
+    """The value as tensors: a scalar has no dimensions, a list is flattened."""
     if isinstance(value, list):
         return value
     if isinstance(value, TensorValue):

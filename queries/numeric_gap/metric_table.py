@@ -1,4 +1,4 @@
-"""Tables of compared values: the columns that they share."""
+"""The columns that all tables of compared values share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from queries.numeric_gap.comparators import Comparison
 
 
 def column(name: str, type_: pa.DataType, doc: str, *, nullable: bool = True) -> pa.Field:
-    """A column with what it means."""
+    """A column with its description."""
     return pa.field(name, type_, nullable=nullable, metadata={"doc": doc})
 
 
 _VERDICT = [
     column("verdict", pa.string(), "equal, different or not_compared.", nullable=False),
-    column("reason", pa.string(), "Why it was not compared; null if it was."),
+    column("reason", pa.string(), "Why the value was not compared; null if it was."),
 ]
 
 
@@ -27,13 +27,13 @@ def metric_table(
     metrics: Iterable[str],
     trailing: Iterable[pa.Field] = (),
 ) -> pa.Table:
-    """Rows as a table: leading columns, one per metric, verdict, reason, and trailing columns."""
+    """Rows as a table: leading columns, metrics, verdict, reason, and trailing columns."""
     shown = [column(name, pa.float64(), "Metric of that name.") for name in metrics]
     return pa.Table.from_pylist(list(rows), pa.schema([*leading, *shown, *_VERDICT, *trailing]))
 
 
 def comparison_columns(comparison: Comparison, metrics: Collection[str]) -> dict[str, Any]:
-    """What came of a comparison, in these columns."""
+    """The result of a comparison, by column."""
     return {
         **dict(zip(metrics, comparison.metrics, strict=True)),
         "verdict": comparison.verdict,

@@ -1,11 +1,11 @@
-"""Which logged value of one run corresponds to which of another. Pure.
+"""Pairs the logged values of two runs. Pure.
 
-By debug handle, values correspond that are the handle's value in both runs (`run_values`); where
-that of a run is hidden in a delegate, nothing corresponds. Where both runs have the same operators
-for a handle, in the same order, all of their results correspond, not only the last.
+With debug handles, the values of a handle in both runs (`run_values`) are a pair; if one of them is
+hidden in a delegate, there is no pair. Where both runs have the same operators for a handle, in the
+same order, all of their results are paired, not only the last.
 
-Where no debug handle is known, a call corresponds to the call of the same instruction and name, as
-it is in two runs of one program.
+Without debug handles, calls of the same instruction and name are paired, which works for two runs
+of one program.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Pair(NamedTuple):
-    """Two values that correspond, or one without counterpart; `reason` then says why.
+    """Two corresponding values, or one without a counterpart; `reason` then says why.
 
     Attributes:
-        base: Value of the one run.
-        head: Value of the other.
-        debug_handle: Handle whose value they are; None if unknown.
-        reason: Why there is one alone.
-        is_view: Whether one of them is a view of the other, and may have any shape.
+        base: Value of the reference run.
+        head: Value of the run compared with it.
+        debug_handle: Debug handle of the values; None if unknown.
+        reason: Why one of the values is missing.
+        is_view: Whether one is a view of the other, so that their shapes may differ.
     """
 
     base: OperatorValue | None
@@ -50,16 +50,16 @@ def join_operators(
     is_by_handle: bool,
     views: tuple[Mapping[int, int], Mapping[int, int]] = (_NONE, _NONE),
 ) -> list[Pair]:
-    """Pairs of all values of both runs, but for the inputs of delegates with debug handles.
+    """Pairs of all values of both runs, except the inputs of delegates with debug handles.
 
     Args:
         base: Operators of a run, in execution order.
         head: Operators of the run to compare with it, in execution order.
-        is_by_handle: Whether to join by debug handle where it is known; else by call alone.
-        views: Of either run's program, the handles that only reshape the value of another.
+        is_by_handle: Join by debug handle where it is known, not by call only.
+        views: For each run's program, the handles that only reshape the value of another.
 
     Returns:
-        The pairs in the order of base; what only head has follows what precedes it there.
+        The pairs in the order of base; values only in head follow the value before them in head.
     """
     ours = RunValues(base, is_by_handle=is_by_handle)
     theirs = RunValues(head, is_by_handle=is_by_handle)
@@ -96,7 +96,7 @@ def _join(key: Key, ours: RunValues, theirs: RunValues) -> Iterator[Pair]:
 
 
 def _match(base: Result, head: Result) -> Iterator[Pair]:
-    """Pairs in order if both sides have as many; else each of the fewer with the one like it."""
+    """Pairs in order if the counts are equal; otherwise each of the fewer with its most similar."""
     if len(base) > len(head):
         yield from (pair._replace(base=pair.head, head=pair.base) for pair in _match(head, base))
         return
@@ -113,7 +113,7 @@ def _match(base: Result, head: Result) -> Iterator[Pair]:
 
 
 def _likest(tensor: TensorValue, others: Sequence[OperatorValue]) -> OperatorValue | None:
-    """The first, of those with elements to compare, of the same shape and type if there is one."""
+    """The first comparable value, preferably of the same shape and type."""
 
     def likeness(other: OperatorValue) -> tuple[bool, bool]:
         return other.tensor.shape == tensor.shape, other.tensor.dtype == tensor.dtype
@@ -123,7 +123,7 @@ def _likest(tensor: TensorValue, others: Sequence[OperatorValue]) -> OperatorVal
 
 
 def _absence(key: Key, other: RunValues, name: str) -> str:
-    """Why the other run has no value for a debug handle or call."""
+    """The reason that the other run has no value for a debug handle or call."""
     if not isinstance(key, int):
         return f"{name}: no such call"
     operator = other.hider(key)

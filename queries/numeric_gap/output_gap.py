@@ -25,17 +25,22 @@ _LEADING = [
     column("event_block_name", pa.string(), "Name of the event block."),
     column("method", pa.string(), "Method that ran; null if unknown."),
     column("bundled_input_index", pa.int64(), "Bundled input; -1 when there is none."),
-    column("output_index", pa.int32(), "Position among the outputs, lists flat.", nullable=False),
+    column(
+        "output_index",
+        pa.int32(),
+        "Position among the outputs, with lists flattened.",
+        nullable=False,
+    ),
     column("reference_dtype", pa.string(), "Element type of the reference."),
     column("run_dtype", pa.string(), "Element type of the output."),
-    column("shape", pa.list_(pa.int64()), "Shape, of the reference if they differ."),
+    column("shape", pa.list_(pa.int64()), "Shape (of the reference, if they differ)."),
     column("reference_nan_count", pa.int64(), "NaN elements of the reference."),
     column("run_nan_count", pa.int64(), "NaN elements of the output."),
 ]
 
 
-class ComparedBlock(Protocol):
-    """An event block, as far as its outputs are compared; arrays are taken for tensors."""
+class OutputBlock(Protocol):
+    """What `compare_results` reads of an event block; its tensors can also be arrays."""
 
     @property
     def name(self) -> str | None:
@@ -55,14 +60,14 @@ class ComparedBlock(Protocol):
 
     @property
     def reference_output(self) -> Sequence[LoggedValue | str] | None:
-        """What the ETRecord wants them to be."""
+        """The outputs that the ETRecord expects."""
 
 
 def compare_results(
-    blocks: Sequence[ComparedBlock],
+    blocks: Sequence[OutputBlock],
     metrics: Iterable[str | Comparator] = ("snr", "mse", "cosine_similarity"),
 ) -> pa.Table:
-    """How far the outputs of each block's first run are from the ETRecord's reference outputs.
+    """Compare the outputs of each block's first run with the ETRecord's reference outputs.
 
     Returns:
         One row per output of the run or the reference, in file order, with a column per metric
@@ -70,24 +75,12 @@ def compare_results(
         unknown metric raises QueryError.
     """
     comparators = find_comparators(metrics)
-    rows = [
-        row
-        for index, block in enumerate(blocks)
-        for row in _rows({"block_index": index, **_block_columns(block)}, block, comparators)
-    ]
+    rows = [row for index, block in enumerate(blocks) for row in _rows(index, block, comparators)]
     return metric_table(rows, _LEADING, comparators)
 
 
-def _block_columns(block: ComparedBlock) -> dict[str, Any]:
-    return {
-        "event_block_name": block.name,
-        "method": block.method,
-        "bundled_input_index": block.bundled_input_index,
-    }
-
-
 def _rows(
-    place: Mapping[str, Any], block: ComparedBlock, comparators: Mapping[str, Comparator]
+    block_index: int, block: OutputBlock, comparators: Mapping[str, Comparator]
 ) -> Iterator[dict[str, Any]]:
     absence = "no such reference output" if block.reference_output else "no reference output"
     pairs = zip_longest(_flat(block.reference_output or ()), _flat(block.run_output or ()))
@@ -99,7 +92,10 @@ def _rows(
             comparison = not_compared(reason, comparators.values())
         shown = reference or output
         yield {
-            **place,
+            "block_index": block_index,
+            "event_block_name": block.name,
+            "method": block.method,
+            "bundled_input_index": block.bundled_input_index,
             "output_index": index,
             "reference_dtype": reference and reference.dtype,
             "run_dtype": output and output.dtype,

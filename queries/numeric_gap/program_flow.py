@@ -1,7 +1,7 @@
-"""Which debug handles of a program are computed from which, as its edge dialect graph tells. Pure.
+"""The dependencies between a program's debug handles, from its edge dialect graph. Pure.
 
-A handle stands for all nodes that have it; its value is that of the last of them. Of a program with
-more than MAX_LINKS between nodes and handles nothing is told.
+A handle represents all nodes that have it; its value is that of the last of them. A program with
+more than MAX_LINKS links between nodes and handles gets no dependencies.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 MAX_LINKS = 2_000_000
 
-_MOST_LEVELS = 8  # of lists and objects in an argument
+_MOST_LEVELS = 8  # of nested lists and objects in an argument
 
-# Operators that keep elements and their order: where memory is planned for it, none of them runs.
+# Operators that keep elements and their order; memory planning can remove them.
 _VIEWS = frozenset(
     {
         "view", "view_copy", "_unsafe_view", "unsqueeze", "unsqueeze_copy", "squeeze",
@@ -29,7 +29,7 @@ _VIEWS = frozenset(
 
 
 class FlowNode(NamedTuple):
-    """A call in a graph: its operator, its debug handles, and names of what it takes and gives."""
+    """A call in a graph: its operator, debug handles, and names of its arguments and results."""
 
     operator: str
     handles: tuple[int, ...]
@@ -38,16 +38,16 @@ class FlowNode(NamedTuple):
 
     @property
     def handle(self) -> int | None:
-        """Its first debug handle; None without one."""
+        """The first debug handle; None without one."""
         return next(iter(self.handles), None)
 
 
 class ProgramFlow(NamedTuple):
-    """How the debug handles of a program depend on each other.
+    """The dependencies between the debug handles of a program.
 
     Attributes:
-        inputs: For each handle, those whose values its nodes take.
-        views: For a handle that only reshapes the value of another, that other.
+        inputs: For each handle, the handles whose values its nodes use.
+        views: For each handle that only reshapes another's value, that other handle.
     """
 
     inputs: Mapping[int, frozenset[int]]
@@ -64,12 +64,12 @@ def read_nodes(graph: Graph) -> list[FlowNode]:
 
 
 def read_outputs(graph: Graph) -> frozenset[str]:
-    """Names of what a graph puts out."""
+    """Names of the outputs of a graph."""
     return frozenset(_names(graph.serialized["outputs"]))
 
 
 def program_flow(nodes: Sequence[FlowNode]) -> ProgramFlow:
-    """How the handles of these nodes depend on each other; nodes without any are seen through."""
+    """The dependencies between the handles of these nodes, also through nodes without handles."""
     links = Allowance(MAX_LINKS, "links")
     try:
         inputs = _inputs(nodes, links)
@@ -81,7 +81,7 @@ def program_flow(nodes: Sequence[FlowNode]) -> ProgramFlow:
 
 
 def _inputs(nodes: Sequence[FlowNode], links: Allowance) -> dict[int, set[int]]:
-    """For each handle, those whose values its nodes take; too many raise AllowanceError."""
+    """For each handle, the handles whose values its nodes use; too many raise AllowanceError."""
     behind: dict[str, frozenset[int]] = {}
     inputs: dict[int, set[int]] = defaultdict(set)
     for node in nodes:
@@ -95,7 +95,7 @@ def _inputs(nodes: Sequence[FlowNode], links: Allowance) -> dict[int, set[int]]:
 
 
 def _views(nodes: Sequence[FlowNode], inputs: Mapping[int, set[int]]) -> dict[int, int]:
-    """The handles with views alone that take, of one other handle before them, its value."""
+    """Handles that have only view nodes, and the one earlier handle whose value they use."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     taken: dict[int, set[str]] = defaultdict(set)
@@ -117,7 +117,7 @@ def _views(nodes: Sequence[FlowNode], inputs: Mapping[int, set[int]]) -> dict[in
 
 
 def _operator(target: str) -> str:
-    """The name without namespace and overload: view_copy of aten.view_copy.default."""
+    """The name without namespace and overload, e.g. view_copy for aten.view_copy.default."""
     return target.split(".")[-2] if target.count(".") > 1 else target
 
 
@@ -127,7 +127,7 @@ def _names_in_call(call: Mapping[str, Any]) -> tuple[frozenset[str], list[str]]:
 
 
 def _names(value: object, levels: int = _MOST_LEVELS) -> Iterator[str]:
-    """Names of the values that arguments or results consist of."""
+    """Names of the values in arguments or results."""
     match value:
         case {"name": str(name)} | {"as_name": str(name)}:
             yield name

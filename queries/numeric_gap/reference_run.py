@@ -1,6 +1,6 @@
-"""The exported program of an ETRecord, run by ExecuTorch: the reference of a numeric gap.
+"""Runs the exported program of an ETRecord with ExecuTorch, as the reference of a numeric gap.
 
-The one module that uses executorch and torch; both are imported when it is called.
+The only module that uses executorch and torch; both are imported when it is called.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
 
 _INSPECTOR = "executorch.devtools.inspector"
-METHOD = "forward"  # what representative inputs are for
+METHOD = "forward"  # representative inputs are for this method
 _UNSET_HANDLE = 0
-# What its readers and torch raise for files and programs that they cannot handle.
+# What ExecuTorch's readers and torch raise for files and programs they cannot handle.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
            ValueError)  # fmt: skip
 
 
 class ReferenceRun(NamedTuple):
-    """What an exported program computed.
+    """The values that an exported program computed.
 
     Attributes:
-        run: One operator per debug handle, with the result of the last node that has it; a node's
-            name is that of its operator.
+        run: One operator per debug handle, with the result of its last node and named after it.
         node_names: All nodes of each debug handle.
-        stack_traces: Stack trace by node; None where the program has none.
+        stack_traces: Stack trace of each node; None where the program has none.
     """
 
     run: LoggedRun
@@ -43,27 +42,27 @@ class ReferenceRun(NamedTuple):
 
 
 def run_reference(etrecord: Source, *, graph: str | None = None) -> LoggedRun:
-    """The run that `run_program` gives; what it raises, this raises."""
+    """The run of `run_program`, which also says what this raises."""
     return run_program(etrecord, graph=graph).run
 
 
 def run_program(
     etrecord: Source, *, graph: str | None = None, is_validated: bool = True
 ) -> ReferenceRun:
-    """What the exported program computes from the representative inputs in its ETRecord.
+    """Run the exported program on the representative inputs in its ETRecord.
 
     An unreadable file raises SourceError.
 
     Args:
         etrecord: An ETRecord saved with representative inputs.
         graph: Program to run, as in `Inspector.calculate_numeric_gap`: exported_program,
-            edge_dialect_exported_program or one of the graph map; by default the first of them
+            edge_dialect_exported_program or a name in the graph map; by default the first of them
             whose operators have debug handles.
-        is_validated: Whether exported_program is only run if each of its operators has one.
+        is_validated: Run exported_program only if all of its operators have debug handles.
 
     Raises:
         QueryError: if executorch is not installed.
-        WrongValueError: if there is no such graph, or it cannot be run for a wrong value.
+        WrongValueError: if there is no such graph, or a wrong value keeps it from running.
         ProgramRunError: if ExecuTorch cannot run the program for another reason.
     """
     data = read_source(etrecord)
@@ -75,7 +74,7 @@ def run_program(
     except ImportError as error:
         raise QueryError(
             f"running the exported program needs executorch ({error}): "
-            "pip install 'tracehouse[executorch]'; to compare two dumps needs none"
+            "pip install 'tracehouse[executorch]'; comparing two dumps does not need it"
         ) from error
     try:
         record = devtools.parse_etrecord(io.BytesIO(data))
@@ -99,37 +98,39 @@ def run_program(
 def _reference_module(
     inspector: Any, record: Any, etrecord: Source, choice: tuple[str | None, bool]
 ) -> Any:
-    """The module that the Inspector would choose for a graph, and whether to validate it not.
+    """The module that the Inspector would choose, given the graph and whether to skip its check.
 
     Raises:
-        WrongValueError: if the ETRecord is of other methods.
+        WrongValueError: if the ETRecord only has other methods.
     """
     programs = record.edge_dialect_program
     if isinstance(programs, dict):
         if METHOD not in programs:
             known = ", ".join(programs)
-            raise WrongValueError(f"{etrecord.name}: has methods {known}, wanted {METHOD}")
+            raise WrongValueError(
+                f"{etrecord.name}: has methods {known}, but only {METHOD} can be run"
+            )
         record.edge_dialect_program = programs[METHOD]
     module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), *choice)
     return module
 
 
 def _representative_inputs(record: Any, etrecord: Source) -> Any:
-    """The inputs.
+    """The representative inputs.
 
     Raises:
         WrongValueError: if there are none.
     """
     if record._representative_inputs is None:
         raise WrongValueError(
-            f"{etrecord.name}: has no representative inputs, wanted an ETRecord to which "
-            "update_representative_inputs gave some"
+            f"{etrecord.name}: has no representative inputs; call update_representative_inputs "
+            "on the ETRecord before saving it"
         )
     return record._representative_inputs
 
 
 def _tensors(output: Any) -> Iterator[TensorValue]:
-    """The tensors of the output, lists taken apart; what is no number gives a missing one."""
+    """The tensors of the output, with lists flattened; a missing tensor for other values."""
     if isinstance(output, list | tuple):
         for element in output:
             yield from _tensors(element)

@@ -1,8 +1,8 @@
-"""What the operators of one run put out, by debug handle or else by call. Pure.
+"""The outputs of the operators of one run, by debug handle or by call. Pure.
 
-The value of a debug handle is what the last operator of the run that carries it computes. A
-delegate carries many handles, but logs only its inputs and then its outputs, the results of some
-of them: where it is the last to carry a handle that it does not put out, the value is hidden.
+The value of a debug handle is what the last operator with this handle in the run computes. A
+delegate has many handles, but logs only its inputs and then its outputs, the results of some of
+the handles. If it is the last operator with a handle and does not output it, the value is hidden.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ingest.debug_buffer import TensorValue
 
 
 class Operator(NamedTuple):
-    """One call of an operator, with what it logged.
+    """One call of an operator, with its logged values.
 
     Attributes:
         name: Name of its event, e.g. native_call_addmm.out.
         instruction_id: Instruction; None if it did not run as one.
         delegate_id: Delegate id; None if it did not run inside a delegate.
-        occurrence: Which of the calls of its instruction and delegate id in the run, from 0.
+        occurrence: Number of the call of its instruction and delegate id in the run, from 0.
         debug_handles: Debug handles that it computes, in execution order; empty if unknown.
         op_types: Operators of the exported graph with these handles; empty if unknown.
-        values: What it logged, in order; scalars have no dimension, lists are flat.
-        results: Of a delegate, the debug handle of each output, None where it cannot be told; the
-            outputs are the last of the values. None if all values are of the last debug handle.
+        values: Logged values, in order; scalars have no dimension, lists are flattened.
+        results: For a delegate, the debug handle of each output (None where unknown); the outputs
+            are the last of the values. None if all values belong to the last debug handle.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Operator(NamedTuple):
     results: Sequence[int | None] | None = None
 
     def is_inside(self, other: Operator) -> bool:
-        """Whether it is a part of the delegate whose call `other` is."""
+        """Whether the operator ran inside the delegate call `other`."""
         is_part = self.delegate_id is not None and other.delegate_id is None
         return is_part and self.instruction_id == other.instruction_id
 
 
 @dataclass(frozen=True, eq=False)
 class OperatorValue:
-    """The value at an index among those of the operator at a position in its run."""
+    """One of an operator's values: `position` of the operator in its run, `index` of the value."""
 
     position: int
     operator: Operator
@@ -57,12 +57,12 @@ class OperatorValue:
 
     @property
     def tensor(self) -> TensorValue:
-        """The value itself."""
+        """The value."""
         return self.operator.values[self.index]
 
 
 Result = list[OperatorValue]  # of one operator
-Key = int | tuple[object, ...]  # a debug handle, or else a call
+Key = int | tuple[object, ...]  # a debug handle or a call
 
 
 class RunValues:
@@ -70,11 +70,11 @@ class RunValues:
 
     Attributes:
         results: By key, in execution order; one per operator.
-        viewed: Keys whose value is logged under another handle, which they are views of.
+        viewed: Keys that are views of another handle, under which their value is logged.
     """
 
     def __init__(self, operators: Sequence[Operator], *, is_by_handle: bool) -> None:
-        """Index operators in execution order; not by handle means by call alone."""
+        """Index operators in execution order, by debug handle where known or only by call."""
         self._operators = operators
         self._carriers: dict[int, list[int]] = defaultdict(list)
         self.results: dict[Key, list[Result]] = defaultdict(list)
@@ -87,9 +87,9 @@ class RunValues:
                 self._carriers[handle].append(position)
 
     def adopt_views(self, views: Mapping[int, int], other: RunValues) -> None:
-        """Move values to handles that nothing computes here and that `other` has alone.
+        """Move values to handles that only `other` has and nothing computes here.
 
-        Each such handle is in `views` a view of another, whose last result it takes.
+        In `views`, each such handle is a view of another handle, whose last result it gets.
         """
         for key in [key for key in other.results if key in views and key not in self._carriers]:
             source: int | None = views.get(key) if isinstance(key, int) else None
@@ -101,7 +101,7 @@ class RunValues:
             self.viewed.add(key)
 
     def hider(self, key: Key) -> Operator | None:
-        """The operator that is last to carry a handle, unless its value of it is logged."""
+        """The last operator with a handle, if it hides the handle's value."""
         carriers = self._carriers.get(key, []) if isinstance(key, int) else []
         results = self.results.get(key)
         last = results[-1][0] if results else None
@@ -112,7 +112,7 @@ class RunValues:
         return None
 
     def steps(self, key: Key) -> list[tuple[str, tuple[int, ...], bool]]:
-        """Name and handles of each operator that carries a handle, and whether it has a result."""
+        """Name and handles of each operator with this handle, and whether it has a result."""
         given = {result[0].position for result in self.results.get(key, [])}
         carriers = self._carriers.get(key, []) if isinstance(key, int) else []
         operators = [(self._operators[position], position in given) for position in carriers]
@@ -122,7 +122,7 @@ class RunValues:
 def _outputs(
     position: int, operator: Operator, is_by_handle: bool
 ) -> list[tuple[Key, OperatorValue]]:
-    """The outputs, each with the debug handle whose result it is, or else with its call."""
+    """The outputs, each with its debug handle or, without one, its call."""
     values = [OperatorValue(position, operator, index) for index in range(len(operator.values))]
     handles = operator.debug_handles if is_by_handle else ()
     call: Key = (*operator[:4], handles)

@@ -1,4 +1,4 @@
-"""When two logged tensors can hold the same value, though not in the same form. Pure."""
+"""Whether two logged tensors of different form can hold the same value. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ingest.debug_buffer import TensorValue
 
 
 def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> bool:
-    """Whether the shapes are equal without dimensions of 1, or agree in last dimension and count.
+    """Whether shapes are equal without dimensions of 1, or in last dimension and element count.
 
-    A linear layer is logged as [5, 32] by one backend and as [1, 5, 32] by another.
+    One backend logs a linear layer as [5, 32], another as [1, 5, 32].
     """
     if one is None or other is None:
         return one == other
@@ -22,9 +22,9 @@ def is_same_order(one: Sequence[int] | None, other: Sequence[int] | None) -> boo
 
 
 def reshaped(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool) -> TensorValue:
-    """The tensor in that shape, if it holds its elements in order; else as it is.
+    """The tensor in that shape if the elements stay in order, otherwise unchanged.
 
-    `is_view` says that one is known to be a view of the other: it takes no more than their number.
+    With `is_view`, one is known to be a view of the other, so equal element counts are enough.
     """
     if tensor.stored is None or shape is None or tensor.shape is None:
         return tensor
@@ -35,6 +35,6 @@ def reshaped(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool)
 
 
 def is_of_other_kind(one: TensorValue, other: TensorValue) -> bool:
-    """Whether one holds fractions and the other integers: a quantized value is no real one."""
+    """Whether one is floating point and the other integer, such as a quantized value."""
     arrays = one.array, other.array
     return len({array.dtype.kind == "f" for array in arrays if array is not None}) > 1

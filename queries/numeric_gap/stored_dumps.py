@@ -1,4 +1,4 @@
-"""What a dump of a store logged: its operators, as of a dump on disk."""
+"""The logged operators of a dump in a store, like those of a dump on disk."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _NOWHERE = -1
 def stored_operators(
     store: Warehouse, dump_id: int, *, method: str | None = None
 ) -> list[LoggedRun]:
-    """The runs of a dump of the store that logged intermediate values, in file order.
+    """The runs of a dump in the store that logged intermediate values, in file order.
 
-    They are as `read_logged_operators` gives them of the dump with its debug buffer and ETRecord.
+    The result equals that of `read_logged_operators` for the dump, its debug buffer and ETRecord.
 
     Raises:
-        QueryError: if the store has no such dump, or it has no intermediate values.
+        QueryError: if the store has no such dump, or the dump has no intermediate values.
     """
     tables = stored_tables(store, dump_id)
     correlation = stored_correlation(store, dump_id)
@@ -60,7 +60,7 @@ def stored_operators(
 
 
 def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
-    """The rows of a dump of the store as they were when it was decoded, but for its tensors.
+    """The rows of a dump in the store as they were decoded, except its tensors.
 
     A dump that the store lacks raises QueryError.
     """
@@ -74,7 +74,7 @@ def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
 
 
 def stored_correlation(store: Warehouse, dump_id: int) -> Correlation | None:
-    """The ETRecord of a dump of the store; None if it has none."""
+    """The ETRecord of a dump in the store; None if it has none."""
     return _correlation(store, _companions(store, dump_id)["etrecord_id"])
 
 
@@ -82,16 +82,16 @@ def _companions(store: Warehouse, dump_id: int) -> dict[str, Any]:
     """The ETRecord and debug buffer of a dump.
 
     Raises:
-        QueryError: The store has no such dump.
+        QueryError: if the store has no such dump.
     """
     found: list[dict[str, Any]] = store.sql(_DUMP, {"id": dump_id}).to_pylist()
     if not found:
-        raise QueryError(f"dump {dump_id}: the store has none of that number")
+        raise QueryError(f"dump {dump_id}: the store has no such dump")
     return found[0]
 
 
 def _decoded(name: str, table: pa.Table) -> pa.Table:
-    """A dump's rows as they were when it was decoded, as dump 0."""
+    """A dump's rows as they were decoded, as dump 0."""
     schema = DECODED[name]
     columns = {
         "dump_index": pa.array([0] * table.num_rows, pa.int32()),
@@ -115,7 +115,7 @@ def _correlation(store: Warehouse, etrecord_id: int | None) -> Correlation | Non
 
 
 def _with_buffer(store: Warehouse, values: pa.Table) -> tuple[pa.Table, bytes]:
-    """The values with places in a debug buffer, and that: each content once, in logical order."""
+    """The values with places in a debug buffer, and the buffer: each content once, contiguous."""
     hashes = sorted(set(filter(None, values["sha256"].to_pylist())))
     buffer = bytearray()
     places: dict[str | None, int] = {}
@@ -134,7 +134,7 @@ def _with_buffer(store: Warehouse, values: pa.Table) -> tuple[pa.Table, bytes]:
 
 
 def _strides(sizes: list[int] | None) -> list[int] | None:
-    """Strides of elements that lie in logical order."""
+    """Strides of a contiguous tensor."""
     if sizes is None:
         return None
     return [math.prod(sizes[first:]) for first in range(1, len(sizes) + 1)]

@@ -1,7 +1,7 @@
-"""An ETRecord written again from what a store keeps of it. Pure.
+"""Rewrites an ETRecord from the rows of a store. Pure.
 
-It holds the maps and the edge dialect programs' main graphs; what their nodes take and give is read
-from their lines of code.
+It holds the maps and the edge dialect programs' main graphs; arguments and results of the nodes
+are read from their lines of code.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _Map = dict[str, dict[int, Any]]
 _CALL = ("method", "instruction_id")
 _SIZES = re.compile(r"\[[^\[\]]*\]")
 _TYPE = re.compile(r":[^,]*")
-_NO_VALUE = re.compile(r"'[^']*'|\b\w+=")  # texts, and names of arguments
+_NO_VALUE = re.compile(r"'[^']*'|\b\w+=")  # strings, and names of arguments
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def write_record(
     nodes: Iterable[_Row], debug_handles: Iterable[_Row], delegates: Iterable[_Row]
 ) -> bytes:
-    """The bytes of an ETRecord with these rows of the tables of that name, in the file's order.
+    """The bytes of an ETRecord with these table rows, in the order of the file.
 
     Args:
-        nodes: Those of the edge dialect programs' main graphs.
-        debug_handles: All of the ETRecord.
-        delegates: All of the ETRecord.
+        nodes: Nodes of the edge dialect programs' main graphs.
+        debug_handles: All debug handles of the ETRecord.
+        delegates: All delegates of the ETRecord.
     """
     handles: _Map = defaultdict(dict)
     counts: _Map = defaultdict(dict)

@@ -1,1 +1,1 @@
-"""Answers of canned queries as pictures: marks beside the rows, and drawings."""
+"""Plots of canned queries' answers: marks beside the rows, and drawings."""

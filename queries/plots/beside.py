@@ -1,4 +1,4 @@
-"""What a terminal shows beside the rows of some canned queries. Pure."""
+"""Bars, histograms and trends for the rows of some canned queries on a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from queries.plots.marks import bar, histogram, sparkline
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Queries with a row per part of a whole, and its share.
+# Queries with a row per part of a whole, and their column with the share.
 HOTSPOTS = {"operator_hotspots": "self_share", "layer_hotspots": "time_share"}
-# Queries with a row per series and build, and what they tell of it.
+# Queries with a row per series and build, and their column with the value.
 HISTORIES = {"build_history": "p50_ns", "tax_history": "tax_ns", "op_type_history": "run_ns"}
 _SERIES = (
     "device", "model", "backend", "run", "op_type", "kind", "event_name", "delegate_id", "ordinal",
@@ -24,16 +24,16 @@ _PERCENTILES = ("min_ns", "p10_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max
 
 
 def with_bars(table: pa.Table, share: str) -> pa.Table:
-    """Hotspots with a bar for the share of each, a column."""
+    """Hotspots with a column of bars for the shares."""
     bars = [bar(one) for one in table[share].to_pylist()]
     at = table.column_names.index(share) + 1
     return table.add_column(at, "", _texts(bars))
 
 
 def with_histograms(table: pa.Table) -> pa.Table:
-    """Percentiles with a histogram of each event, from its least to its greatest duration.
+    """Percentiles with a column of histograms, from the shortest to the longest duration.
 
-    It is as fine as the percentiles are: between two of them all durations are as frequent.
+    Between two percentiles, durations are drawn as equally frequent.
     """
     columns = [table[name].to_pylist() for name in _PERCENTILES]
     drawn = [histogram(_SHARES, values) for values in zip(*columns, strict=True)]
@@ -41,7 +41,7 @@ def with_histograms(table: pa.Table) -> pa.Table:
 
 
 def series_columns(table: pa.Table) -> list[str]:
-    """The columns by which a history's rows are of one series."""
+    """The columns that identify a series of a history."""
     return [name for name in _SERIES if name in table.column_names]
 
 
@@ -49,8 +49,8 @@ def trends(table: pa.Table, value: str) -> pa.Table:
     """A line per series of a history: a sparkline, and the first and last value.
 
     Returns:
-        The columns of the series, builds, trend, and first and last of the value, by its name; in
-        the order of the rows.
+        The columns of the series, builds, trend, and the first and last value; in the order of the
+        rows.
     """
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""An answer as a drawing of its own: bars, or lines over builds. Pure.
+"""An answer as a drawing: bars, or lines over builds. Pure.
 
-What is drawn is told by the columns: the value is the first of VALUES that is there, else the first
-share or time, else the first number; rows are called by those of NAMES that tell them apart.
+The columns determine what is drawn: the value is the first existing column of VALUES, else the
+first share or time, else the first number; rows are labelled by those columns of NAMES that differ.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def query_figure(name: str, table: pa.Table) -> str:
     """The drawing of a query's answer, as SVG.
 
     Raises:
-        QueryError: It has no rows, or no number to draw.
+        QueryError: The answer has no rows or no numbers.
     """
     value = _value_column(name, table)
     rows = [row for row in table.to_pylist() if _is_drawn(row[value])]
     if not rows:
-        raise QueryError(f"{name}: has no row with a value in {value}, so there is nothing to draw")
+        raise QueryError(f"{name}: nothing to draw, as no row has a value in {value}")
     if name in HISTORIES:
         parts, height = _history(rows, value, series_columns(table))
     else:
@@ -73,7 +73,7 @@ def _value_column(name: str, table: pa.Table) -> str:
     """The column to draw.
 
     Raises:
-        QueryError: There is no number.
+        QueryError: No column has numbers.
     """
     import pyarrow.types as types
 
@@ -89,12 +89,12 @@ def _value_column(name: str, table: pa.Table) -> str:
     wanted: list[str] = [*(one for one in VALUES if one in numbers), *likely, *numbers]
     found = next(iter(wanted), None)
     if found is None:
-        raise QueryError(f"{name}: has no column of numbers to draw")
+        raise QueryError(f"{name}: nothing to draw, as no column has numbers")
     return found
 
 
 def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element], int]:
-    """A bar per row, and how high all are."""
+    """A bar per row, and the total height."""
     shown = rows[:MOST_BARS]
     names = _names(shown)
     values = [float(row[value]) for row in shown]
@@ -120,7 +120,7 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
 def _history(
     rows: Sequence[dict[str, Any]], value: str, names: Sequence[str]
 ) -> tuple[list[svg.Element], int]:
-    """A line per series over the builds, and how high all is."""
+    """A line per series over the builds, and the total height."""
     builds = list(dict.fromkeys(row["build"] for row in rows))
     series: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in rows:
@@ -165,19 +165,15 @@ def _series(
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What to call the rows: what tells them apart, else their first text, else their number."""
+    """Labels of the rows: the columns that differ, else their first text, else their number."""
     known = [name for name in NAMES if name in rows[0]]
     columns = [name for name in known if len({row[name] for row in rows}) > 1]
     columns = columns or [name for name, value in rows[0].items() if isinstance(value, str)][:1]
     return [
-        _text(dict.fromkeys(_named(row[name]) for name in columns)) or f"row {number}"
+        _text(dict.fromkeys(f"#{v}" if isinstance(v := row[name], int) else v for name in columns))
+        or f"row {number}"
         for number, row in enumerate(rows, 1)
     ]
-
-
-def _named(value: object) -> object:
-    """A value by which a row is called; a number says that it is one."""
-    return f"#{value}" if isinstance(value, int) else value
 
 
 def _text(parts: Iterable[object]) -> str:

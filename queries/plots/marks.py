@@ -1,4 +1,4 @@
-"""Small pictures in a line of text. Pure."""
+"""Small plots in a line of text. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _GAP = "·"
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """A column per value, the lowest to the highest; a dot where there is none.
+    """A character per value, from lowest to highest; a dot for a missing value.
 
-    Values within 5 % of each other look alike: noise must not look like news.
+    Values within 5 % of each other look alike, so that noise does not stand out.
 
     >>> sparkline([100.0, 101.0, None, 150.0, 200.0])
     '▁▁·▅█'
@@ -33,7 +33,7 @@ def sparkline(values: Sequence[float | None]) -> str:
 
 
 def bar(share: float | None, width: int = 12) -> str:
-    """A bar as long as a share of the width.
+    """A bar whose length is this share of the width.
 
     >>> bar(0.5, 4), bar(0.03, 4), bar(None)
     ('██', '▏', '')
@@ -46,11 +46,11 @@ def bar(share: float | None, width: int = 12) -> str:
 
 
 def histogram(shares: Sequence[float], values: Sequence[float | None], width: int = 20) -> str:
-    """How dense values lie between the least and the greatest, on an axis of equal ratios.
+    """The density of values between the smallest and the largest, on a logarithmic axis.
 
     Args:
-        shares: Which shares of all values the `values` are above, from 0 to 1, ascending.
-        values: The percentiles of these shares; between two of them all values are as frequent.
+        shares: The shares of the percentiles, from 0 to 1, ascending.
+        values: The percentiles; between two of them values are taken as equally frequent.
         width: Columns.
 
     >>> histogram([0, 0.5, 1], [100.0, 110.0, 400.0], 8)
@@ -75,7 +75,7 @@ def _edges(low: float, high: float, count: int) -> list[float]:
 
 
 def _below(value: float, shares: Sequence[float], values: Sequence[float]) -> float:
-    """Which share of all lies below a value."""
+    """The share of values below a value."""
     if value <= values[0]:
         return 0.0
     for (a, low), (b, high) in pairwise(zip(shares, values, strict=True)):

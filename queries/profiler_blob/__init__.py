@@ -1,1 +1,1 @@
-"""What a blob of the older profiler says: profile, framework tax, memory."""
+"""Answers from blobs of the older profiler: profile, framework tax, memory."""

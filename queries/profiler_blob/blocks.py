@@ -1,8 +1,8 @@
-"""A profiler blob -> per block name, what each event took in each iteration, and the totals.
+"""A profiler blob -> times of events per block name and iteration, and totals.
 
-The blocks of one name are iterations of one piece of code: the same events in the same order, and
-the same allocations. What ExecuTorch's parser does wrong and this does right is listed in
-docs/profiler-blobs.md.
+Blocks of the same name are iterations of the same code, with the same events in the same order and
+the same allocations. docs/profiler-blobs.md lists errors of ExecuTorch's parser that are avoided
+here.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ProfilerEvent:
 
 
 class AllocatorTotal(NamedTuple):
-    """What an allocator gave.
+    """The allocations of an allocator.
 
     Attributes:
-        allocator: Its name; None if nothing names it.
-        total_bytes: Bytes in one iteration; all iterations are alike.
+        allocator: Its name; None if unknown.
+        total_bytes: Bytes in one iteration; all iterations are equal.
         all_iterations_bytes: Bytes in all iterations together.
     """
 
@@ -51,12 +51,12 @@ class AllocatorTotal(NamedTuple):
 
 
 class FrameworkTax(NamedTuple):
-    """One item per iteration.
+    """The framework tax of each iteration.
 
     Attributes:
         exec_time: Duration of the longest Method::execute.
         kernel_and_delegate_time: Sum over kernels and the delegates' own execution.
-        framework_tax_percent: The part of exec_time spent in neither; None if that took no time.
+        framework_tax_percent: Share of exec_time spent in neither; None if exec_time is 0.
     """
 
     exec_time: list[Time]
@@ -69,12 +69,11 @@ class ProfilerBlock:
     """The iterations of a block name.
 
     Attributes:
-        name: The name.
-        iteration_count: Blocks of that name.
-        events: In the order in which they began.
+        iteration_count: Number of blocks of this name.
+        events: Events in order of their starts.
         memory: One per allocator, in order of first use.
         framework_tax: None without an execution, or without kernels and delegates.
-        wrong_count: Durations that cannot be right: below 0, or 2^63 ticks and more.
+        wrong_count: Wrong durations: below 0, or at least 2^63 ticks.
     """
 
     name: str
@@ -97,7 +96,7 @@ def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[
 def build_profiler_blocks(
     data: bytes | memoryview, time_scale: ProfilerTimeScale, *, name: str = "blob"
 ) -> list[ProfilerBlock]:
-    """The blocks of a blob, as `read_profiler_blocks` gives them; it is called `name` in errors."""
+    """The result of `read_profiler_blocks` for a blob that is called `name` in errors."""
     groups = group_iterations(data, name)
     return [_block(name, iterations, time_scale) for name, iterations in groups.items()]
 
@@ -140,7 +139,7 @@ def _by_event(by_iteration: list[list[int]]) -> list[tuple[int, ...]]:
 
 
 def _memory(iterations: Sequence[Iteration]) -> list[AllocatorTotal]:
-    """One per allocator and name: where iterations name an id differently, each name counts."""
+    """One per allocator id and name, as iterations may use different names for an id."""
     in_one: dict[tuple[int, str | None], int] = {}
     in_all: Counter[tuple[int, str | None]] = Counter()
     for iteration in iterations:
@@ -157,7 +156,7 @@ def _memory(iterations: Sequence[Iteration]) -> list[AllocatorTotal]:
 def _framework_tax(
     names: Sequence[str], durations: Sequence[Sequence[int]], time_scale: ProfilerTimeScale
 ) -> FrameworkTax | None:
-    """The tax, worked out in ticks; what an event is, its name need only contain."""
+    """The tax, computed in ticks; kinds of events are recognised by parts of their names."""
     named = list(zip(names, durations, strict=True))
     executes = [times for name, times in named if "Method::execute" in name]
     parts = [times for name, times in named if "native_call" in name or "delegate_execute" in name]

@@ -1,7 +1,6 @@
-"""`deserialize_profile_results` of ExecuTorch's parser: the same objects, from this reader.
+"""A drop-in for `deserialize_profile_results` of ExecuTorch's parser, with the same objects.
 
-What is different on purpose is listed in docs/profiler-blobs.md: names, and times that are not
-rounded.
+docs/profiler-blobs.md lists intended differences: names, and times that are not rounded.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class ProfileEvent:
         duration: End minus start in each iteration.
         chain_idx: Chain of the first iteration's event; -1 outside instructions.
         instruction_idx: Instruction of the first iteration's event.
-        stacktrace: None, which only a program could tell.
+        stacktrace: Always None, as a blob does not have it.
     """
 
     name: str
@@ -37,7 +36,7 @@ class ProfileEvent:
 
 @dataclass
 class MemEvent:
-    """Bytes that one iteration allocates; `allocator_name` is None if nothing names it."""
+    """Bytes that one iteration allocates; `allocator_name` is None if unknown."""
 
     allocator_name: str | None
     total_allocations_done: int

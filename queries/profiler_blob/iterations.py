@@ -1,4 +1,4 @@
-"""A profiler blob -> the iterations of each block name, checked to be alike."""
+"""A profiler blob -> the iterations of each block name, checked to be equal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ class Iteration(NamedTuple):
     """One block.
 
     Attributes:
-        events: Its events.
-        names: Their names.
-        allocations: Its allocations.
-        allocators: Name of the allocator of each; None if nothing names it.
+        names: Names of the events.
+        allocators: Name of each allocation's allocator; None if unknown.
     """
 
     events: Rows
@@ -49,7 +47,7 @@ def group_iterations(data: bytes | memoryview, source: str) -> dict[str, list[It
             if difference:
                 raise QueryError(
                     f"{source}: block '{name}': {difference} in iterations 0 and {number}, "
-                    "wanted all iterations alike; `tracehouse ingest` takes such blobs too"
+                    "wanted equal iterations; `tracehouse ingest` accepts such blobs, too"
                 )
     return groups
 
@@ -74,7 +72,7 @@ def _texts(rows: Rows) -> list[str]:
 
 
 def _difference(base: Iteration, other: Iteration) -> str | None:
-    """What keeps two iterations of a block from being compared, if anything."""
+    """The first difference of two iterations of a block; None if they are equal."""
     if len(base.names) != len(other.names):
         return f"{len(base.names):,} and {len(other.names):,} events"
     for number, (one, two) in enumerate(zip(base.names, other.names, strict=True)):

@@ -10,7 +10,7 @@ from queries.profiler_blob.blocks import ProfilerBlock
 
 
 def profiler_blob_json(blocks: Sequence[ProfilerBlock]) -> dict[str, dict[str, Any]]:
-    """The blocks as plain values that any JSON writer takes, each part by name of the block.
+    """The blocks as plain values for a JSON writer, each part by name of the block.
 
     A block without an execution, or without kernels and delegates, has no framework tax.
     """

@@ -1,4 +1,4 @@
-"""Blocks of a profiler blob -> tables to print or to compute with. Pure."""
+"""Blocks of a profiler blob -> tables. Pure."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Time = int | float
 
 
 class ProfilerTimeScale(StrEnum):
-    """Unit of the blob's clock ticks. Times are given in ms, those in cycles as they are."""
+    """Unit of the blob's clock ticks. Times are given in ms, cycles unchanged."""
 
     NS = "ns"
     US = "us"
@@ -25,6 +25,6 @@ class ProfilerTimeScale(StrEnum):
         return "cycles" if self is ProfilerTimeScale.CYCLES else "ms"
 
     def convert(self, ticks: int) -> Time:
-        """The ticks in that unit, rounded only by being a double; exact where nothing changes."""
+        """The ticks in the target unit as a double; unchanged if the units are equal."""
         ticks_per_ms = {ProfilerTimeScale.NS: 10**6, ProfilerTimeScale.US: 10**3}.get(self)
         return ticks / ticks_per_ms if ticks_per_ms else ticks

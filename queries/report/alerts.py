@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from shlex import quote
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from queries.report.content import EnvironmentChange, Group, Member, State
+from queries.report.content import EnvironmentChange, Group, Member
 from queries.report.environment import may_explain
 from queries.report.headline import make_headline
 from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
+from queries.report.settings import Settings
+from queries.report.verdicts import State
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
@@ -33,31 +35,31 @@ Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
 
 
 class Evidence(NamedTuple):
-    """What an alert tells of the changes of a group.
+    """What an alert says of the changes of a group.
 
     Attributes:
-        builds: Names of the builds that the group counts.
         operators: Operator types or measures that moved, that of the first member in front.
         members: The series that changed, costliest first.
         explains: Methods and delegate calls that moved with them.
         environment: What changed around the code of each of the members.
         method_ns: Time in the base of the method that the first member is in, if known.
-        event: What the first member is called where the team has settled who owns it.
+        event: Name of the first member in patterns of owners.
+        commands: Commands that show the group again.
     """
 
-    builds: Sequence[str]
     operators: Sequence[str]
     members: list[Member]
     explains: list[Member]
     environment: list[list[EnvironmentChange]]
     method_ns: float | None
     event: str
+    commands: list[str]
 
 
 def list_alerts(
     night: HeadNight, commits: Mapping[str, str | None], environment: Environment
 ) -> list[Group]:
-    """The groups that a report tells: open ones, and those that ended or got faster of late.
+    """The groups that a report shows: open ones, and those that ended or got faster lately.
 
     Args:
         night: The night.
@@ -65,47 +67,48 @@ def list_alerts(
         environment: What changed around the code where a series changed.
     """
     lately = len(night.fleet.nights) - night.rules.base_builds
-    told = [group for group in night.groups if is_told(group, find_state(night, group), lately)]
-    changes = [change for group in told for change in (*group.changes, *group.explains)]
+    shown = [
+        group for group in night.groups if is_reported(group, find_state(night, group), lately)
+    ]
+    changes = [change for group in shown for change in (*group.changes, *group.explains)]
     members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
-    return [_describe(night, group, members, commits, environment, methods) for group in told]
+    return [_describe(night, group, members, commits, environment, methods) for group in shown]
 
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:
     """Open regressions first, each kind by cost and then id."""
-    order = {"confirmed": 0, "new": 1, "acknowledged": 2, "accepted": 3, "fixed": 4}
+    order = list(State)
     return sorted(
         alerts,
         key=lambda alert: (
             alert.direction == "improvement",
-            order[alert.state],
+            order.index(alert.state),
             -abs(alert.headline.cost_ns or 0.0),
             alert.id,
         ),
     )
 
 
-def is_told(group: ChangeGroup, state: State, lately: int) -> bool:
-    """Whether a report tells a group: while it is open, and what ended or got faster of late."""
+def is_reported(group: ChangeGroup, state: State, lately: int) -> bool:
+    """Whether a report shows a group: while it is open, and for a while after it ended."""
     fixed = [change.fixed for change in group.changes]
     is_over = all(build is not None and build <= lately for build in fixed)
-    is_settled = group.direction < 0 or state == "accepted"
+    is_settled = group.direction < 0 or state == State.ACCEPTED
     return not is_over and not (is_settled and group.first_bad <= lately)
 
 
 def find_state(night: HeadNight, group: ChangeGroup) -> State:
     """The state of a group as of a night."""
     if all(change.fixed is not None for change in group.changes):
-        return "fixed"
+        return State.FIXED
     decision = night.decisions.get(group.id)
-    if decision is not None and decision.state == "accepted":
-        return "accepted"
+    decided = decision.state if decision else ""
+    if decided == State.ACCEPTED:
+        return State.ACCEPTED
     if all(change.confirmed is None for change in group.changes):
-        return "new"
-    if decision is not None and decision.state == "acknowledged":
-        return "acknowledged"
-    return "confirmed"
+        return State.NEW
+    return State.ACKNOWLEDGED if decided == State.ACKNOWLEDGED else State.CONFIRMED
 
 
 def _describe(
@@ -122,58 +125,57 @@ def _describe(
     members = [member for member, _ in pairs]
     operators = list(dict.fromkeys(night.fleet.operators[each.series] for _, each in pairs))
     first, builds = members[0], [recording.build for recording in night.fleet.nights]
+    bad, good = builds[group.first_bad], builds[group.last_good]
     evidence = Evidence(
-        builds,
         operators,
         members,
         list(islice(described, len(group.explains))),
         [environment(night, change) for change in group.changes],
         method_level_ns(night, methods, pairs[0][1]),
         first.event_name,
+        [
+            *compare_commands(first, bad, good),
+            *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
+        ],
     )
-    bad, good = builds[group.first_bad], builds[group.last_good]
-    commands = [
-        *compare_commands(first, bad, good),
-        *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
-    ]
-    return make_alert(night, group, evidence, commands)
+    return night_alert(night, group, builds, evidence)
 
 
-def make_alert(
-    night: HeadNight, group: ChangeGroup, evidence: Evidence, commands: list[str]
+def night_alert(
+    night: HeadNight, group: ChangeGroup, builds: Sequence[str], evidence: Evidence
 ) -> Group:
-    """A group as an alert.
-
-    Args:
-        night: The night.
-        group: The group.
-        evidence: What is told of its changes.
-        commands: What shows it again.
-    """
-    builds, members, state = evidence.builds, evidence.members, find_state(night, group)
-    first, decision = members[0], night.decisions.get(group.id)
-    named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
+    """A group of a night as an alert; `builds` are the names of those that the group numbers."""
+    state, decision = find_state(night, group), night.decisions.get(group.id)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
-    return Group(
+    return make_alert(
+        evidence,
+        night.settings,
         id=group.id,
         state=state,
         direction="regression" if group.direction > 0 else "improvement",
         first_bad=builds[group.first_bad],
         last_good=builds[group.last_good],
+        dumps_needed=LEAST_DUMPS if state == State.NEW else 0,
+        reason=decision.reason if decision else None,
+        fixed_in=builds[max(fixed)] if state == State.FIXED else None,
+    )
+
+
+def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
+    """An alert: what follows from evidence and settings, and the other fields of a group."""
+    members, first = evidence.members, evidence.members[0]
+    named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
+    return Group(
         headline=make_headline(
             evidence.operators, members, evidence.explains, named, evidence.method_ns
         ),
         members=members,
         explains=evidence.explains,
-        dumps_needed=LEAST_DUMPS if state == "new" else 0,
-        reason=decision.reason if decision else None,
-        owner=night.settings.owner(
-            device=first.device or "", model=first.model, event=evidence.event
-        ),
-        fixed_in=builds[max(fixed)] if state == "fixed" else None,
+        owner=settings.owner(device=first.device or "", model=first.model, event=evidence.event),
         environment=named,
         is_of_environment=all(any(map(may_explain, each)) for each in evidence.environment),
-        commands=commands,
+        commands=evidence.commands,
+        **others,
     )
 
 

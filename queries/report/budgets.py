@@ -11,9 +11,9 @@ import numpy as np
 from queries.report.amounts import in_base_unit
 from queries.report.environment import Family
 from queries.report.exact_alerts import exact_unit
-from queries.report.figures import measure_text, place_text
-from queries.report.measured import Budget
+from queries.report.figures import measure_text
 from queries.report.night import HeadNight
+from queries.report.parts import Budget
 from queries.report.settings import BudgetLimit
 from warehouse.regressions.exact_changes import MEMORY, ExactHistory
 from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
@@ -22,7 +22,7 @@ _METHOD = "method"
 _MOST_TOLD = 5
 
 
-class _Measured(NamedTuple):
+class _Measurement(NamedTuple):
     """What the head has of a measure: the lowest and the highest of what is to be limited."""
 
     family: Family
@@ -70,16 +70,16 @@ def broken_text(budgets: Sequence[Budget]) -> str:
 
 
 def _text(budget: Budget) -> str:
-    place = place_text(budget.device, budget.model, budget.backend)
+    place = budget.where
     value, limit = (measure_text(x, budget.unit) for x in (budget.value, budget.limit))
     return f"{budget.measure} {value} on {place}, {budget.bound} {limit}"
 
 
-def _fits(limit: BudgetLimit, measured: _Measured) -> bool:
+def _fits(limit: BudgetLimit, measured: _Measurement) -> bool:
     return limit.measure == measured.measure and limit.fits(**measured.family._asdict())
 
 
-def _judge(limit: BudgetLimit, measured: _Measured) -> Budget:
+def _judge(limit: BudgetLimit, measured: _Measurement) -> Budget:
     bound, amount = limit.bound
     value = measured.high if bound == "at most" else measured.low
     return Budget(
@@ -93,7 +93,9 @@ def _judge(limit: BudgetLimit, measured: _Measured) -> Budget:
     )
 
 
-def _warning(limit: BudgetLimit, named: Sequence[_Measured], measured: Sequence[_Measured]) -> str:
+def _warning(
+    limit: BudgetLimit, named: Sequence[_Measurement], measured: Sequence[_Measurement]
+) -> str:
     what = f"the budget of {limit.measure} (device {limit.device}, model {limit.model})"
     if named:
         return f"{what} is in {limit.unit}, its values are in {named[0].unit}: nothing is judged"
@@ -101,7 +103,7 @@ def _warning(limit: BudgetLimit, named: Sequence[_Measured], measured: Sequence[
     return f"{what} fits nothing that the head has; it has {known}"
 
 
-def _measures(night: HeadNight) -> Iterator[_Measured]:
+def _measures(night: HeadNight) -> Iterator[_Measurement]:
     """Medians over the head's dumps of methods and of measures of whole dumps."""
     own = [number for number, each in enumerate(night.fleet.nights) if each.build == night.head]
     history = night.fleet.history
@@ -119,12 +121,12 @@ def _measures(night: HeadNight) -> Iterator[_Measured]:
         level = 1 / level if kind in RATES else level
         measure = _METHOD if kind == _METHOD else keys["event_name"]
         run = keys["run"] if " " in keys["run"] else ""
-        family = Family(keys["device"], keys["model"], keys["backend"])
         level, unit = in_base_unit(level, keys["delegate_id"] if kind in COUNTED else "ns")
-        yield _Measured(family, measure, f"{measure} {run}".strip(), unit, level, level)
+        name = f"{measure} {run}".strip()
+        yield _Measurement(Family.of(keys), measure, name, unit, level, level)
 
 
-def _exact_measures(exact: ExactHistory) -> Iterator[_Measured]:
+def _exact_measures(exact: ExactHistory) -> Iterator[_Measurement]:
     """Measures without noise of the head; memory is that of all allocators together."""
     head = len(exact.builds) - 1
     memory: dict[tuple[Family, str | None], list[tuple[float, float]]] = defaultdict(list)
@@ -137,7 +139,7 @@ def _exact_measures(exact: ExactHistory) -> Iterator[_Measured]:
                 memory[family, series.run_name].append((point.low, point.high))
             elif series.run_name is not None:
                 run = series.run_name if " " in series.run_name else ""
-                yield _Measured(
+                yield _Measurement(
                     family,
                     series.measure,
                     f"{series.measure} {run}".strip(),
@@ -148,4 +150,4 @@ def _exact_measures(exact: ExactHistory) -> Iterator[_Measured]:
     for (family, run_name), ends in memory.items():
         low, high = (sum(side) for side in zip(*ends, strict=True))
         name = f"{MEMORY} {run_name or ''}".strip()
-        yield _Measured(family, MEMORY, name, "bytes", low, high)
+        yield _Measurement(family, MEMORY, name, "bytes", low, high)

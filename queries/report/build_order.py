@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 
 
 class _BuildTimes(NamedTuple):
-    """What tells which of two builds is the older one; all null if unknown."""
+    """What shows which of two builds is the older one; None where unknown."""
 
     ordinal: int | None
     committed_at: datetime | None
@@ -20,7 +20,7 @@ class _BuildTimes(NamedTuple):
     last_captured_at: datetime | None
 
 
-def note_order(store: AskedStore, *, base: str, head: str) -> str | None:
+def note_order(store: Queryable, *, base: str, head: str) -> str | None:
     """A doubt whether base and head were swapped; None unless the head is the older build.
 
     Builds go by their ordinals, else by their commit times, else by their recordings. Commit times

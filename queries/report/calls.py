@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from queries.asked import AskedStore
     from queries.report.content import Group, Member
+    from warehouse.queryable import Queryable
 
 _PLACE = ("device", "model", "backend", "run")
 _SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
@@ -19,7 +19,7 @@ def stands_alone(row: Mapping[str, Any]) -> bool:
     return is_changed and row["level"] == "delegate" and row["explained_by"] is None
 
 
-def name_hidden_operators(store: AskedStore, group: Group, min_change: float) -> Group:
+def name_hidden_operators(store: Queryable, group: Group, min_change: float) -> Group:
     """The group with the operators that its calls may be, where none in them changed.
 
     They are those that `comparison` names of the last good and the first bad build; none where
@@ -48,12 +48,12 @@ def name_hidden_operators(store: AskedStore, group: Group, min_change: float) ->
         if row["level"] == "delegate" and row["verdict"] == group.direction
     }
 
-    told = [
+    guessed = [
         member.model_copy(update={"may_be": guesses.get(_names(member, _SERIES))})
         for member in members
     ]
     count = len(group.members)
-    return group.model_copy(update={"members": told[:count], "explains": told[count:]})
+    return group.model_copy(update={"members": guessed[:count], "explains": guessed[count:]})
 
 
 def _names(member: Member, columns: tuple[str, ...]) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from queries.report.exact_alerts import ExactNight
 from queries.report.night import HeadNight, OptionError
 from warehouse.errors import suggest
+from warehouse.regressions.groups import ChangeGroup
 
 
 class GroupFilter(NamedTuple):
@@ -30,7 +31,7 @@ class GroupFilter(NamedTuple):
         return bool(self.model or self.device or self.since)
 
 
-class _Known(NamedTuple):
+class _Candidate(NamedTuple):
     """A group, its place among the builds, and where it is."""
 
     id: str
@@ -55,11 +56,11 @@ def choose_groups(
         OptionError: There is no such group or build, or the filter leaves none.
     """
     builds = exact.history.builds
-    known = [*_of_operators(night, builds), *_of_measures(exact)]
-    told = {group.id for group in known} | night.decisions.keys()
+    known = list(_candidates(night, exact))
+    all_ids = {group.id for group in known} | night.decisions.keys()
     for group_id in ids:
-        if group_id not in told:
-            problem = f"has no group '{group_id}'{suggest(group_id, sorted(told))}"
+        if group_id not in all_ids:
+            problem = f"has no group '{group_id}'{suggest(group_id, sorted(all_ids))}"
             raise OptionError("accept", "GROUP", f"the report of {night.head} {problem}")
     if not filter_.is_given:
         return list(dict.fromkeys(ids))
@@ -78,28 +79,23 @@ def choose_groups(
     return left
 
 
-def _of_operators(night: HeadNight, builds: Sequence[str]) -> Iterator[_Known]:
+def _candidates(night: HeadNight, exact: ExactNight) -> Iterator[_Candidate]:
+    """The groups of operators and those of measures without noise."""
+    builds = exact.history.builds
     for group in night.groups:
+        first = builds.index(night.fleet.nights[group.first_bad].build)
         names = [night.fleet.name(change.series) for change in group.changes]
-        yield _Known(
-            group.id,
-            group.direction > 0,
-            builds.index(night.fleet.nights[group.first_bad].build),
-            {name["model"] for name in names},
-            {name["device"] for name in names},
-        )
-
-
-def _of_measures(exact: ExactNight) -> Iterator[_Known]:
+        yield _candidate(group, first, [(name["model"], name["device"]) for name in names])
     for group in exact.groups:
-        series = [exact.history.series[change.series] for change in group.changes]
-        yield _Known(
-            group.id,
-            group.direction > 0,
-            group.first_bad,
-            {each.model for each in series},
-            {each.device for each in series},
-        )
+        series = map(exact.history.of, group.changes)
+        yield _candidate(group, group.first_bad, [(each.model, each.device) for each in series])
+
+
+def _candidate(
+    group: ChangeGroup, first_bad: int, places: Sequence[tuple[str, str | None]]
+) -> _Candidate:
+    models, devices = zip(*places, strict=True)
+    return _Candidate(group.id, group.direction > 0, first_bad, set(models), set(devices))
 
 
 def _number_of(night: HeadNight, builds: Sequence[str], build: str | None) -> int:

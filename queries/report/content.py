@@ -11,20 +11,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from queries.report.measured import Budget, ExactChange, Part, TaxRow
+from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
+from queries.report.verdicts import SeriesVerdict, State, Verdict
 
 Direction = Literal["regression", "improvement"]
-Verdict = Literal[
-    "regressions",
-    "over_budget",
-    "other_environment",
-    "incomplete",
-    "suspects",
-    "blind",
-    "clear",
-    "not_enough_data",
-]
-State = Literal["new", "confirmed", "acknowledged", "accepted", "fixed"]
 
 
 class BuildPoint(Part):
@@ -74,12 +64,9 @@ class Member(Part):
     rule: str = Field(description="Which rule and which numbers made the verdict.")
 
 
-class EnvironmentChange(Part):
+class EnvironmentChange(ModelPart):
     """What changed around the code between base and head."""
 
-    device: str
-    model: str
-    backend: str | None
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
     base: str
     head: str
@@ -106,7 +93,7 @@ class Headline(Part):
 
 
 class Group(Part):
-    """Series that moved by one cause, as far as can be told: one alert."""
+    """Series that moved by one cause, as far as is known: one alert."""
 
     id: str = Field(description="Stays the same from night to night.")
     state: State
@@ -130,24 +117,23 @@ class Group(Part):
     commands: list[str] = Field(description="Commands that show it again and bisect it.")
 
 
-class RunShift(Part):
+class RunShift(ModelPart):
     """How far all operators of a model on a device moved together: the device's state."""
 
-    device: str
-    model: str
-    backend: str | None
     shift: float
     limit: float
     is_notable: bool = Field(description="Whether it is beyond the limit.")
 
 
-class OperatorChange(Part):
+class OperatorChange(ModelPart):
     """An operator that one of the builds lacks, or time that moved to another place."""
 
-    change: Literal["new_op", "removed_op", "moved", "mode_mix"]
-    device: str
-    model: str
-    backend: str | None
+    change: Literal[
+        SeriesVerdict.NEW_OP,
+        SeriesVerdict.REMOVED_OP,
+        SeriesVerdict.MOVED,
+        SeriesVerdict.MODE_MIX,
+    ]
     run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
@@ -156,12 +142,9 @@ class OperatorChange(Part):
     detail: str
 
 
-class Missing(Part):
+class Missing(ModelPart):
     """A series of dumps that the head has none of: never taken as unchanged."""
 
-    device: str
-    model: str
-    backend: str | None
     last_build: str | None = Field(
         description="The last build of the base with dumps of it; null if none."
     )
@@ -184,12 +167,9 @@ class ReferenceDrift(Part):
     points: list[DriftPoint] = Field(description="A point per session, oldest first.")
 
 
-class Sensitivity(Part):
-    """How small a change of a model's operators on a device would have been told."""
+class Sensitivity(ModelPart):
+    """The smallest change of a model's operators on a device that the report would show."""
 
-    device: str
-    model: str
-    backend: str | None
     series_count: int = Field(description="Operators that the head has.")
     judged_count: int = Field(description="Those of them that could be judged.")
     explained_count: int = Field(
@@ -219,12 +199,9 @@ class Coverage(Part):
     )
 
 
-class Stability(Part):
+class Stability(ModelPart):
     """How steady a model runs on a device, in the head."""
 
-    device: str
-    model: str
-    backend: str | None
     dump_count: int
     cv: float | None = Field(description="Spread over mean of the dumps' medians.")
     iqr_share: float | None
@@ -242,7 +219,7 @@ class Quality(Part):
     warnings: list[str]
 
 
-class Refused(Part):
+class RefusedFile(Part):
     """A file that ingest refused and that is not resolved."""
 
     source: str
@@ -274,10 +251,10 @@ class Report(Part):
     framework_tax: list[TaxRow]
     coverage: Coverage
     sensitivity: list[Sensitivity] = Field(
-        description="How small a change would have been told, by model and device."
+        description="The smallest change that the report would show, by model and device."
     )
     reference_drift: list[ReferenceDrift] = Field(description="Of devices with reference builds.")
     quality: Quality
-    refused: list[Refused]
+    refused: list[RefusedFile]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")
     rules: dict[str, str | int | float | bool | None] = Field(description="What it was made by.")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from queries.asked import AskedStore
 from queries.report.content import EnvironmentChange
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import FleetNight
 
 Row = Mapping[str, Any]
@@ -36,11 +36,20 @@ class Family(NamedTuple):
     model: str
     backend: str | None
 
+    @classmethod
+    def of(cls, row: Row) -> Family:
+        """The family of a row that has its columns."""
+        return cls(*(row[name] for name in cls._fields))
+
+    def __str__(self) -> str:
+        """The names in a row, as commands take them."""
+        return " ".join(filter(None, self))
+
 
 class Environments:
     """What all recordings of a store were made in."""
 
-    def __init__(self, store: AskedStore) -> None:
+    def __init__(self, store: Queryable) -> None:
         """Read the manifests of a store, once they are wanted."""
         self._store = store
 
@@ -49,7 +58,7 @@ class Environments:
         """What was stated, by recording; that of reference builds under no build, too."""
         rows: dict[tuple[Family, FleetNight], list[Row]] = defaultdict(list)
         for row in self._store.sql(read_statement("recorded_environments")).to_pylist():
-            family = Family(row["device"], row["model"], row["backend"])
+            family = Family.of(row)
             rows[family, FleetNight(row["build"], row["session"])].append(row)
             if row["build_role"] == "reference":
                 rows[family, FleetNight(_REFERENCE, row["session"])].append(row)
@@ -124,5 +133,5 @@ class Environments:
 
 
 def may_explain(change: EnvironmentChange) -> bool:
-    """Whether it can be why times changed: a warmer night is told too, and is no excuse."""
+    """Whether a change can be why times changed: a warmer night is listed, but is no excuse."""
     return change.attribute != _TEMPERATURE

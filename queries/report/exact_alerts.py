@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.asked import AskedStore
-from queries.report.alerts import Evidence, bisect_commands, find_state, is_told, make_alert
+from queries.report.alerts import Evidence, bisect_commands, find_state, is_reported, night_alert
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
-from queries.report.night import HeadNight
+from queries.report.night import HeadNight, leave_out_muted
 from warehouse.catalogue.queries import expand_statement
-from warehouse.regressions.exact_changes import ExactHistory, ExactSeries, judge_exact
+from warehouse.queryable import Queryable
+from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
+# Fields of a member that only noise, time and operators fill.
+_NO_NOISE = (
+    *("pool", "delegate_id", "module_path", "delta_low", "delta_high"),
+    *("p_adjusted", "base_ns", "head_ns", "cost_ns"),
+)
 _UNITS = {"delegated_share": "share"} | dict.fromkeys(
     ("operator_count", "operator_calls", "delegate_call_count", "delegate_calls"), "count"
 )
@@ -38,7 +42,7 @@ class ExactNight(NamedTuple):
     muted: dict[str, int]
 
 
-def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
+def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
     """The measures without noise of a head and of the builds before it.
 
     Args:
@@ -47,20 +51,19 @@ def judge_measures(store: AskedStore, night: HeadNight) -> ExactNight:
     """
     rows = store.sql(expand_statement("exact_values"), {"head": night.head})
     history = judge_exact(rows, night.head, night.rules.base_builds)
-    groups, muted = [], Counter[str]()
-    for group in history.groups:
-        reasons = [_mute_reason(night, history.series[each.series]) for each in group.changes]
-        muted.update(filter(None, reasons))
-        heard = [
-            each for each, reason in zip(group.changes, reasons, strict=True) if reason is None
-        ]
-        if heard:
-            groups.append(group._replace(changes=tuple(heard)))
-    return ExactNight(history, groups, dict(muted))
+
+    def reason_of(number: int) -> str | None:
+        names = {key: getattr(history.series[number], key) for key in ("device", "model")}
+        event = history.series[number].measure
+        return night.settings.mute_reason(**names, event=event, on=night.day)
+
+    families = [each.family for each in history.series]
+    groups, muted = leave_out_muted(history.groups, reason_of, families)
+    return ExactNight(history, groups, muted)
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
-    """A night without the changes of counters that are told as exact ones already.
+    """A night without the changes of counters that stand among the exact measures.
 
     Args:
         night: The night.
@@ -68,14 +71,14 @@ def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
     """
     changed = {(*each.family, each.measure) for each in map(exact.of, exact.changes)}
 
-    def is_told(change: LevelChange) -> bool:
+    def is_reported(change: LevelChange) -> bool:
         keys = night.fleet.name(change.series)
         names = "device", "model", "backend", "event_name"
         return keys["kind"] == "counter" and tuple(keys[name] for name in names) in changed
 
     groups = []
     for group in night.groups:
-        changes = tuple(change for change in group.changes if not is_told(change))
+        changes = tuple(change for change in group.changes if not is_reported(change))
         groups += [group._replace(changes=changes)] if changes else []
     return replace(night, groups=groups)
 
@@ -86,7 +89,7 @@ def list_exact_alerts(
     commits: Mapping[str, str | None],
     environments: Environments,
 ) -> list[Group]:
-    """The alerts that a report tells of measures without noise.
+    """The alerts about measures without noise.
 
     Args:
         night: The night.
@@ -98,20 +101,13 @@ def list_exact_alerts(
     return [
         _describe(night, exact.history, group, commits, environments)
         for group in exact.groups
-        if is_told(group, find_state(night, group), len(builds) - night.rules.base_builds)
+        if is_reported(group, find_state(night, group), len(builds) - night.rules.base_builds)
     ]
 
 
 def exact_unit(measure: str) -> str:
     """The unit of a measure without noise."""
     return _UNITS.get(measure, "bytes")
-
-
-def _mute_reason(night: HeadNight, series: ExactSeries) -> str | None:
-    mute = night.settings.mute(
-        device=series.device, model=series.model, event=series.measure, on=night.day
-    )
-    return mute.reason if mute else None
 
 
 def _describe(
@@ -127,10 +123,14 @@ def _describe(
     members, measures = [member for _, member in measured], [name for name, _ in measured]
     around = [_environment(history, change, environments) for change in group.changes]
     names = list(dict.fromkeys(measures))
-    evidence = Evidence(builds, names, members, [], around, None, measures[0])
-    ends = builds[group.first_bad], builds[group.last_good]
-    commands = _commands(night, group.id, members[0], ends, commits)
-    return make_alert(night, group, evidence, commands)
+    bad, good, first = builds[group.first_bad], builds[group.last_good], members[0]
+    where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
+    commands = [
+        f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}",
+        *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
+    ]
+    evidence = Evidence(names, members, [], around, None, measures[0], commands)
+    return night_alert(night, group, builds, evidence)
 
 
 def _rank(member: Member) -> tuple[object, ...]:
@@ -144,25 +144,15 @@ def _member(history: ExactHistory, change: LevelChange) -> Member:
     series = history.of(change)
     was, now = series.value(change.last_good), series.value(change.first_bad)
     counts = {point.build: point.dump_count for point in series.points}
-    return Member(
-        device=series.device,
-        pool=None,
-        model=series.model,
-        backend=series.backend,
+    return Member.of(
+        series._asdict(),
         run=series.run_name or "",
         event_name=measure_name(series.measure, series.run_name, series.allocator),
-        delegate_id=None,
         ordinal=0,
         kind="exact",
         unit=exact_unit(series.measure),
-        module_path=None,
         delta=now / was - 1 if was else None,
-        delta_low=None,
-        delta_high=None,
-        p_adjusted=None,
-        base_ns=None,
-        head_ns=None,
-        cost_ns=None,
+        **dict.fromkeys(_NO_NOISE),
         base_values=[was],
         head_values=[now],
         history=[
@@ -188,13 +178,3 @@ def _environment(
         for build in (change.last_good, change.first_bad)
     )
     return environments.changes(family, base, head)
-
-
-def _commands(
-    night: HeadNight, group: str, first: Member, ends: tuple[str, str],
-    commits: Mapping[str, str | None],
-) -> list[str]:  # fmt: skip
-    bad, good = ends
-    where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
-    shown = f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}"
-    return [shown, *bisect_commands(night.head, group, commits.get(bad), commits.get(good))]

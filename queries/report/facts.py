@@ -7,7 +7,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
 from queries.report.content import (
     DriftPoint,
     EnvironmentChange,
@@ -15,13 +14,15 @@ from queries.report.content import (
     Missing,
     Quality,
     ReferenceDrift,
-    Refused,
+    RefusedFile,
     Stability,
 )
-from queries.report.figures import count_text, place_text
-from queries.report.measured import ExactChange, TaxRow
+from queries.report.environment import Family
+from queries.report.figures import count_text
+from queries.report.parts import ExactChange, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable
 
 _MOST_REFUSED = 100
 _MOST_STEPS = 20
@@ -38,11 +39,11 @@ class Facts(NamedTuple):
     framework_tax: list[TaxRow]
     reference_drift: list[ReferenceDrift]
     quality: Quality
-    refused: list[Refused]
+    refused: list[RefusedFile]
 
 
 def read_facts(
-    store: AskedStore, *, base: str | None, head: str, until: datetime | None = None
+    store: Queryable, *, base: str | None, head: str, until: datetime | None = None
 ) -> Facts:
     """What the store says of a build beside its operators' times.
 
@@ -63,18 +64,15 @@ def read_facts(
         _framework_tax(store, base, head),
         _reference_drift(store, until),
         Quality(
-            stability=[_stability(row) for row in steadiness],
+            stability=[Stability.of(row) for row in steadiness],
             environment=_changed_environment(store, base, head) if base else [],
             warnings=warnings,
         ),
-        [
-            Refused(source=row["source"], reason=row["reason"], detail=row["detail"])
-            for row in refused[:_MOST_REFUSED]
-        ],
+        [RefusedFile.of(row) for row in refused[:_MOST_REFUSED]],
     )
 
 
-def read_commits(store: AskedStore) -> dict[str, str]:
+def read_commits(store: Queryable) -> dict[str, str]:
     """The source revision of each build that states one."""
     return {row["name"]: row["commit"] for row in store.sql(_COMMITS).to_pylist()}
 
@@ -89,7 +87,7 @@ def named_commits(
 
 
 def add_expected(
-    store: AskedStore, missing: Iterable[Missing], settings: Settings, head: str
+    store: Queryable, missing: Iterable[Missing], settings: Settings, head: str
 ) -> list[Missing]:
     """What is missing of a head, with what the settings expect every night."""
     found = list(missing)
@@ -101,8 +99,7 @@ def add_expected(
         for number in same:
             found[number] = found[number].model_copy(update={"is_expected": True})
         if not same:
-            place = {name: gap[name] for name in ("device", "model", "backend")}
-            found.append(Missing(**place, last_build=None, is_expected=True))
+            found.append(Missing.of(gap, last_build=None, is_expected=True))
     return sorted(found, key=lambda row: not row.is_expected)
 
 
@@ -123,7 +120,7 @@ def list_notes(
         relative: Devices whose times are relative to a reference build.
     """
     absent = [row for row in missing if row.is_expected]
-    named = [place_text(row.device, row.model, row.backend) for row in absent[:_MOST_NAMED]]
+    named = [row.where for row in absent[:_MOST_NAMED]]
     more = [f"{len(absent) - _MOST_NAMED:,} more"] * (len(absent) > _MOST_NAMED)
     builds = sorted({name for row in drift if row.device in relative for name in row.references})
     devices = sorted(relative)
@@ -140,18 +137,13 @@ def list_notes(
     return notes
 
 
-def _reference_drift(store: AskedStore, until: datetime | None) -> list[ReferenceDrift]:
+def _reference_drift(store: Queryable, until: datetime | None) -> list[ReferenceDrift]:
     rows = store.sql(read_statement("reference_drift"), {"until": until}).to_pylist()
     return [
         ReferenceDrift(
             device=device,
             references=sorted({name for row in own for name in row["builds"]}),
-            points=[
-                DriftPoint(
-                    session=row["session"], recorded_on=row["recorded_on"], drift=row["drift"]
-                )
-                for row in own
-            ],
+            points=[DriftPoint.of(row) for row in own],
         )
         for device, own in (
             (device, list(group)) for device, group in groupby(rows, lambda row: row["device"])
@@ -162,71 +154,50 @@ def _reference_drift(store: AskedStore, until: datetime | None) -> list[Referenc
 def _list_steps(rows: Sequence[Row]) -> list[str]:
     """Where whole processes ran at one of two speeds, and how often that changed."""
     stepped = [row for row in rows if row["level_gap"] is not None]
-    told = []
+    lines = []
     for row in stepped[:_MOST_STEPS]:
-        where = " ".join(filter(None, (row["device"], row["model"], row["backend"])))
-        apart = f"{100 * row['level_gap']:.0f} % apart"
-        steps = count_text(row["level_steps"], "step")
-        told.append(f"{where}: dumps ran at two speeds, {apart}, {steps} from one to the other")
-    more = len(stepped) - len(told)
-    return [*told, f"and {more:,} more that ran at two speeds"] if more else told
+        gap, steps = f"{100 * row['level_gap']:.0f} % apart", count_text(row["level_steps"], "step")
+        lines.append(
+            f"{Family.of(row)}: dumps ran at two speeds, {gap}, {steps} from one to the other"
+        )
+    more = len(stepped) - len(lines)
+    return [*lines, f"and {more:,} more that ran at two speeds"] if more else lines
 
 
-def _stability(row: Row) -> Stability:
-    names = "device", "model", "backend", "dump_count", "cv", "iqr_share", "p99_over_p50"
-    return Stability(
-        **{name: row[name] for name in (*names, "max_over_min", "score", "note")},
-    )
-
-
-def _exact_changes(store: AskedStore, base: str, head: str) -> list[ExactChange]:
+def _exact_changes(store: Queryable, base: str, head: str) -> list[ExactChange]:
     rows = store.query("exact_changes", base=base, head=head).to_pylist()
     return [
-        ExactChange(
-            device=row["device"],
-            model=row["model"],
-            backend=row["backend"],
-            measure=measure_name(row["measure"], row["run_name"], row["allocator"]),
-            base=row["base"],
-            head=row["head"],
+        ExactChange.of(
+            row | {"measure": measure_name(row["measure"], row["run_name"], row["allocator"])}
         )
         for row in rows
         if row["verdict"] == "changed" and None not in (row["base"], row["head"])
     ]
 
 
-def _changed_environment(store: AskedStore, base: str, head: str) -> list[EnvironmentChange]:
+def _changed_environment(store: Queryable, base: str, head: str) -> list[EnvironmentChange]:
     rows = store.query("environment_changes", base=base, head=head).to_pylist()
     return [
-        EnvironmentChange(
-            device=row["device"],
-            model=row["model"],
-            backend=row["backend"],
-            attribute=row["attribute"],
-            base=row["base"] or "unknown",
-            head=row["head"] or "unknown",
-        )
+        EnvironmentChange.of(row, base=row["base"] or "unknown", head=row["head"] or "unknown")
         for row in rows
         if row["verdict"] == "changed"
     ]
 
 
-def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRow]:
+def _framework_tax(store: Queryable, base: str | None, head: str) -> list[TaxRow]:
     builds = [head] if base is None else [base, head]
-    shares: dict[tuple[str, str, str | None], dict[str, float | None]] = {}
+    shares: dict[Family, dict[str, float | None]] = {}
     for row in store.query("framework_tax", build=builds, scope="total").to_pylist():
-        key = row["device"], row["model"], row["backend"]
         share = row["tax_share"]
-        shares.setdefault(key, {})[row["build"]] = None if share is None else 100 * share
+        percent = None if share is None else 100 * share
+        shares.setdefault(Family.of(row), {})[row["build"]] = percent
     return [
         TaxRow(
-            device=device,
-            model=model,
-            backend=backend,
+            **family._asdict(),
             base_percent=by_build.get(base) if base else None,
             head_percent=by_build.get(head),
         )
-        for (device, model, backend), by_build in sorted(
+        for family, by_build in sorted(
             shares.items(), key=lambda item: tuple(part or "" for part in item[0])
         )
         if head in by_build
@@ -235,5 +206,5 @@ def _framework_tax(store: AskedStore, base: str | None, head: str) -> list[TaxRo
 
 def measure_name(measure: str, run: str | None, allocator: str | None) -> str:
     """A measure in words; its runs are named where a model has several."""
-    is_told = run is not None and (measure == "allocated_bytes" or " " in run)
-    return " ".join(filter(None, (measure, run if is_told else None, allocator)))
+    is_reported = run is not None and (measure == "allocated_bytes" or " " in run)
+    return " ".join(filter(None, (measure, run if is_reported else None, allocator)))

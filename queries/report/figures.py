@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NONE = "–"
 MAX_NAME = 120
 MAX_TEXT = 1000
-_MOST = 1e12  # from there on, powers of ten: no clock can have told that
+_MOST = 1e12  # from there on, powers of ten: no clock measures so much
 _EXACT = 2**53  # up to here, whole numbers are
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
@@ -42,7 +42,7 @@ def duration_text(value_ns: float | None) -> str:
 
 
 def times_text(base_ns: float | None, head_ns: float | None) -> str:
-    """From which duration to which; a unit that both have is told once.
+    """From which duration to which; a unit that both have stands once.
 
     >>> times_text(9_130_000, 9_620_000), times_text(900, 1_100)
     ('9.130 → 9.620 ms', '900 ns → 1.100 µs')

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
+from queries.report.environment import Family
 from queries.report.measures import as_measure
 from queries.report.members import describe_members
 from queries.report.night import HeadNight
+from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
@@ -37,8 +39,8 @@ class HeadView:
         there = find_families(family, (counts > 0) & ~night.fleet.is_measure[:, None])
         self._own = own
         before = np.flatnonzero(~own)
-        self._names = _family_names(night)
-        self._family_there = there[: len(self._names)]
+        self._families = _list_families(night)
+        self._family_there = there[: len(self._families)]
         self._heads: Mask = np.any(self._family_there[:, own], axis=1)
         used = before[self._family_there[self._heads][:, before].any(axis=0)]
         builds = [nights[number].build for number in used[::-1].tolist()]
@@ -67,35 +69,28 @@ class HeadView:
         """What builds of a base were recorded on, and the head was not."""
         missing = []
         nights = self._night.fleet.nights
-        for number, (device, model, backend) in enumerate(self._names):
+        for number, family in enumerate(self._families):
             before = self._lately[self._family_there[number, self._lately]]
             if not self._heads[number] and len(before):
                 last = nights[int(before[-1])].build
-                missing.append(
-                    Missing(
-                        device=device,
-                        model=model,
-                        backend=backend,
-                        last_build=last,
-                        is_expected=False,
-                    )
-                )
+                row = Missing(**family._asdict(), last_build=last, is_expected=False)
+                missing.append(row)
         return missing
 
     def coverage(
         self, dump_count: int, sensitivity: Sequence[Sensitivity], missing: list[Missing]
     ) -> Coverage:
         """What the head was recorded on, and what is missing."""
-        there = [name for name, is_there in zip(self._names, self._heads, strict=True) if is_there]
+        there = [own for own, is_there in zip(self._families, self._heads, strict=True) if is_there]
         return Coverage(
-            device_count=len({device for device, _, _ in there}),
-            model_count=len({(model, backend) for _, model, backend in there}),
+            device_count=len({family.device for family in there}),
+            model_count=len({(family.model, family.backend) for family in there}),
             dump_count=dump_count,
             series_count=int(self._there.sum()),
             judged_count=sum(row.judged_count for row in sensitivity),
             missing=missing,
             too_few=[
-                f"{' '.join(filter(None, (row.device, row.model, row.backend)))}: {row.missing}"
+                f"{Family.of(dict(row))}: {row.missing}"
                 for row in sensitivity
                 if row.missing is not None
             ],
@@ -106,7 +101,7 @@ class HeadView:
         shifts = self._night.replay.shifts
         last = int(np.flatnonzero(self._own)[-1])
         found = []
-        for number, (device, model, backend) in enumerate(self._names):
+        for number, family in enumerate(self._families):
             there = np.flatnonzero(self._family_there[number, :last])
             before = shifts[number, there[-self._night.rules.base_builds :]]
             if not self._family_there[number, last] or not len(before):
@@ -115,15 +110,9 @@ class HeadView:
             spread = _MAD_TO_SD * float(np.median(np.abs(before - usual)))
             limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
             shift = float(np.expm1(shifts[number, last] - usual))
+            is_notable = abs(shift) > limit
             found.append(
-                RunShift(
-                    device=device,
-                    model=model,
-                    backend=backend,
-                    shift=shift,
-                    limit=limit,
-                    is_notable=abs(shift) > limit,
-                )
+                RunShift(**family._asdict(), shift=shift, limit=limit, is_notable=is_notable)
             )
         return found
 
@@ -133,7 +122,7 @@ class HeadView:
         family = fleet.history.series.family
         last = int(np.flatnonzero(self._own)[-1])
         before: dict[int, int] = {}
-        for number in range(len(self._names)):
+        for number in range(len(self._families)):
             there = np.flatnonzero(self._family_there[number, :last] & ~self._own[:last])
             if len(there) and self._family_there[number, last]:
                 before[number] = int(there[-1])
@@ -153,16 +142,10 @@ class HeadView:
     def _moved(self, change: LevelChange) -> OperatorChange:
         (member,) = map(as_measure, describe_members(self._night, [change]))
         build = self._night.fleet.nights[change.first_bad].build
-        return OperatorChange(
-            change="moved",
+        return OperatorChange.of(
+            dict(member),
+            change=SeriesVerdict.MOVED,
             device=member.device or "",
-            model=member.model,
-            backend=member.backend,
-            run=member.run,
-            event_name=member.event_name,
-            delegate_id=member.delegate_id,
-            ordinal=member.ordinal,
-            cost_ns=member.cost_ns,
             detail=f"{member.delta or 0:+.1%} since {build}, which has other operators in it",
         )
 
@@ -171,27 +154,21 @@ class HeadView:
         keys = fleet.name(series)
         level = cells.median[series, before if was else last]
         base = fleet.nights[before].build
-        return OperatorChange(
-            change="removed_op" if was else "new_op",
-            device=keys["device"],
-            model=keys["model"],
-            backend=keys["backend"],
-            run=keys["run"],
-            event_name=keys["event_name"],
-            delegate_id=keys["delegate_id"],
-            ordinal=keys["ordinal"],
+        return OperatorChange.of(
+            keys,
+            change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
             cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
             detail=f"{base} has it, {self._night.head} not" if was else f"{base} has it not",
         )
 
 
-def _family_names(night: HeadNight) -> list[tuple[str, str, str | None]]:
-    """Device, model and backend of each family, those of pools left out: they are the last ones."""
-    names: dict[int, tuple[str, str, str | None]] = {}
-    columns = (night.fleet.keys[name].to_pylist() for name in ("device", "model", "backend"))
-    for family, name in zip(
-        night.fleet.history.series.family.tolist(), zip(*columns, strict=True), strict=True
+def _list_families(night: HeadNight) -> list[Family]:
+    """The families in order of their numbers; those of pools, the last ones, are left out."""
+    found: dict[int, Family] = {}
+    numbers = night.fleet.history.series.family.tolist()
+    for number, keys in zip(
+        numbers, night.fleet.keys.select(Family._fields).to_pylist(), strict=True
     ):
-        if name[0] is not None:
-            names.setdefault(family, name)
-    return [names[number] for number in range(len(names))]
+        if keys["device"] is not None:
+            found.setdefault(number, Family(**keys))
+    return [found[number] for number in range(len(found))]

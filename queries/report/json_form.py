@@ -21,6 +21,8 @@ def schema_text() -> str:
     from queries.report.content import Report
 
     schema = Report.model_json_schema(mode="serialization")
+    for part in schema["$defs"].values():
+        part["description"] = part["description"].partition("\n\n")[0]
     return json.dumps(_open(schema), indent=2, sort_keys=True) + "\n"
 
 

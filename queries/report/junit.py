@@ -54,11 +54,9 @@ def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTre
 
 
 def _verdict(report: Report) -> ElementTree.Element:
-    is_seen = report.verdict not in {"blind", "incomplete", "not_enough_data"}
-    return _case(
-        "report", "verdict", "system-out" if is_seen else "skipped", verdict_text(report),
-        report.summary, *report.notes, ", ".join(build_lines(report)),
-    )  # fmt: skip
+    tag = "system-out" if report.verdict.is_seen else "skipped"
+    lines = report.summary, *report.notes, ", ".join(build_lines(report))
+    return _case("report", "verdict", tag, verdict_text(report), *lines)
 
 
 def _groups(report: Report) -> Iterator[ElementTree.Element]:
@@ -90,14 +88,14 @@ def _details(group: Group, report: Report) -> list[str]:
 def _measured(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.quality.stability:
         dumps = figures.count_text(row.dump_count, "dump")
-        place = figures.place_text(row.device, row.model, row.backend)
+        place = row.where
         yield _case("measured", place, "system-out", dumps, *([row.note] if row.note else []))
     for model in report.sensitivity:
         if model.is_blind or model.missing is not None:
-            place = figures.place_text(model.device, model.model, model.backend)
+            place = model.where
             yield _case("sensitivity", place, "skipped", sensitivity_text(model))
     for missing in report.coverage.missing:
-        place = figures.place_text(missing.device, missing.model, missing.backend)
+        place = missing.where
         since = "no data" if missing.last_build is None else f"no data since {missing.last_build}"
         tag = "failure" if missing.is_expected else "skipped"
         yield _case("measured", place, tag, f"{since}{', but expected' * missing.is_expected}")
@@ -105,7 +103,7 @@ def _measured(report: Report) -> Iterator[ElementTree.Element]:
 
 def _budgets(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.budgets:
-        place = figures.place_text(row.device, row.model, row.backend)
+        place = row.where
         value, limit = (figures.measure_text(x, row.unit) for x in (row.value, row.limit))
         tag = "failure" if row.is_broken else "system-out"
         yield _case("budget", f"{row.measure} {place}", tag, f"{value}, {row.bound} {limit}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 60_000  # GitHub takes 65,536 characters
 MAX_ROWS = 20  # of a table
-_OPENED = 2  # sections that tell groups in full
+_OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
@@ -24,16 +24,6 @@ _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backt
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")
 _LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only where a word ends
 _HARMLESS = frozenset(" .,:;()%+/='-")
-_LIGHTS = {
-    "regressions": "🔴",
-    "over_budget": "🔴",
-    "other_environment": "🟠",
-    "incomplete": "🟡",
-    "suspects": "🟡",
-    "blind": "🟡",
-    "clear": "🟢",
-    "not_enough_data": "⚪",
-}
 
 
 def markdown_text(report: Report) -> str:
@@ -77,7 +67,7 @@ def _quote(mark: str) -> str:
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    yield f"## {_LIGHTS[report.verdict]} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
+    yield f"## {report.verdict.light} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
     for note in report.notes:
         yield f"> {plain(note)}\n\n"
     base = _build(report.base[0], report) if report.base else "none"

@@ -7,7 +7,7 @@ from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
 
 def as_measure(member: Member) -> Member:
-    """A member as it is told; what is no measure of whole dumps stays as it is.
+    """A member as reports show it; a member that is no measure of whole dumps stays as it is.
 
     The values of a rate are judged as their inverse, so that more is worse. What a measure costs is
     not what a run does.
@@ -27,9 +27,9 @@ def as_measure(member: Member) -> Member:
             "delta": delta,
             "delta_low": high if is_rate else low,
             "delta_high": low if is_rate else high,
-            "base_values": _told(member.base_values, is_rate=is_rate),
-            "head_values": _told(member.head_values, is_rate=is_rate),
-            "history": [_told_point(point, is_rate=is_rate) for point in member.history],
+            "base_values": _shown(member.base_values, is_rate=is_rate),
+            "head_values": _shown(member.head_values, is_rate=is_rate),
+            "history": [_shown_point(point, is_rate=is_rate) for point in member.history],
         }
     )
 
@@ -38,11 +38,11 @@ def _inverse_share(share: float | None) -> float | None:
     return None if share is None else 1 / (1 + share) - 1
 
 
-def _told(values: list[float], *, is_rate: bool) -> list[float]:
+def _shown(values: list[float], *, is_rate: bool) -> list[float]:
     return sorted(1 / value for value in values) if is_rate else values
 
 
-def _told_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
+def _shown_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
     if point.median is None:
         return point
     return point.model_copy(update={"median": 1 / point.median if is_rate else point.median})

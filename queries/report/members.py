@@ -43,17 +43,8 @@ def _describe(
     # What moved is the share of slow dumps: there is no interval of a median.
     has_interval = not math.isnan(figures.low[row]) and change.modes is None
     shift = figures.shift[row] if change.modes is None else change.shift
-    return Member(
-        device=keys["device"],
-        pool=keys["pool"],
-        model=keys["model"],
-        backend=keys["backend"],
-        run=keys["run"],
-        event_name=keys["event_name"],
-        delegate_id=keys["delegate_id"],
-        ordinal=keys["ordinal"],
-        kind=keys["kind"],
-        unit=keys["unit"],
+    return Member.of(
+        keys,
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
         delta=math.expm1(shift),
         delta_low=math.expm1(figures.low[row]) if has_interval else None,
@@ -104,7 +95,7 @@ def changed_environment(
     keys, nights = night.fleet.name(change.series), night.fleet.nights
     since = np.setdiff1d(changed_nights(night, change), change.back)
     base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
-    family = Family(keys["device"], keys["model"], keys["backend"])
+    family = Family.of(keys)
     has_reference = bool(night.fleet.has_reference[change.series])
     return environments.changes(family, base, head, has_reference=has_reference)
 
@@ -112,7 +103,7 @@ def changed_environment(
 def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
-    """Dumps of some nights of a series against those of others, in the frame of its change."""
+    """Dumps of some nights of a series against others, raw or residual as its change is."""
     return compare_builds(night.fleet.history, [(change, base, head)])
 
 

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 _MOST_DUMPS = 1000
 
 
-class JudgedModel(NamedTuple):
+class ModelCounts(NamedTuple):
     """A model on a device as a night judged it.
 
     Attributes:
@@ -35,7 +35,7 @@ class JudgedModel(NamedTuple):
     head_dumps: Ints
 
 
-def list_missing(model: JudgedModel, rules: Rules) -> str:
+def list_missing(model: ModelCounts, rules: Rules) -> str:
     """What is there and what is wanted: '4 dumps, 5 wanted; 1 build before it, 2 wanted'."""
     head = int(model.head_dumps.max(initial=0))
     if not head:
@@ -54,7 +54,7 @@ def _list_builds(builds: int, rules: Rules) -> list[str]:
     return [f"{count_text(builds, 'build')} before it, {rules.least_builds} wanted"]
 
 
-def _list_dumps(model: JudgedModel, head: int, rules: Rules) -> list[str]:
+def _list_dumps(model: ModelCounts, head: int, rules: Rules) -> list[str]:
     base = int(model.base_dumps.max(initial=0))
     wanted = []
     needed = _head_dumps_needed(base, len(model.status), rules)

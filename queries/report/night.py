@@ -12,21 +12,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from queries.asked import AskedStore
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
+from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import Fleet, MinChange, find_rebuilt
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import JudgedPart, judge_part
-from warehouse.regressions.pools import tell_of_devices
+from warehouse.regressions.parts import PartResult, judge_part
+from warehouse.regressions.pools import spread_to_devices
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
 
 Floats = NDArray[np.float64]
-Judge = Callable[[str, MinChange, Rules], JudgedPart]
+Judge = Callable[[str, MinChange, Rules], PartResult]
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
@@ -87,7 +87,7 @@ class HeadNight:
 
 
 def judge_head(
-    store: AskedStore, head: str | None, settings: Settings, judge: Judge | None = None
+    store: Queryable, head: str | None, settings: Settings, judge: Judge | None = None
 ) -> HeadNight:
     """Judge a build of a store, by default the last one, as of its night.
 
@@ -106,42 +106,38 @@ def judge_head(
     judge = judge or partial(_judge_here, store)
     fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
-    changes = tell_of_devices(result, fleet.history, fleet.pool)
+    changes = spread_to_devices(result, fleet.history, fleet.pool)
     is_operator = ~fleet.is_measure
     places = list_places(fleet)
-    family = np.array([place.family for place in places], np.int64)
-    rebuilt = find_rebuilt(family[is_operator], result.cells.dump_count[is_operator] > 0)
+    family = [place.family for place in places]
+    own = np.array(family, np.int64)[is_operator]
+    rebuilt = find_rebuilt(own, result.cells.dump_count[is_operator] > 0)
     groups, moved = group_changes(changes, places, builds, rebuilt)
     day = last_day(store, head)
-    heard, muted = _leave_out_muted(fleet, groups, settings, day)
+
+    def reason_of(series: int) -> str | None:
+        keys = fleet.name(series)
+        names = {"device": keys["device"], "model": keys["model"], "event": keys["event_name"]}
+        return settings.mute_reason(**names, on=day)
+
+    kept, muted = leave_out_muted(groups, reason_of, family)
     named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
     modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
     decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
     return HeadNight(
-        head,
-        fleet,
-        result,
-        heard,
-        moved,
-        muted,
-        modules,
-        decisions,
-        until,
-        day,
-        settings,
-        rules,
+        head, fleet, result, kept, moved, muted, modules, decisions, until, day, settings, rules
     )
 
 
-def _judge_here(store: AskedStore, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+def _judge_here(store: Queryable, head: str, min_change: MinChange, rules: Rules) -> PartResult:
     """Judge all series of a build and of those before it in this process."""
     rows = store.sql(read_statement("fleet_values"), {"head": head})
     return judge_part(rows, head, min_change, rules)
 
 
-def find_build(store: AskedStore, name: str | None, option: str) -> str:
+def find_build(store: Queryable, name: str | None, option: str) -> str:
     """The build of this name; by default the last one that is no reference.
 
     Raises:
@@ -160,7 +156,7 @@ def find_build(store: AskedStore, name: str | None, option: str) -> str:
     return name
 
 
-def last_day(store: AskedStore, head: str) -> date | None:
+def last_day(store: Queryable, head: str) -> date | None:
     """The day of the last recording of a build; None if unknown."""
     rows = store.sql(_LAST_DAY, {"head": head}).to_pylist()
     return rows[0]["day"] if rows else None
@@ -206,19 +202,19 @@ def min_changes(keys: pa.Table, settings: Settings) -> Floats:
     )
 
 
-def _leave_out_muted(
-    fleet: Fleet, groups: Sequence[ChangeGroup], settings: Settings, day: date | None
+def leave_out_muted(
+    groups: Sequence[ChangeGroup],
+    reason_of: Callable[[int], str | None],
+    family: Sequence[object],
 ) -> tuple[list[ChangeGroup], dict[str, int]]:
-    """The groups without what is muted, nor what that explains; and how much was, by reason."""
+    """The groups without muted changes and what only these explain; muted changes by reason.
 
-    def reason_of(series: int) -> str | None:
-        names = "device", "model", "event_name"
-        device, model, event = (fleet.keys[name][series].as_py() for name in names)
-        mute = settings.mute(device=device, model=model, event=event, on=day)
-        return mute.reason if mute else None
-
-    family = number_rows(fleet.keys.select(FAMILY))[0]
-    heard, muted = [], Counter[str]()
+    Args:
+        groups: The groups.
+        reason_of: Why a series is muted; None if it is not.
+        family: The family of each series.
+    """
+    kept, muted = [], Counter[str]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]
         muted.update(filter(None, reasons))
@@ -230,5 +226,5 @@ def _leave_out_muted(
             if family[change.series] in where and reason_of(change.series) is None
         ]
         if changes:
-            heard.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
-    return heard, dict(muted)
+            kept.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
+    return kept, dict(muted)

@@ -8,11 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from queries.asked import AskedStore
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
-from queries.report.content import Coverage, Report, RunShift, Sensitivity, Verdict
+from queries.report.content import Coverage, Report, RunShift, Sensitivity
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import (
@@ -29,13 +28,15 @@ from queries.report.outline import Outline, count_expected, find_verdict, sort_g
 from queries.report.sensitivity import night_sensitivity
 from queries.report.settings import Settings
 from queries.report.sight import Sight, join_first
+from queries.report.verdicts import Verdict
+from warehouse.queryable import Queryable
 
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
 
 
 def nightly_report(
-    store: AskedStore, settings: Settings, *, head: str | None = None, judge: Judge | None = None
+    store: Queryable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 
@@ -69,15 +70,14 @@ def nightly_report(
     facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
     muted = Counter(night.muted) + Counter(exact.muted)
     counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in muted.items()}}
-    dumps = {
-        Family(row["device"], row["model"], row["backend"]): int(row["dumps"])
-        for row in store.sql(_DUMPS, {"head": night.head}).to_pylist()
-    }
+    counted = store.sql(_DUMPS, {"head": night.head}).to_pylist()
+    dumps = {Family.of(row): int(row["dumps"]) for row in counted}
     sensitivity = night_sensitivity(night, dumps)
     missing = add_expected(store, view.missing(), settings, night.head)
     coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
     shifts = view.run_shifts()
     budgets, unfit = judge_budgets(night, exact.history)
+    quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
     return Report(
         kind="nightly",
@@ -95,14 +95,10 @@ def nightly_report(
         groups=groups,
         run_shifts=shifts,
         operator_changes=view.operator_changes(),
-        exact_changes=facts.exact_changes,
         budgets=budgets,
-        framework_tax=facts.framework_tax,
         coverage=coverage,
         sensitivity=sensitivity,
-        reference_drift=facts.reference_drift,
-        quality=facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]}),
-        refused=facts.refused,
+        **facts._replace(quality=quality)._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={**night.rules._asdict(), "min_change": settings.nightly.min_change},
     )
@@ -131,10 +127,10 @@ def _summary(
     found = [f"{count} {word}" for word, count in counts.items() if count]
     noun = "regression" if sum(counts.values()) == 1 else "regressions"
     what = f"{' and '.join(found)} {noun}" if found else "no regressions"
-    if verdict == "not_enough_data":
+    if verdict == Verdict.NOT_ENOUGH_DATA:
         what = join_first("not enough data", coverage.too_few)
     moved = sum(shift.is_notable for shift in shifts)
-    told = [
+    clauses = [
         what,
         f"improvements: {len(parts.improvements)}",
         f"series judged: {coverage.judged_count:,} of {coverage.series_count:,}",
@@ -143,4 +139,4 @@ def _summary(
         *([f"expected, but not recorded: {absent}"] if absent else []),
         *([f"blind on {seen.share(seen.blind)}, {seen.limits}"] if seen.blind else []),
     ]
-    return ", ".join(told)
+    return ", ".join(clauses)

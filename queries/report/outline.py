@@ -13,21 +13,15 @@ from queries.report.figures import (
     share_text,
 )
 from queries.report.sight import Sight, join_first
+from queries.report.verdicts import State, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queries.report.content import Group, Member, Missing, Report, Sensitivity, Verdict
-    from queries.report.measured import Budget
+    from queries.report.content import Group, Member, Missing, Report, Sensitivity
+    from queries.report.parts import Budget
+    from queries.report.verdicts import Tone
 
-STATES = {
-    "new": "suspect",
-    "confirmed": "confirmed",
-    "acknowledged": "acknowledged",
-    "accepted": "accepted",
-    "fixed": "fixed",
-}
-_SETTLED = {"acknowledged", "accepted", "fixed"}
 SIGNS = {"regression": "▲", "improvement": "▼"}
 CARD_SHARE = 0.01  # of its method's time: an alert that costs less is a line
 
@@ -80,11 +74,11 @@ def sort_groups(groups: Sequence[Group]) -> Outline:
     """
     parts = Outline([], [], [], [], [])
     for group in groups:
-        if group.state in _SETTLED:
+        if group.state.is_settled:
             parts.settled.append(group)
         elif group.direction == "improvement":
             parts.improvements.append(group)
-        elif group.state == "new":
+        elif group.state == State.NEW:
             parts.suspects.append(group)
         else:
             (parts.environment if group.is_of_environment else parts.failures).append(group)
@@ -98,17 +92,18 @@ def find_verdict(
     budgets: Sequence[Budget] = (),
 ) -> Verdict:
     """The verdict of a report: the worst that its groups say, else how much it could have seen."""
-    judged = any(row.judged_count for row in sensitivity)
-    found: dict[Verdict, object] = {
-        "regressions": parts.failures,
-        "over_budget": any(row.is_broken for row in budgets),
-        "other_environment": parts.environment,
-        "incomplete": any(row.is_expected for row in missing),
-        "suspects": parts.suspects,
-        "not_enough_data": not judged,
-        "blind": any(row.is_blind for row in sensitivity),
+    judged = [row for row in sensitivity if row.judged_count]
+    found = {
+        Verdict.REGRESSIONS: parts.failures,
+        Verdict.OVER_BUDGET: any(row.is_broken for row in budgets),
+        Verdict.OTHER_ENVIRONMENT: parts.environment,
+        Verdict.INCOMPLETE: any(row.is_expected for row in missing),
+        Verdict.SUSPECTS: parts.suspects,
+        Verdict.BLIND: any(row.is_blind for row in judged),
+        Verdict.CLEAR: judged,
+        Verdict.NOT_ENOUGH_DATA: True,
     }
-    return next((verdict for verdict, holds in found.items() if holds), "clear")
+    return next(verdict for verdict in Verdict if found[verdict])
 
 
 def verdict_text(report: Report) -> str:
@@ -117,14 +112,15 @@ def verdict_text(report: Report) -> str:
     absent = count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {
-        "regressions": _count(parts.failures, "regression"),
-        "over_budget": f"{count_text(broken, 'budget')} broken",
-        "other_environment": f"{_count(parts.environment, 'regression')}, with another environment",
-        "incomplete": f"Incomplete: {count_text(absent, 'expected recording')} missing",
-        "suspects": f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
-        "blind": f"Blind on {seen.share(seen.blind)}: {seen.limits}",
-        "clear": f"Nothing got slower{seen.reach}",
-        "not_enough_data": join_first("Not enough data", report.coverage.too_few),
+        Verdict.REGRESSIONS: _count(parts.failures, "regression"),
+        Verdict.OVER_BUDGET: f"{count_text(broken, 'budget')} broken",
+        Verdict.OTHER_ENVIRONMENT: f"{_count(parts.environment, 'regression')}, "
+        "with another environment",
+        Verdict.INCOMPLETE: f"Incomplete: {count_text(absent, 'expected recording')} missing",
+        Verdict.SUSPECTS: f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
+        Verdict.BLIND: f"Blind on {seen.share(seen.blind)}: {seen.limits}",
+        Verdict.CLEAR: f"Nothing got slower{seen.reach}",
+        Verdict.NOT_ENOUGH_DATA: join_first("Not enough data", report.coverage.too_few),
     }
     return texts[report.verdict]
 
@@ -154,8 +150,8 @@ def _count(groups: Sequence[Group], noun: str) -> str:
 def _members(members: Sequence[Member]) -> str:
     measures = sum(is_measure(member) for member in members)
     counts = ((len(members) - measures, "operator"), (measures, "measure"))
-    told = [count_text(count, noun) for count, noun in counts if count]
-    return " and ".join(told or [count_text(0, "operator")])
+    texts = [count_text(count, noun) for count, noun in counts if count]
+    return " and ".join(texts or [count_text(0, "operator")])
 
 
 def range_text(group: Group) -> str:
@@ -164,12 +160,18 @@ def range_text(group: Group) -> str:
     return f"{since}, last good {group.last_good}" if group.last_good is not None else since
 
 
+def tone_of(group: Group) -> Tone:
+    """The colour of a group: a gain is good while nothing is decided about it."""
+    is_gain = group.direction == "improvement" and group.state.tone != "soft"
+    return "good" if is_gain else group.state.tone
+
+
 def line_text(group: Group) -> str:
     """A group in a line: its title, what it costs, its state and its builds."""
     line = group.headline
     cost = "" if line.cost_ns is None else f", {cost_text(line.cost_ns)} per run"
     sign = SIGNS[group.direction]
-    return f"{sign} {line.title}{cost} ({STATES[group.state]}, {range_text(group)})"
+    return f"{sign} {line.title}{cost} ({group.state.label}, {range_text(group)})"
 
 
 def facts(group: Group, report: Report) -> list[tuple[str, str]]:
@@ -197,11 +199,11 @@ def _guess(group: Group) -> str | None:
 
 def next_step(group: Group, report: Report) -> str | None:
     """What to do about a group; None if nothing."""
-    if group.direction == "improvement" or group.state in _SETTLED:
+    if group.direction == "improvement" or group.state.is_settled:
         return None
     if report.kind == "compare":
         return "see by the commands below where it comes from"  # there is nothing to accept
-    if group.state == "new":
+    if group.state == State.NEW:
         dumps = count_text(group.dumps_needed, "more dump")
         return f"record {dumps} of the head in another session: they confirm it or clear it"
     decide = f"tracehouse accept {group.id} --reason WHY"

@@ -15,14 +15,13 @@ from queries.report.environment import Family
 from queries.report.figures import count_text, operator_text
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
+from queries.report.verdicts import SeriesVerdict
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 Row = Mapping[str, Any]
 
-FAMILY = ("device", "model", "backend")
 CONTAINERS = ("method", "delegate")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
-_NOT_JUDGED = {"new_op", "removed_op", "needs_more_dumps", "below_resolution"}
 
 
 def place_of_row(row: Row) -> dict[str, str]:
@@ -36,8 +35,8 @@ def pair_sensitivity(
     """How small a change the two builds would have shown, by model; what is muted is left out."""
     families: dict[Family, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["head_count"] and settings.mute(**place_of_row(row), on=day) is None:
-            families[Family(*(row[name] for name in FAMILY))].append(row)
+        if row["head_count"] and settings.mute_reason(**place_of_row(row), on=day) is None:
+            families[Family.of(row)].append(row)
     return [
         describe_sensitivity(
             family,
@@ -55,11 +54,12 @@ def pair_sensitivity(
 
 
 def _smallest_change(row: Row, settings: Settings) -> float:
-    """The smallest change of a series that would have been told; infinite if it was not judged."""
+    """The smallest change of a series that would show; infinite if the series was not judged."""
     shown = row["minimum_detectable"]
-    if row["verdict"] in _NOT_JUDGED or shown is None:
+    verdict = SeriesVerdict(row["verdict"])
+    if not verdict.is_judged or shown is None:
         return math.inf
-    is_explained = row["verdict"] == "explained_by_run_shift"
+    is_explained = verdict == SeriesVerdict.EXPLAINED_BY_RUN_SHIFT
     hidden = abs(float(row["state_delta"])) if is_explained else 0.0
     return max(settings.min_change(**place_of_row(row)), float(shown), hidden)
 
@@ -74,11 +74,7 @@ def _missing(rows: Sequence[Row]) -> str:
 
 def missing_data(dumps: Iterable[Row], base: str) -> list[Missing]:
     """What the base was recorded on, and the head was not."""
-    return [
-        Missing(**{name: row[name] for name in FAMILY}, last_build=base, is_expected=False)
-        for row in dumps
-        if not row["head"]
-    ]
+    return [Missing.of(row, last_build=base, is_expected=False) for row in dumps if not row["head"]]
 
 
 def describe_coverage(
@@ -97,8 +93,7 @@ def describe_coverage(
         judged_count=sum(row.judged_count for row in sensitivity),
         missing=missing,
         too_few=[
-            f"{' '.join(filter(None, (row['device'], row['model'], row['backend'])))}: "
-            f"{row['head']} dumps, {LEAST_DUMPS} wanted"
+            f"{Family.of(row)}: {row['head']} dumps, {LEAST_DUMPS} wanted"
             for row in there
             if row["base"] and row["head"] < LEAST_DUMPS
         ],

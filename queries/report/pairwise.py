@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from ingest.signatures import operator_type
-from queries.report.alerts import compare_commands
+from queries.report.alerts import Evidence, compare_commands, make_alert
 from queries.report.build_order import note_order
 from queries.report.calls import stands_alone
 from queries.report.content import (
@@ -22,7 +22,7 @@ from queries.report.content import (
     Report,
     RunShift,
 )
-from queries.report.environment import Environments, Family, may_explain
+from queries.report.environment import Environments, Family
 from queries.report.facts import (
     add_expected,
     list_notes,
@@ -31,12 +31,10 @@ from queries.report.facts import (
     read_facts,
 )
 from queries.report.figures import delta_text
-from queries.report.headline import make_headline
 from queries.report.night import SERIES, last_day
 from queries.report.outline import find_verdict, sort_groups
 from queries.report.pair_coverage import (
     CONTAINERS,
-    FAMILY,
     describe_coverage,
     missing_data,
     pair_sensitivity,
@@ -45,6 +43,7 @@ from queries.report.pair_coverage import (
 from queries.report.relative_values import read_values
 from queries.report.settings import Settings
 from queries.report.sight import Sight
+from queries.report.verdicts import SeriesVerdict, State
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
@@ -109,14 +108,10 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         groups=groups,
         run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),
-        exact_changes=facts.exact_changes,
         budgets=[],
-        framework_tax=facts.framework_tax,
         coverage=describe_coverage(dumps, own, sensitivity, missing),
         sensitivity=sensitivity,
-        reference_drift=facts.reference_drift,
-        quality=facts.quality,
-        refused=facts.refused,
+        **facts._asdict(),
         verdict_counts=dict(sorted(counts.items())),
         rules={"q": chosen.q, "min_change": chosen.min_change, "least_dumps": LEAST_DUMPS},
     )
@@ -141,9 +136,9 @@ def _list_changes(
         if not is_changed or (row["level"] in CONTAINERS and not stands_alone(row)):
             continue
         place = place_of_row(row)
-        mute = settings.mute(**place, on=day)
-        if mute is not None:
-            muted[f"muted: {mute.reason}"] += 1
+        reason = settings.mute_reason(**place, on=day)
+        if reason is not None:
+            muted[f"muted: {reason}"] += 1
         else:
             operator = operator_type(row["event_name"], row["delegate_id"], row["kind"])
             found[row["verdict"], operator].append(row)
@@ -173,49 +168,47 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     head: str,
 ) -> Group:
     direction, operator = key
-    families = {Family(*(row[name] for name in FAMILY)) for row in members}
-    around = {
-        family: environments.changes(
+    families = {Family.of(row) for row in members}
+    around = [
+        environments.changes(
             family, environments.nights(family, base), environments.nights(family, head)
         )
-        for family in sorted(families, key=str)
-    }
+        for family in sorted(families, key=repr)
+    ]
     explains = [
         _member(row, values, base=base, head=head)
         for row in rows
         if row["level"] in CONTAINERS
         and row["verdict"] == direction
         and not stands_alone(row)
-        and Family(*(row[name] for name in FAMILY)) in families
+        and Family.of(row) in families
     ]
-    told = [_member(row, values, base=base, head=head) for row in members]
-    told.sort(key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model))
+    changed = [_member(row, values, base=base, head=head) for row in members]
+    changed.sort(
+        key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model)
+    )
     identity = "\0".join([operator, direction, base, head])
-    first = told[0]
-    named = [change for changes in around.values() for change in changes]
-    return Group(
+    first = changed[0]
+    commands = compare_commands(first, head, base)
+    method_ns = _method_ns(rows, first)
+    return make_alert(
+        Evidence([operator], changed, explains, around, method_ns, first.event_name, commands),
+        settings,
         id=hashlib.sha256(identity.encode()).hexdigest()[:12],
-        state="confirmed",
+        state=State.CONFIRMED,
         direction=direction,
         first_bad=head,
         last_good=base,
-        headline=make_headline([operator], told, explains, named, _method_ns(rows, first)),
-        members=told,
-        explains=explains,
         dumps_needed=0,
         reason=None,
-        owner=settings.owner(device=first.device or "", model=first.model, event=first.event_name),
         fixed_in=None,
-        environment=named,
-        is_of_environment=all(any(map(may_explain, changes)) for changes in around.values()),
-        commands=compare_commands(first, head, base),
     )
 
 
 def _method_ns(rows: Iterable[Row], member: Member) -> float | None:
     """What the method of a member took in the base; None if unknown."""
-    place = [getattr(member, name) for name in (*FAMILY, "run")]
-    here = (row for row in rows if [row[name] for name in (*FAMILY, "run")] == place)
+    place = *Family.of(dict(member)), member.run
+    here = (row for row in rows if (*Family.of(row), row["run"]) == place)
     return next((row["base_ns"] for row in here if row["level"] == "method"), None)
 
 
@@ -224,7 +217,6 @@ def _member(
 ) -> Member:
     by_build = values.get(tuple(row[name] for name in SERIES), {})
     was, now = by_build.get(base, []), by_build.get(head, [])
-    names = (*SERIES, "pool", "kind", "module_path", "delta", "delta_low", "delta_high")
     is_time = row["base_ns"] is not None
     parts = [
         f"{row['head_count']} dumps against {row['base_count']}",
@@ -233,13 +225,9 @@ def _member(
         *_state_parts(row),
         *([row["note"]] if row["note"] else []),
     ]
-    return Member(
-        **{name: row[name] for name in names},
+    return Member.of(
+        row,
         unit="ns" if is_time else "ticks",
-        p_adjusted=row["p_adjusted"],
-        base_ns=row["base_ns"],
-        head_ns=row["head_ns"],
-        cost_ns=row["cost_ns"],
         base_values=sorted(was),  # stores and lakes number dumps differently
         head_values=sorted(now),
         history=[
@@ -248,7 +236,6 @@ def _member(
         ]
         if is_time
         else [],
-        may_be=row["may_be"],
         rule="; ".join(parts),
     )
 
@@ -262,8 +249,8 @@ def _state_parts(row: Row) -> list[str]:
 def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
     """How far the state of each device moved, where it is out of the values."""
     return [
-        RunShift(
-            **{name: row[name] for name in FAMILY},
+        RunShift.of(
+            row,
             shift=row["state_delta"],
             limit=least,
             is_notable=abs(row["state_delta"]) >= least,
@@ -274,21 +261,15 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
 
 
 def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:
-    details = {
-        "new_op": f"{base} has it not",
-        "removed_op": f"{head} has it not",
-        "moved": "its time went elsewhere, the whole is as it was",
-        "mode_mix": "another share of the processes ran it slowly",
-    }
     return [
-        OperatorChange(
+        OperatorChange.of(
+            row,
             change=row["verdict"],
-            **{name: row[name] for name in SERIES},
             cost_ns=_cost(row),
-            detail=details[row["verdict"]],
+            detail=detail.format(base=base, head=head),
         )
         for row in rows
-        if row["verdict"] in details
+        if (detail := SeriesVerdict(row["verdict"]).detail)
     ]
 
 

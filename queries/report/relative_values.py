@@ -1,4 +1,4 @@
-"""The values of the dumps of two builds, in the frame in which the query `comparison` compares."""
+"""The values of the dumps of two builds, as the query `comparison` compares them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from queries.asked import AskedStore
 from queries.report.night import SERIES
+from warehouse.queryable import Queryable
 
 Row = Mapping[str, Any]
 Key = tuple[object, ...]
@@ -25,7 +25,7 @@ class _Value(NamedTuple):
 
 
 def read_values(
-    store: AskedStore, base: str, head: str, *, has_reference: bool
+    store: Queryable, base: str, head: str, *, has_reference: bool
 ) -> dict[Key, dict[str, list[float]]]:
     """Values of the dumps of each series, by build.
 

@@ -1,4 +1,4 @@
-"""How small a change a report would have told, model by model: what its silence is worth."""
+"""The smallest change that a report would show, model by model: what its silence is worth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from queries.report.content import Sensitivity
 from queries.report.environment import Family
 from queries.report.figures import operator_text
-from queries.report.missing_data import JudgedModel, list_missing
+from queries.report.missing_data import ModelCounts, list_missing
 from queries.report.night import HeadNight
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.sensitivity import smallest_changes
@@ -29,11 +29,11 @@ BLIND_EXPLAINED_SHARE = 0.5  # of its judged operators, explained away by the sh
 
 
 class SeriesLimits(NamedTuple):
-    """What a report would have told of the series of a model.
+    """The smallest changes of a model's series that a report would show.
 
     Attributes:
         names: The operator of each.
-        smallest: The smallest change of each that would have been told, as a share; infinite
+        smallest: The smallest change of each that the report would show, as a share; infinite
             where the series was not judged.
         time: How long each takes.
         is_explained: Whether its change was explained by the shift of the whole run.
@@ -52,7 +52,7 @@ def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> 
 
     Args:
         family: The model.
-        limits: What would have been told of its series.
+        limits: The smallest changes of its series that would show.
         missing: What it takes to judge it, if it could not be judged.
     """
     smallest, judged = limits.smallest, np.isfinite(limits.smallest)
@@ -114,7 +114,7 @@ def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sen
             latest.status[chosen] == Status.EXPLAINED_BY_RUN_SHIFT,
             is_container[chosen],
         )
-        model = JudgedModel(
+        model = ModelCounts(
             dumps.get(family, 0),
             latest.status[chosen],
             latest.base.builds[chosen],
@@ -135,7 +135,7 @@ def _rows_of_families(night: HeadNight) -> Mapping[Family, list[int]]:
         if (
             device is None
             or is_measure[row]
-            or night.settings.mute(device=device, model=model, event=event, on=night.day)
+            or night.settings.mute_reason(device=device, model=model, event=event, on=night.day)
         ):
             continue
         rows[Family(device, model, backend)].append(row)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from ingest.errors import SourceError, in_our_words
+from ingest.errors import SourceError, pydantic_problem
 from ingest.settings_file import FILE_NAME, read_tables
 from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
@@ -86,7 +86,7 @@ class Mute(_Pattern):
     until: date | None = None
 
 
-class Expected(_Table):
+class ExpectedRecordings(_Table):
     """What comes every night: each of the models on each of the devices."""
 
     devices: list[PlaceName] = Field(min_length=1)
@@ -144,7 +144,7 @@ class Settings(_Table):
     thresholds: list[Threshold] = []
     owners: list[Owner] = []
     muted: list[Mute] = []
-    expected: list[Expected] = []
+    expected: list[ExpectedRecordings] = []
     budgets: list[BudgetLimit] = []
 
     @property
@@ -164,39 +164,23 @@ class Settings(_Table):
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
         """The smallest change of a series that counts."""
-        fitting = [
-            threshold.min_change
-            for threshold in self.thresholds
-            if threshold.fits(device=device, model=model, event=event)
-        ]
+        names = {"device": device, "model": model, "event": event}
+        fitting = [each.min_change for each in self.thresholds if each.fits(**names)]
         return fitting[-1] if fitting else self.nightly.min_change
 
     def owner(self, *, device: str, model: str, event: str) -> str | None:
         """Who looks after a series; None if nobody is named."""
-        fitting = [
-            owner.owner
-            for owner in self.owners
-            if owner.fits(device=device, model=model, event=event)
-        ]
+        names = {"device": device, "model": model, "event": event}
+        fitting = [each.owner for each in self.owners if each.fits(**names)]
         return fitting[-1] if fitting else None
 
-    def mute(self, *, device: str, model: str, event: str, on: date | None) -> Mute | None:
+    def mute_reason(self, *, device: str, model: str, event: str, on: date | None) -> str | None:
         """Why a series is muted on a day; None if it is not. Without a day nothing has expired."""
         for mute in self.muted:
             expired = mute.until is not None and on is not None and on > mute.until
             if not expired and mute.fits(device=device, model=model, event=event):
-                return mute
+                return mute.reason
         return None
-
-
-_TABLES: dict[str, type[_Table]] = {
-    "nightly": Nightly,
-    "thresholds": Threshold,
-    "owners": Owner,
-    "muted": Mute,
-    "expected": Expected,
-    "budgets": BudgetLimit,
-}
 
 
 def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
@@ -212,9 +196,12 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
         return Settings.model_validate(tables)
     except ValidationError as error:
         first = error.errors()[0]
-        place, problem = first["loc"], in_our_words(first["msg"])
+        place, problem = first["loc"], pydantic_problem(first["msg"])
         if first["type"] == "extra_forbidden":
-            table = _TABLES[str(place[0])] if len(place) > 1 else Settings
+            table: Any = Settings
+            if len(place) > 1:
+                kind = Settings.model_fields[str(place[0])].annotation
+                table = next(iter(get_args(kind)), kind)  # of a list, what it lists
             problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"
         raise SettingsError(
             f"{path or FILE_NAME}: {'.'.join(map(str, place))}: {problem}"

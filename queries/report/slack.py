@@ -100,10 +100,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
             yield _context(" · ".join(f"{label}: {text}" for label, text in said))
     blind = [row for row in report.sensitivity if row.is_blind]
     if blind:
-        lines = (
-            f"{figures.place_text(row.device, row.model, row.backend)}: {sensitivity_text(row)}"
-            for row in blind[:_GROUPS]
-        )
+        lines = (f"{row.where}: {sensitivity_text(row)}" for row in blind[:_GROUPS])
         yield _section("\n".join(["Blind on:", *lines]))
     if len(shown) > _GROUPS:
         yield _section(f"{len(shown) - _GROUPS:,} more groups are in the report.")
@@ -112,8 +109,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
 
 def _open_groups(report: Report) -> list[tuple[str, Group]]:
     """The groups to act on and to look at, each with its section."""
-    told = sections(report)[:2]
-    return [(section.title, group) for section in told for group in section.groups]
+    return [(section.title, group) for section in sections(report)[:2] for group in section.groups]
 
 
 def _fallback(report: Report) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from queries.report.figures import (
     MAX_TEXT,
@@ -17,15 +17,13 @@ from queries.report.figures import (
     name_text,
     number_text,
     operator_text,
-    place_text,
 )
 
 if TYPE_CHECKING:
     from queries.report.content import Report
 
-_CHANGES = {"new_op": "new", "removed_op": "removed", "moved": "moved"}
 _MOST = 1e6  # from there on, powers of ten
-_Rows = Iterable[tuple[str, ...]]
+_Row = TypeVar("_Row")
 
 
 class Listing(NamedTuple):
@@ -48,84 +46,69 @@ def changes(report: Report) -> list[Listing]:
             "New, removed and moved operators",
             "One of the builds lacks them, or their time went elsewhere.",
             ("Change", "Where", "Operator", "Cost per run>", "Detail"),
-            (
-                (
-                    _CHANGES[row.change],
-                    place_text(row.device, row.model, row.backend),
-                    operator_text(row.event_name, row.delegate_id, row.ordinal, row.run),
-                    cost_text(row.cost_ns),
-                    name_text(row.detail, MAX_TEXT),
-                )
-                for row in report.operator_changes
+            report.operator_changes,
+            lambda row: (
+                row.change.words,
+                row.where,
+                operator_text(row.event_name, row.delegate_id, row.ordinal, row.run),
+                cost_text(row.cost_ns),
+                name_text(row.detail, MAX_TEXT),
             ),
         ),
         _listing(
             "Exact measures",
             "They have no noise: any difference is a change.",
             ("Where", "Measure", "Base>", "Head>", "Change>"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    name_text(row.measure),
-                    exact_text(row.base),
-                    exact_text(row.head),
-                    ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
-                )
-                for row in report.exact_changes
+            report.exact_changes,
+            lambda row: (
+                row.where,
+                name_text(row.measure),
+                exact_text(row.base),
+                exact_text(row.head),
+                ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
             ),
         ),
         _listing(
             "Budgets",
             "What tracehouse.toml allows, and what the head has.",
             ("Where", "Measure", "Head>", "Limit>", "Broken"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    name_text(row.measure),
-                    measure_text(row.value, row.unit),
-                    f"{row.bound} {measure_text(row.limit, row.unit)}",
-                    "yes" if row.is_broken else "",
-                )
-                for row in report.budgets
+            report.budgets,
+            lambda row: (
+                row.where,
+                name_text(row.measure),
+                measure_text(row.value, row.unit),
+                f"{row.bound} {measure_text(row.limit, row.unit)}",
+                "yes" if row.is_broken else "",
             ),
         ),
         _listing(
             "Environment",
             "It changed around the code, from the build before to the head.",
             ("Where", "Attribute", "Base", "Head"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    *map(name_text, (row.attribute, row.base, row.head)),
-                )
-                for row in report.quality.environment
-            ),
+            report.quality.environment,
+            lambda row: (row.where, *map(name_text, (row.attribute, row.base, row.head))),
         ),
         _listing(
             "Whole runs",
             f"All operators moved together: the state of the device. {calm} more within limits.",
             ("Where", "Shift>", "Limit>"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    f"{_tenths(100 * row.shift, sign='+')} %",
-                    _percent(100 * row.limit),
-                )
-                for row in shifts
+            shifts,
+            lambda row: (
+                row.where,
+                f"{_tenths(100 * row.shift, sign='+')} %",
+                _percent(100 * row.limit),
             ),
         ),
         _listing(
             "Framework tax",
             "Share of a method's time that is neither kernel nor delegate.",
             ("Where", "Base>", "Head>", "Points>"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    _percent(row.base_percent),
-                    _percent(row.head_percent),
-                    _points(row.base_percent, row.head_percent),
-                )
-                for row in report.framework_tax
+            report.framework_tax,
+            lambda row: (
+                row.where,
+                _percent(row.base_percent),
+                _percent(row.head_percent),
+                _points(row.base_percent, row.head_percent),
             ),
             is_folded=True,
         ),
@@ -140,73 +123,63 @@ def evidence(report: Report) -> list[Listing]:
             "No data of the head",
             "Not measured is not unchanged.",
             ("Where", "Last build with data", "Expected"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    name_text(row.last_build),
-                    "yes" if row.is_expected else "",
-                )
-                for row in coverage.missing
-            ),
+            coverage.missing,
+            lambda row: (row.where, name_text(row.last_build), "yes" if row.is_expected else ""),
         ),
-        _listing("Too little data", "", ("What is wanted",), _texts(coverage.too_few)),
+        _listing("Too little data", "", ("What is wanted",), coverage.too_few, _text_row),
         _listing(
             "Sensitivity",
-            "A smaller change of an operator would not have been told.",
+            "A smaller change of an operator would not show.",
             ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    NONE if row.typical is None else change_text(row.typical),
-                    NONE if row.worst is None else change_text(row.worst),
-                    name_text(row.worst_operator),
-                    f"{number_text(row.judged_count)} of {number_text(row.series_count)}",
-                    number_text(row.explained_count),
-                    "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
-                )
-                for row in sorted(report.sensitivity, key=lambda row: not row.is_blind)
+            sorted(report.sensitivity, key=lambda row: not row.is_blind),
+            lambda row: (
+                row.where,
+                NONE if row.typical is None else change_text(row.typical),
+                NONE if row.worst is None else change_text(row.worst),
+                name_text(row.worst_operator),
+                f"{number_text(row.judged_count)} of {number_text(row.series_count)}",
+                number_text(row.explained_count),
+                "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
             ),
         ),
         _listing(
             "Reference drift",
             "How far the reference builds were from their usual time: what the device did.",
             ("Device", "Reference builds", "Sessions>", "Lowest>", "Highest>", "Last>"),
-            (
-                (
-                    name_text(row.device),
-                    name_text(", ".join(row.references)),
-                    number_text(len(row.points)),
-                    *(delta_text(drift) for drift in _ends([each.drift for each in row.points])),
-                )
-                for row in report.reference_drift
+            report.reference_drift,
+            lambda row: (
+                name_text(row.device),
+                name_text(", ".join(row.references)),
+                number_text(len(row.points)),
+                *(delta_text(drift) for drift in _ends([each.drift for each in row.points])),
             ),
         ),
-        _listing("Warnings", "", ("Warning",), _texts(quality.warnings)),
+        _listing("Warnings", "", ("Warning",), quality.warnings, _text_row),
         _listing(
             "Refused dumps",
             "Ingest could not read them; their numbers are in no verdict.",
             ("File", "Reason", "Detail"),
-            (
-                (name_text(row.source, 200), name_text(row.reason), name_text(row.detail, MAX_TEXT))
-                for row in report.refused
+            report.refused,
+            lambda row: (
+                name_text(row.source, 200),
+                name_text(row.reason),
+                name_text(row.detail, MAX_TEXT),
             ),
         ),
         _listing(
             "Stability",
             "How steady each model runs on its device, in the head.",
             ("Where", "Dumps>", "CV>", "IQR>", "p99/p50>", "Max/min>", "Score>", "Note"),
-            (
-                (
-                    place_text(row.device, row.model, row.backend),
-                    number_text(row.dump_count),
-                    _percent(_times(row.cv)),
-                    _percent(_times(row.iqr_share)),
-                    _ratio(row.p99_over_p50),
-                    _ratio(row.max_over_min),
-                    NONE if row.score is None else number_text(round(row.score)),
-                    "" if row.note is None else name_text(row.note, MAX_TEXT),
-                )
-                for row in quality.stability
+            quality.stability,
+            lambda row: (
+                row.where,
+                number_text(row.dump_count),
+                _percent(_times(row.cv)),
+                _percent(_times(row.iqr_share)),
+                _ratio(row.p99_over_p50),
+                _ratio(row.max_over_min),
+                NONE if row.score is None else number_text(round(row.score)),
+                "" if row.note is None else name_text(row.note, MAX_TEXT),
             ),
             is_folded=True,
         ),
@@ -214,39 +187,42 @@ def evidence(report: Report) -> list[Listing]:
             "Series by verdict",
             f"{count_text(coverage.series_count, 'operator')} of a model on a device, each judged.",
             ("Verdict", "Series>"),
-            (
-                (name_text(verdict.replace("_", " ")), number_text(count))
-                for verdict, count in sorted(
-                    report.verdict_counts.items(), key=lambda pair: (-pair[1], pair[0])
-                )
-            ),
+            sorted(report.verdict_counts.items(), key=lambda pair: (-pair[1], pair[0])),
+            lambda pair: (name_text(pair[0].replace("_", " ")), number_text(pair[1])),
             is_folded=True,
         ),
         _listing(
             "Rules",
             "What the verdicts were made by.",
             ("Rule", "Value>"),
-            ((name_text(key), _rule(rule)) for key, rule in sorted(report.rules.items())),
+            sorted(report.rules.items()),
+            lambda pair: (name_text(pair[0]), _rule(pair[1])),
             is_folded=True,
         ),
     ]
 
 
 def _listing(
-    title: str, note: str, columns: tuple[str, ...], rows: _Rows, *, is_folded: bool = False
+    title: str,
+    note: str,
+    columns: tuple[str, ...],
+    rows: Iterable[_Row],
+    cells: Callable[[_Row], tuple[str, ...]],
+    *,
+    is_folded: bool = False,
 ) -> Listing:
-    """A listing; a column whose name ends in > holds numbers."""
+    """A listing of rows by the cells of each; a column whose name ends in > holds numbers."""
     numbers = frozenset(i for i, name in enumerate(columns) if name.endswith(">"))
     names = tuple(name.removesuffix(">") for name in columns)
-    return Listing(title, note, names, numbers, list(rows), is_folded)
+    return Listing(title, note, names, numbers, list(map(cells, rows)), is_folded)
 
 
 def _ends(values: list[float]) -> tuple[float, float, float]:
     return min(values), max(values), values[-1]
 
 
-def _texts(texts: list[str]) -> _Rows:
-    return ((name_text(text, MAX_TEXT),) for text in texts)
+def _text_row(text: str) -> tuple[str]:
+    return (name_text(text, MAX_TEXT),)
 
 
 def _rule(rule: str | float | bool | None) -> str:

@@ -1,82 +1,138 @@
-"""What a night says of every series, with the numbers that say it."""
+"""Verdicts of a report, states of an alert, verdicts of a series: each with all that it implies.
+
+The forms of a report, the colours of the page, exit statuses and `tracehouse compare` go by these
+lists; tests hold the SQL files and docs/regressions.md to them.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
+from enum import StrEnum
+from typing import Literal, Self
 
-from queries.report.night import HeadNight
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import Status
-from warehouse.regressions.series_values import COUNTED
-
-Floats = NDArray[np.float64]
-
-_KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
-_WORDS = {1: "regression", -1: "improvement"}
+Tone = Literal["bad", "warn", "good", "soft"]  # colours of the page
 
 
-def nightly_verdicts(night: HeadNight) -> pa.Table:
-    """A row per series that the head or a build before it has, in order of their names.
+class Verdict(StrEnum):
+    """What a report says as a whole: the first of these that holds.
 
-    What dumps measure as a whole is there too, without a run; rates as the time of one.
-
-    Those of pools come last: without a device, and with devices where others have dumps.
-
-    Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
-    and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
-    (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
-    error (how far builds usually are from their bases, as a share) and is_residual (whether without
-    the shift of the whole device); verdict; first_bad (of the change that is open, else null).
-
-    Verdicts: regression and improvement (confirmed and there), suspect_regression and
-    suspect_improvement; returning (from an open change that may be gone); else in lower case what
-    `Status` says.
+    Attributes:
+        light: Its light in Markdown and in docs.
+        tone: Its colour in the page.
+        when: When it holds, in words.
+        exit_status: What --fail-on-regression ends with.
+        is_seen: Whether enough was seen to judge: JUnit skips the case otherwise.
     """
-    latest, keys = night.replay.night, night.fleet.keys
-    last = night.fleet.history.build_count - 1
-    level = night.replay.cells.median[:, last]
-    is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~night.fleet.is_pool
-    is_time &= ~pc.is_in(keys["kind"], pa.array(sorted(COUNTED))).to_numpy()
-    delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
-    delta[latest.tested] = np.expm1(latest.comparison.shift)
-    p[latest.tested] = latest.p_adjusted
-    verdicts, first_bad = _verdicts(night)
-    return pa.table(
-        {
-            **{name: keys[name] for name in _KEYS},
-            "base_count": pa.array(latest.base.dumps, pa.int64()),
-            "head_count": pa.array(night.replay.cells.dump_count[:, last], pa.int64()),
-            "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),
-            "head_ns": _known(np.where(is_time, np.exp(level), np.nan)),
-            "delta": _known(delta),
-            "p_adjusted": _known(p),
-            "error": _known(latest.base.error),
-            "is_residual": pa.array(latest.base.is_residual),
-            "verdict": pa.array(verdicts, pa.string()),
-            "first_bad": pa.array(first_bad, pa.string()),
-        }
+
+    light: str
+    tone: Tone
+    when: str
+    exit_status: int
+    is_seen: bool
+
+    REGRESSIONS = "regressions", "🔴", "bad", "a regression is confirmed", 3
+    OVER_BUDGET = "over_budget", "🔴", "bad", "a budget of tracehouse.toml is broken", 3
+    OTHER_ENVIRONMENT = "other_environment", "🟠", "warn", "only with another environment", 4
+    INCOMPLETE = (
+        *("incomplete", "🟡", "warn", "what tracehouse.toml expects was not recorded", 5),
+        False,
     )
+    SUSPECTS = "suspects", "🟡", "warn", "a regression is new"
+    BLIND = "blind", "🟡", "warn", "too large a change could hide", 0, False
+    CLEAR = "clear", "🟢", "good", "none of the others holds"
+    NOT_ENOUGH_DATA = "not_enough_data", "⚪", "warn", "nothing could be judged", 0, False
+
+    def __new__(
+        cls,
+        name: str,
+        light: str,
+        tone: Tone,
+        when: str,
+        exit_status: int = 0,
+        is_seen: bool = True,
+    ) -> Self:
+        """Make a member of its tuple."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.light, member.tone, member.when = light, tone, when
+        member.exit_status, member.is_seen = exit_status, is_seen
+        return member
 
 
-def _known(values: Floats) -> pa.Array:
-    return pa.array(values, pa.float64(), mask=~np.isfinite(values))
+class State(StrEnum):
+    """What became of an alert, in the order in which a report lists alerts.
+
+    Attributes:
+        label: What reports call it.
+        tone: Its colour in the page, where it is of a regression.
+        is_settled: Whether nothing is left to do: somebody decided, or the change is gone.
+    """
+
+    label: str
+    tone: Tone
+    is_settled: bool
+
+    CONFIRMED = "confirmed", "confirmed", "bad"
+    NEW = "new", "suspect", "warn"
+    ACKNOWLEDGED = "acknowledged", "acknowledged", "bad", True
+    ACCEPTED = "accepted", "accepted", "soft", True
+    FIXED = "fixed", "fixed", "soft", True
+
+    def __new__(cls, name: str, label: str, tone: Tone, is_settled: bool = False) -> Self:
+        """Make a member of its tuple."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.label, member.tone, member.is_settled = label, tone, is_settled
+        return member
 
 
-def _verdicts(night: HeadNight) -> tuple[list[str], list[str | None]]:
-    status = night.replay.night.status.tolist()
-    names = {code: code.name.lower() for code in Status} | {Status.HIT: "returning"}
-    verdicts = [names[Status(code)] for code in status]
-    first_bad: list[str | None] = [None] * len(verdicts)
-    for change in night.replay.changes:
-        if change.fixed is None:
-            verdicts[change.series] = _word(change)
-            first_bad[change.series] = night.fleet.nights[change.first_bad].build
-    return verdicts, first_bad
+class SeriesVerdict(StrEnum):
+    """What a comparison of two builds says of a series.
+
+    Attributes:
+        words: What the series did, in words; empty if it did not change.
+        detail: What is said of an operator that came, went or moved, with the builds' names.
+        is_judged: Whether the series could have shown a change.
+    """
+
+    words: str
+    detail: str
+    is_judged: bool
+
+    REGRESSION = "regression", "slower"
+    IMPROVEMENT = "improvement", "faster"
+    NEW_OP = "new_op", "new", "{base} has it not", False
+    REMOVED_OP = "removed_op", "removed", "{head} has it not", False
+    MOVED = "moved", "moved elsewhere", "its time went elsewhere, the whole is as it was"
+    MODE_MIX = (
+        "mode_mix",
+        "slow in another share of the processes",
+        "another share of the processes ran it slowly",
+    )
+    UNCHANGED = "unchanged"
+    EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift"
+    INCONCLUSIVE = "inconclusive"
+    BELOW_RESOLUTION = "below_resolution", "", "", False
+    NEEDS_MORE_DUMPS = "needs_more_dumps", "", "", False
+
+    def __new__(cls, name: str, words: str = "", detail: str = "", is_judged: bool = True) -> Self:
+        """Make a member of its tuple."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.words, member.detail, member.is_judged = words, detail, is_judged
+        return member
 
 
-def _word(change: LevelChange) -> str:
-    word = _WORDS[change.direction]
-    return word if change.confirmed is not None else f"suspect_{word}"
+NIGHT_VERDICTS = (
+    "regression",
+    "improvement",
+    "suspect_regression",
+    "suspect_improvement",
+    "returning",
+    "explained_by_run_shift",
+    "within_build_noise",
+    "unchanged",
+    "below_resolution",
+    "needs_more_dumps",
+    "needs_more_builds",
+    "no_data",
+)  # of a series, see `nightly_verdicts`

@@ -1,1 +1,1 @@
-"""Runs on a time axis: traces for Perfetto, flame graphs, pages and graph overlays."""
+"""Runs on a time axis: traces for Perfetto, flame graphs, HTML pages and graph overlays."""

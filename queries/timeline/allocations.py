@@ -1,7 +1,7 @@
 """Memory that a run allocated, over time. Pure.
 
-A dump does not tell when: only between which of its events. An event is written as it ends, so an
-allocation came after the end of the event before it.
+A dump has no times of allocations, only their order among events. Events are written when they end,
+so an allocation came after the end of the event before it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Allocated(NamedTuple):
-    """What a run had allocated of an allocator from a time on.
+class AllocatedBytes(NamedTuple):
+    """Memory that a run had allocated from an allocator at a time.
 
     Attributes:
-        allocator: Its name, else its number.
+        allocator: Name or number of the allocator.
         at_ns: The time, on the axis.
         total_bytes: Sum of the run's allocations so far.
     """
@@ -33,10 +33,10 @@ class Allocated(NamedTuple):
 
 def allocated_bytes(
     tables: Mapping[str, pa.Table], runs: Sequence[TimedRun]
-) -> dict[int, list[Allocated]]:
-    """The sums of each run's allocations, in file order; each begins with 0 where the run does.
+) -> dict[int, list[AllocatedBytes]]:
+    """Cumulative allocations by position of the run, in file order, from 0 at the run's start.
 
-    Runs, by their positions, that have none are left out.
+    Runs without allocations are left out.
     """
     rows: dict[int, list[dict[str, Any]]] = defaultdict(list)
     others: dict[int, set[int]] = defaultdict(set)  # events of a run that are not profile events
@@ -55,14 +55,14 @@ def allocated_bytes(
 
 def _sums(
     run: TimedRun, rows: Sequence[Mapping[str, Any]], others: Sequence[int]
-) -> Iterator[Allocated]:
+) -> Iterator[AllocatedBytes]:
     ends = sorted(run.ends_ns)
     sums: dict[str, int] = {}
     for row in rows:
         name = row["allocator"] or f"allocator {row['allocator_id']}"
         if name not in sums:
-            yield Allocated(name, run.starts_ns[0], 0)
+            yield AllocatedBytes(name, run.starts_ns[0], 0)
         sums[name] = sums.get(name, 0) + int(row["bytes"])
         before = row["event_index"] - bisect_left(others, row["event_index"])
         at = ends[min(before, len(ends)) - 1] if before else run.starts_ns[0]
-        yield Allocated(name, at, sums[name])
+        yield AllocatedBytes(name, at, sums[name])

@@ -1,4 +1,4 @@
-"""What a trace tells of an event besides its times, as plain values. Pure."""
+"""Details of an event in a trace besides its times, as plain values. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from queries.timeline.events import ModuleFrame, TimedEvent
 from warehouse.load.delegate_metadata import parse_metadata
 from warehouse.programs.correlation import as_list
 
-_MOST_LISTED = 64  # of a list: a delegate can run thousands of nodes
+_MOST_LISTED = 64  # items of a list: a delegate can run thousands of nodes
 _MOST_LETTERS = 4_000
 
 
 def event_arguments(event: TimedEvent) -> dict[str, Any]:
-    """What holds for all events of a signature; what is not known has no key."""
+    """Details that all events of a signature share, without those that are unknown."""
     found = {
         "instruction": event.instruction_id,
         "delegate_id": event.delegate_id,
@@ -29,7 +29,7 @@ def event_arguments(event: TimedEvent) -> dict[str, Any]:
 
 
 def stack_trace(event: TimedEvent) -> str | None:
-    """The stack traces of its nodes, each once and of some length; None without any."""
+    """The distinct stack traces of its nodes, shortened; None without any."""
     texts = dict.fromkeys(text.strip() for text in event.origin.stack_traces.values() if text)
     joined = "\n\n".join(texts)
     cut = f"{joined[:_MOST_LETTERS]} ..." if len(joined) > _MOST_LETTERS else joined
@@ -51,9 +51,9 @@ def module_text(module: ModuleFrame) -> str:
 def metadata_by_event(
     dump: TimedDump, backends: Mapping[int, str | None]
 ) -> dict[tuple[int, int, int], object]:
-    """Delegate metadata by event signature, run and occurrence, parsed as the store does it.
+    """Delegate metadata by event signature, run and occurrence, parsed as in the store.
 
-    `backends` are the delegates' names by event signature.
+    `backends` are the names of backends by event signature.
     """
     found = {}
     for row in dump.tables["delegate_metadata"].to_pylist():

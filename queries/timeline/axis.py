@@ -1,4 +1,4 @@
-"""Ticks of a dump's events as whole nanoseconds after its first, on one axis. Pure."""
+"""Ticks of a dump's events as integer nanoseconds on one axis. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-MOST_NS = 1 << 60  # 36 years: no clock can have told more
+MOST_NS = 1 << 60  # 36 years, more than any clock can measure
 _WRONG_FLAGS = ~1
 
 
 class Times(NamedTuple):
-    """Where events stand within their runs, one item per event.
+    """Times of events within their runs, one item per event.
 
     Attributes:
-        starts_ns: Start after the run's first.
-        ends_ns: End; the start, where the duration cannot be right.
-        is_flagged: Whether it cannot.
-        is_placed: Whether its start is not its own: its clock is another one than the runtime's,
-            and it stands as early in the call of its delegate as it did in its own time.
+        starts_ns: Start relative to the run's first start.
+        ends_ns: End; equal to the start if the duration is wrong.
+        is_flagged: Whether the duration is wrong.
+        is_placed: Whether the start is estimated: the event has another clock than the runtime's,
+            and is placed relative to the call of its delegate.
     """
 
     starts_ns: Ints
@@ -46,9 +46,9 @@ def times_of(
 
     Args:
         events: The rows of events.
-        numbers: For each, which of those described it is.
-        described: What is known of them.
-        clocks: The dump's clocks; QueryError is raised if some are of unknown rate, but not all.
+        numbers: For each row, the index of its distinct event in `described`.
+        described: The distinct events.
+        clocks: The dump's clocks; QueryError is raised if only some of them have an unknown rate.
     """
     scales, is_other = _scales(described, clocks)
     offsets = events["start_offset_ticks"].to_numpy().view(np.uint64).astype(np.float64)
@@ -63,13 +63,13 @@ def times_of(
 
 
 def is_wrong(events: pa.Table) -> NDArray[np.bool_]:
-    """For each row of events whether its duration cannot be right."""
+    """For each row of events whether its duration is wrong."""
     wrong: NDArray[np.bool_] = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
     return wrong
 
 
 def run_offsets(runs: pa.Table, clocks: Clocks) -> list[int]:
-    """When each run of a dump began, after the first of them; a run without events at 0."""
+    """Start of each run relative to the first one; 0 for a run without events."""
     starts = [None if one is None else int(one) for one in runs["start_ticks"].to_pylist()]
     first = min((one for one in starts if one is not None), default=0)
     ns = 1.0 if clocks.ns_per_tick is None else clocks.ns_per_tick
@@ -82,15 +82,15 @@ def _scales(
     """Nanoseconds per tick of each distinct event, and whether its clock is not the runtime's.
 
     Raises:
-        QueryError: Some clock is of unknown rate, but not all.
+        QueryError: Only some of the clocks have an unknown rate.
     """
     own = clocks.ns_per_tick
     known = [_scale(event, clocks) for event in described]
     if any((one is None) != (own is None) for one in known):
         raise QueryError(
-            "one of its clocks counts cycles of unknown rate and another one does not, so they "
-            "share no axis; state the rate: --clock or --delegate-clock TICKS_PER_SECOND for a "
-            "file, clock.ticks_per_second in the manifest of a dump that is ingested"
+            "one of its clocks has an unknown rate and another one does not, so they cannot share "
+            "an axis; give the rate: --clock or --delegate-clock TICKS_PER_SECOND for a file, "
+            "clock.ticks_per_second in the manifest of an ingested dump"
         )
     scales = np.array([1.0 if one is None else one for one in known], np.float64)
     is_other = [
@@ -114,7 +114,7 @@ def _shifts(
     starts: NDArray[np.float64],
     is_placed: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """What brings the first event of another clock to the start of its delegate's call."""
+    """Shifts that move the first event of another clock to the start of its delegate's call."""
     runs, turns = events["run_index"].to_pylist(), events["occurrence"].to_pylist()
     instructions = [event.instruction_id for event in described]
     calls: dict[tuple[int, int | None], list[float]] = {}
@@ -127,9 +127,8 @@ def _shifts(
     keys = []
     for i in placed:
         call = runs[i], instructions[numbers[i]]
-        turn = min(
-            turns[i], len(in_order.get(call, [0.0])) - 1
-        )  # what repeats in one call is of it
+        # Repeated events within one call belong to that call.
+        turn = min(turns[i], len(in_order.get(call, [0.0])) - 1)
         keys.append((*call, turn))
     for i, key in zip(placed, keys, strict=True):
         firsts[key] = min(firsts.get(key, np.inf), float(starts[i]))

@@ -1,4 +1,4 @@
-"""Ticks of a dump's clocks in nanoseconds. Pure."""
+"""The length of ticks of a dump's clocks in nanoseconds. Pure."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Clocks(NamedTuple):
     """Nanoseconds per tick; None for cycles of unknown rate.
 
     Attributes:
-        ns_per_tick: Of the runtime's clock.
-        delegates: Of delegates' clocks by backend, "" for all others; none has the runtime's.
+        ns_per_tick: For the runtime's clock.
+        delegates: For delegates' clocks by backend, "" for all others; else the runtime's clock.
     """
 
     ns_per_tick: float | None = 1.0
     delegates: Mapping[str, float | None] = {}
 
     def of_delegate(self, backend: str | None) -> float | None:
-        """That of a backend's events."""
+        """Nanoseconds per tick of a backend's events."""
         others = self.delegates.get("", self.ns_per_tick)
         return self.delegates.get(backend or "", others)
 
 
 def parse_clocks(clock: str | None, delegate_clock: str | None) -> Clocks:
-    """The clocks that a command line states, the runtime's in nanoseconds if it states none.
+    """The clocks that a command line gives; by default the runtime's clock is in nanoseconds.
 
     Raises:
-        QueryError: One is neither a unit nor a number of ticks per second.
+        QueryError: A clock is neither a unit nor a number of ticks per second.
 
     >>> parse_clocks("us", "HexagonBackend=19.2e6").of_delegate("HexagonBackend")
     52.083333333333336

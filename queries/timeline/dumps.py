@@ -1,4 +1,4 @@
-"""Dumps to be put on a time axis, from files and out of stores, alike from here on."""
+"""Dumps for a time axis, from files or stores."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ _NAMED = (
 
 @dataclass(frozen=True)
 class TimedDump:
-    """A dump and what it takes to tell the times of its events.
+    """A dump with its clocks and ETRecord.
 
     Attributes:
-        label: What it is called.
+        label: Displayed name.
         tables: Its decoded tables.
-        clocks: Its clocks.
-        correlation: Its ETRecord; None without.
-        facts: What else is known of it.
+        correlation: Its ETRecord, if any.
+        facts: Further metadata.
     """
 
     label: str
@@ -45,7 +44,7 @@ class TimedDump:
 
 
 def read_dump(source: Source, etrecord: Source | None, clocks: Clocks) -> TimedDump:
-    """A dump on disk; one that is unreadable or malformed raises IngestError."""
+    """A dump on disk; an unreadable or malformed one raises IngestError."""
     return TimedDump(
         source.name,
         decode_tables(read_source(source), source.name),
@@ -59,7 +58,7 @@ def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
     """A dump of a store, with its clocks and ETRecord.
 
     Raises:
-        QueryError: The store has no such dump, or no longer its events.
+        QueryError: The store does not have the dump, or no longer has its events.
     """
     from queries.numeric_gap.stored_dumps import stored_correlation, stored_tables
 
@@ -67,8 +66,8 @@ def stored_dump(store: Warehouse, dump_id: int) -> TimedDump:
     (found,) = store.sql(_NAMED, {"id": dump_id}).to_pylist()
     if found["n_events"] and not tables["events"].num_rows:
         raise QueryError(
-            f"dump {dump_id}: its events are gone from the store; its file is in the archive: "
-            f"tracehouse archive get {found['sha256'][:12]}"
+            f"dump {dump_id}: its events were dropped from the store; get its file from the "
+            f"archive: tracehouse archive get {found['sha256'][:12]}"
         )
     facts = {name: found[name] for name in _FACTS if found[name] is not None}
     names = [facts[name] for name in ("device", "model", "backend", "build") if name in facts]

@@ -1,4 +1,4 @@
-"""What is known of each distinct event of a dump: names, place in the program, what ran there."""
+"""The distinct events of a dump: names, place in the program, modules and operators."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from queries.event_blocks.profile_samples import ProfileSamples
 from queries.timeline.dumps import TimedDump
 from warehouse.programs.correlation import Handles, Hierarchy, Origin
 
-# Of events of the same times the first holds the others.
+# Of events with equal times, the first in this list contains the others.
 _RANKS = ("load", "method", "other", "control", "operator_call", "delegate_call", "kernel")
 _UNTRACED = Origin()
 
 
 class ModuleFrame(NamedTuple):
-    """A module of the program: its path, and its class, None where it has none."""
+    """A module of the program: its path and its class, if any."""
 
     path: str
     type: str | None
 
 
 class TimedEvent(NamedTuple):
-    """What the events of one signature, in the runs of one signature, have in common.
+    """Events of one event signature in runs of one run signature.
 
     Attributes:
         name: Name of the event, else its logged name, else its delegate id.
-        kind: Its kind.
         instruction_id: Instruction; None outside the program.
         delegate_id: Its delegate id as text; None outside delegates.
-        origin: What the ETRecord tells of it.
-        method: Method of the ETRecord that was run; None if that cannot be told.
+        origin: Its origin in the ETRecord.
+        method: Method of the ETRecord that was run; None if unknown.
         run_signature_id: Signature of the runs.
-        unit: Unit of its values where they are not in ticks of the dump's clocks.
+        unit: Unit of its values if they are not in ticks of the dump's clocks.
     """
 
     name: str
@@ -48,12 +47,12 @@ class TimedEvent(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Where it stands among events of the same times, which it holds or is held by."""
+        """Nesting order among events with equal times, outermost first."""
         return _RANKS.index(self.kind) if self.kind in _RANKS else len(_RANKS)
 
     @property
     def modules(self) -> tuple[ModuleFrame, ...]:
-        """The modules that all its nodes are in, from the outermost."""
+        """The modules that contain all of its nodes, outermost first."""
         known = [tuple(_frames(node)) for node in self.origin.module_hierarchy.values() if node]
         shared = known[0] if known else ()
         for other in known[1:]:
@@ -62,35 +61,35 @@ class TimedEvent(NamedTuple):
 
     @property
     def innermost_modules(self) -> list[ModuleFrame]:
-        """The module that each of its nodes is in, each once."""
+        """The distinct innermost modules of its nodes."""
         nodes = (list(_frames(node)) for node in self.origin.module_hierarchy.values() if node)
         return list(dict.fromkeys(node[-1] for node in nodes if node))
 
     @property
     def debug_handles(self) -> Handles | None:
-        """Its debug handle or handles, for the rule of modules."""
+        """Its debug handle or handles, for `warehouse.programs.event_modules`."""
         return self.origin.debug_handles
 
     @property
     def module_hierarchy(self) -> Mapping[str, Hierarchy | None]:
-        """Its nodes and their modules, likewise."""
+        """Its nodes and their modules, for `warehouse.programs.event_modules`."""
         return self.origin.module_hierarchy
 
 
-class KnownEvents(NamedTuple):
+class DistinctEvents(NamedTuple):
     """The distinct events of a dump.
 
     Attributes:
-        by_signatures: They by run signature and event signature.
-        notes: What does not fit of the ETRecord.
+        by_signatures: The events by run signature and event signature.
+        notes: Mismatches of dump and ETRecord.
     """
 
     by_signatures: Mapping[tuple[int, int], TimedEvent]
     notes: Sequence[str]
 
 
-def timed_events(dump: TimedDump) -> KnownEvents:
-    """The distinct events of a dump, and whether its ETRecord is of them."""
+def timed_events(dump: TimedDump) -> DistinctEvents:
+    """The distinct events of a dump, and mismatches with its ETRecord."""
     profiles = ProfileSamples(dump.tables)
     places = EventPlaces(profiles, LoggedValues(dump.tables["debug_values"], None))
     signatures = {row["event_signature_id"]: row for row in _rows(dump, "event_signatures")}
@@ -111,7 +110,7 @@ def timed_events(dump: TimedDump) -> KnownEvents:
         for signature, origin in zip(listed, origins, strict=True):
             event = _event(signature, origin, method, block)
             found[block, signature["event_signature_id"]] = event
-    return KnownEvents(found, notes)
+    return DistinctEvents(found, notes)
 
 
 def _event(row: Mapping[str, Any], origin: Origin, method: str | None, block: int) -> TimedEvent:
@@ -135,7 +134,7 @@ def _frames(node: Hierarchy) -> Iterator[ModuleFrame]:
 
 
 def _alike(one: tuple[ModuleFrame, ...], other: tuple[ModuleFrame, ...]) -> int:
-    """How many modules they begin with alike."""
+    """Length of the common prefix."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

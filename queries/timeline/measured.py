@@ -1,4 +1,4 @@
-"""What of a dump is time: an axis has no place for what delegates count."""
+"""Removing values that are not times, such as delegates' counters, before drawing an axis."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def with_times_alone(dump: TimedDump) -> TimedDump:
-    """The dump without values that are no time, or of another unit where its cycles have no rate.
+def with_times_only(dump: TimedDump) -> TimedDump:
+    """The dump without values that are not times, or that cannot be converted to the dump's cycles.
 
-    Such values, and times in a unit of their own, mostly start at 0: its runs begin with the first
-    event on the dump's clock.
+    Such values, and times in units of their own, mostly start at 0; so the start of a run becomes
+    that of its first event on the dump's clock.
     """
     signatures = dump.tables["event_signatures"]
     units = signatures["unit"].to_pylist()
@@ -42,7 +42,7 @@ def with_times_alone(dump: TimedDump) -> TimedDump:
 
 
 def _begun_with(runs: pa.Table, events: pa.Table, is_own: NDArray[np.bool_]) -> dict[str, pa.Table]:
-    """Both tables with starts that are counted from the first of some events of each run."""
+    """Both tables with starts relative to the first of the chosen events of each run."""
     import pyarrow as pa
 
     of_run = events["run_index"].to_numpy()

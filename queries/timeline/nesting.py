@@ -1,4 +1,4 @@
-"""Which events lie within which, told by their times alone. Pure."""
+"""The nesting of events, from their times alone. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ NO_LANE = -1
 
 
 class Nesting(NamedTuple):
-    """Where each event of a sequence stands.
+    """The nesting of a sequence of events.
 
     Attributes:
-        depths: How many events hold it.
-        parents: Position of the innermost event that holds it; -1 without any.
-        lanes: The first lane in which it lies wholly within or wholly beside every other; events
-            that overlap have lanes of their own. NO_LANE where MOST_LANES are not enough.
+        depths: Number of events around each event.
+        parents: Position of the innermost event around each event; -1 without any.
+        lanes: The first lane in which each event is nested in or disjoint from all others;
+            overlapping events have different lanes. NO_LANE if MOST_LANES are not enough.
     """
 
     depths: list[int]
@@ -25,14 +25,14 @@ class Nesting(NamedTuple):
 
     @property
     def lane_count(self) -> int:
-        """Lanes in use."""
+        """Number of used lanes."""
         return max(self.lanes, default=NO_LANE) + 1
 
 
 def nest(starts: Sequence[float], ends: Sequence[float]) -> Nesting:
-    """The nesting of events in order of their starts, of equal ones the longest first.
+    """The nesting of events, which are sorted by start and, for equal starts, longest first.
 
-    An event that ends before another one starts, or with its start, does not hold it.
+    An event that ends before or when another one starts does not contain it.
 
     >>> nest([0, 1, 5], [9, 4, 8])
     Nesting(depths=[0, 1, 1], parents=[-1, 0, 0], lanes=[0, 0, 0])
@@ -41,7 +41,7 @@ def nest(starts: Sequence[float], ends: Sequence[float]) -> Nesting:
     """
     found = Nesting([], [], [])
     holders: list[int] = []
-    lanes: list[list[float]] = []  # of each the ends of events that are open
+    lanes: list[list[float]] = []  # ends of the open events of each lane
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         while holders and (ends[holders[-1]] <= start or ends[holders[-1]] < end):
             holders.pop()

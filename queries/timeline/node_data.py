@@ -1,8 +1,8 @@
-"""Times of a graph's nodes as Model Explorer lays them over the graph. Pure.
+"""Times of a graph's nodes as an overlay for Model Explorer. Pure.
 
-https://github.com/google-ai-edge/model-explorer: a node's key is its id, which for a PyTorch
-program is the node's name. A node that was fused with others has the time of all of them: nothing
-tells their shares.
+https://github.com/google-ai-edge/model-explorer: the key of a node is its id, which for a PyTorch
+program is the node's name. A fused node has the time of all nodes it was fused with, as their
+shares are unknown.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SLOWER, _FASTER, _SAME = "#d7301f", "#1a9850", "#f7f7f7"
 
 
 def node_data_document(shown: Sequence[TimedRuns]) -> str:
-    """Microseconds per run of each node; of two dumps, what the second takes more than the first.
+    """Microseconds per run of each node; for two dumps, the difference (second minus first).
 
     Raises:
-        QueryError: There are more dumps, or no node of one is known, or a dump ran several methods.
+        QueryError: There are more than two dumps, a dump has no known nodes or ran several methods.
     """
     if len(shown) > 2:
         raise QueryError("model-explorer: wanted one dump, or a base and a head")
@@ -60,7 +60,7 @@ def _change(
 
 
 def _colour(delta: float, most: float) -> str:
-    """White where nothing changed, full red or green where most did."""
+    """White for no change, full red or green for the largest change."""
     share = abs(delta) / most if most else 0.0
     mixed = zip(_parts(_SAME), _parts(_SLOWER if delta > 0 else _FASTER), strict=True)
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in mixed)
@@ -71,10 +71,10 @@ def _parts(colour: str) -> list[int]:
 
 
 def _node_times(shown: TimedRuns) -> dict[str, float]:
-    """Microseconds of each node, the mean of the runs that ran it.
+    """Microseconds of each node, the mean over the runs that ran it.
 
     Raises:
-        QueryError: No node is known, or the runs are of several methods.
+        QueryError: No node is known, or the runs ran several methods.
     """
     counted = _counted_nodes(shown)
     sums: Counter[str] = Counter()
@@ -99,7 +99,7 @@ def _node_times(shown: TimedRuns) -> dict[str, float]:
 
 
 def _counted_nodes(shown: TimedRuns) -> list[list[str]]:
-    """Of each distinct event the nodes whose time it is: the innermost that ran a node counts."""
+    """The nodes of each distinct event; a node counts for the innermost event that ran it."""
     nodes: list[list[str]] = [[] for _ in shown.events]
     places = {id(event): number for number, event in enumerate(shown.events)}
     by_runs: dict[int, list[TimedEvent]] = defaultdict(list)
@@ -116,5 +116,5 @@ def _counted_nodes(shown: TimedRuns) -> list[list[str]]:
 
 
 def _nodes(event: TimedEvent) -> list[str]:
-    """The names of the nodes that it ran, without the sign that the Inspector adds."""
+    """The names of its nodes, without the suffix that the Inspector adds."""
     return [node.removesuffix("_") for node in event.origin.stack_traces]

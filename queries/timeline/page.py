@@ -1,6 +1,6 @@
-"""Runs as one HTML page that needs nothing else: a timeline and a flame graph, drawn in a canvas.
+"""Runs as one self-contained HTML page with a timeline and a flame graph in a canvas.
 
-Whatever a name holds, it is text in the page, which the browser is told to load nothing for.
+Names are inserted as text, and the page forbids the browser to load anything.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _dump(shown: TimedRuns) -> dict[str, Any]:
         "label": shown.dump.label,
         "note": "cycles: 1 ns shown is 1 cycle" if shown.dump.clocks.ns_per_tick is None else "",
         "events": [
-            {"name": event.name, "kind": event.kind, "told": _told(shown, number)}
+            {"name": event.name, "kind": event.kind, "told": _details(shown, number)}
             for number, event in enumerate(shown.events)
         ],
         "tracks": [_track(shown, parts) for _, parts in sorted(by_lane.items())],
@@ -49,7 +49,7 @@ def _dump(shown: TimedRuns) -> dict[str, Any]:
     }
 
 
-def _told(shown: TimedRuns, number: int) -> dict[str, str]:
+def _details(shown: TimedRuns, number: int) -> dict[str, str]:
     told = event_arguments(shown.events[number])
     trace = stack_trace(shown.events[number])
     listed = {
@@ -60,7 +60,7 @@ def _told(shown: TimedRuns, number: int) -> dict[str, str]:
 
 
 def _track(shown: TimedRuns, parts: Sequence[tuple[TimedRun, list[int]]]) -> dict[str, Any]:
-    """Columns of the events of a lane, in order of their starts; lengths below 0 are wrong ones."""
+    """Columns of the events of a lane, in order of starts; a length below 0 marks a wrong one."""
     depths = [run.nesting.depths[i] for run, mine in parts for i in mine]
     least = min(depths)
     return {
@@ -78,7 +78,7 @@ def _track(shown: TimedRuns, parts: Sequence[tuple[TimedRun, list[int]]]) -> dic
 
 
 def _flame(shown: TimedRuns) -> list[Any]:
-    """A frame: its name, its time with all below it, and the frames below it."""
+    """A frame: its name, its total time, and its child frames."""
     root: list[Any] = [shown.dump.label, 0, {}]
     for stack, own in stacks(shown):
         frame = root

@@ -1,9 +1,9 @@
-"""Runs as Chrome's trace events, which Perfetto reads too. Pure.
+"""Runs as Chrome trace events, which Perfetto reads, too. Pure.
 
 A dump is a process; a track of its runs is a thread, and so is each further lane of events that
-overlap without one holding the other. Times are microseconds with three decimals: whole
-nanoseconds, rounded so that no event sticks out of the one that holds it. A stack trace stands at
-the first event of its kind alone, as files would be mostly stack traces otherwise.
+overlap without nesting. Times are microseconds with three decimals, that is, integer nanoseconds,
+rounded so that nested events stay nested. A stack trace is written only at the first event of its
+kind, as files would otherwise be mostly stack traces.
 """
 
 from __future__ import annotations
@@ -17,25 +17,20 @@ from queries.timeline.arguments import event_arguments, metadata_by_event, stack
 from queries.timeline.nesting import MOST_LANES, NO_LANE
 from queries.timeline.slices import TimedRun, TimedRuns, track_name
 
-_LANES = MOST_LANES + 1  # the last one for what has none
+_LANES = MOST_LANES + 1  # the last lane is for events with NO_LANE
 
 
 def perfetto_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
     """A trace of these dumps, side by side, as lines of one JSON object."""
-    yield '{"displayTimeUnit":"ns","otherData":' + json_text(_about(shown)) + ',"traceEvents":['
+    dumps = [{"label": one.dump.label, **one.dump.facts} for one in shown]
+    about = json_text({"producer": "tracehouse", "dumps": dumps})
+    yield f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":['
     before = ""
     for process, one in enumerate(shown, 1):
         for event in _Process(process, one).events():
             yield before + event
             before = ",\n"
     yield "\n]}\n"
-
-
-def _about(shown: Sequence[TimedRuns]) -> dict[str, Any]:
-    return {
-        "producer": "tracehouse",
-        "dumps": [{"label": one.dump.label, **one.dump.facts} for one in shown],
-    }
 
 
 class _Process:
@@ -94,11 +89,11 @@ class _Process:
             yield (
                 f'{self._heads[number]}{shape},"tid":{_thread(run.track, lane)},'
                 f'"ts":{start // 1000}.{start % 1000:03},'
-                f'"args":{{{self._told(run.index, row, number, length if is_mark else None)}}}}}'
+                f'"args":{{{self._details(run.index, row, number, length if is_mark else None)}}}}}'
             )
 
-    def _told(self, run: int, row: int, number: int, length: int | None) -> str:
-        """Arguments of an event, without the braces; the length of one that has no width."""
+    def _details(self, run: int, row: int, number: int, length: int | None) -> str:
+        """Arguments of an event, without braces; `length` is given for an event shown as a mark."""
         parts = [f'"run":{run}']
         if self._arguments[number]:
             parts.append(self._arguments[number])
@@ -108,10 +103,10 @@ class _Process:
             parts.append(f'"occurrence":{self._occurrences[row]}')
         if self._has_ticks:
             parts.append(f'"duration_ticks":{self._ticks[row]}')
-        parts += self._rarely_told(run, row, number, length)
+        parts += self._rare_details(run, row, number, length)
         return ",".join(parts)
 
-    def _rarely_told(self, run: int, row: int, number: int, length: int | None) -> Iterator[str]:
+    def _rare_details(self, run: int, row: int, number: int, length: int | None) -> Iterator[str]:
         if self._shown.is_placed[row]:
             yield '"start":"told by the call of its delegate, whose clock is another one"'
         if self._shown.is_flagged[row]:
@@ -128,7 +123,7 @@ class _Process:
             yield f'"stack_trace":{json_text(trace)}'
 
     def _marks(self, run: TimedRun) -> Iterator[str]:
-        """What has no length: that a run failed, and how much memory was allocated when."""
+        """Marks: a failed run, and allocated memory."""
         if run.is_failed:
             last = max(range(len(run.rows)), key=lambda i: run.ends_ns[i])
             told = {"run": run.index, "last": self._shown.events[run.numbers[last]].name}

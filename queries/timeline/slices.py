@@ -1,4 +1,4 @@
-"""The events of some runs of a dump on one axis, each within those that hold it. Pure."""
+"""The events of some runs of a dump on one axis, with their nesting. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
-from queries.timeline.measured import with_times_alone
+from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
 from warehouse.errors import QueryError, suggest
 
@@ -28,18 +28,17 @@ _WITHIN_METHOD = {"operator_call", "kernel", "delegate_call", "delegate_op", "de
 
 @dataclass(frozen=True)
 class TimedRun:
-    """A run on the axis, its events in order of start, the outermost first.
+    """A run on the axis, with its events in order of start, outermost first.
 
     Attributes:
-        index: Its position in the dump, from 0.
-        name: Its name; None without.
-        track: Number of the track it is on: runs that overlap have tracks of their own.
+        index: Position of the run in the dump, from 0.
+        track: Number of its track; overlapping runs have different tracks.
         rows: Rows of its events in the table of events.
-        numbers: Which of the dump's distinct events each is.
+        numbers: Index of each event among the dump's distinct events.
         starts_ns: Starts on the axis.
-        ends_ns: Ends.
-        nesting: How they lie within each other.
-        is_failed: Whether it stopped before its method ended.
+        ends_ns: Ends on the axis.
+        nesting: Nesting of the events.
+        is_failed: Whether the run stopped before its method ended.
     """
 
     index: int
@@ -54,11 +53,11 @@ class TimedRun:
 
     @property
     def end_ns(self) -> int:
-        """Its end on the axis."""
+        """End of the run on the axis."""
         return max(self.ends_ns)
 
     def self_ns(self) -> list[int]:
-        """Time of each event that is not that of an event which it holds."""
+        """Time of each event without the events nested in it."""
         own = [end - start for start, end in zip(self.starts_ns, self.ends_ns, strict=True)]
         left = own.copy()
         for length, parent in zip(own, self.nesting.parents, strict=True):
@@ -74,10 +73,10 @@ class TimedRuns:
     Attributes:
         dump: The dump.
         events: Its distinct events.
-        runs: The runs, in order; those without events are left out.
-        is_flagged: For each row of events whether its duration cannot be right.
-        is_placed: Whether its start was told by the call of its delegate.
-        notes: What does not fit of its ETRecord.
+        runs: The runs with events, in order.
+        is_flagged: For each row of events whether its duration is wrong.
+        is_placed: For each row of events whether its start is estimated from its delegate's call.
+        notes: Mismatches with its ETRecord.
     """
 
     dump: TimedDump
@@ -93,14 +92,14 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
 
     Args:
         dump: The dump.
-        chosen: Positions of runs, or MEDIAN for the one whose length is the median of its dump's,
-            as the query run_timeline has it. Each of these begins at 0, on a track of its own.
-            Without any it is all runs, each at the time it began.
+        chosen: Positions of runs, or MEDIAN for the run of median length as in the query
+            run_timeline. These runs all begin at 0, on tracks of their own. By default all runs, at
+            their own start times.
 
     Raises:
-        QueryError: The dump has no such run.
+        QueryError: The dump does not have a chosen run.
     """
-    dump = with_times_alone(dump)
+    dump = with_times_only(dump)
     known, notes = timed_events(dump)
     numbers = _numbers(dump.tables["events"], known)
     described = list(known.values())
@@ -117,10 +116,10 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
 
 
 def check_backends(clocks: Clocks, shown: Iterable[TimedRuns]) -> None:
-    """Pass unless a clock is that of a backend which no event of some dumps ran on.
+    """Check that the backends of all clocks ran in one of the dumps.
 
     Raises:
-        QueryError: It is.
+        QueryError: No event ran on a clock's backend.
     """
     events = chain.from_iterable(one.events for one in shown)
     known = {event.origin.delegate_backend_name or "" for event in events}
@@ -130,7 +129,7 @@ def check_backends(clocks: Clocks, shown: Iterable[TimedRuns]) -> None:
 
 
 def track_name(runs: Sequence[TimedRun]) -> str:
-    """What to call the track of these runs, which are in order."""
+    """Name of the track of these runs, which are in order."""
     first, last = runs[0].index, runs[-1].index
     if first == last:
         return f"run {first}" + (f" ({runs[0].name})" if runs[0].name else "")
@@ -162,7 +161,7 @@ class _Layout:
         self._numbers, self._times = numbers, times
 
     def run(self, index: int) -> TimedRun:
-        """The run of that position, on track 0."""
+        """The run at this position, on track 0."""
         rows = self._order[self._bounds[index] : self._bounds[index + 1]]
         numbers = self._numbers[rows].tolist()
         starts = (self._times.starts_ns[rows] + self._offsets[index]).tolist()
@@ -176,7 +175,7 @@ class _Layout:
 
 
 def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> Ints:
-    """For each row of events which of those known it is; alike ones stand side by side."""
+    """Index of each row's distinct event; rows of equal events are adjacent."""
     run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
     if not len(run):
         return np.zeros(0, np.int64)
@@ -191,10 +190,10 @@ def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> I
 def _chosen(
     dump: TimedDump, chosen: Sequence[str], described: Sequence[TimedEvent], numbers: Ints
 ) -> list[int]:
-    """Positions of runs, in order.
+    """Positions of the chosen runs, in order.
 
     Raises:
-        QueryError: The dump has no such run.
+        QueryError: The dump does not have a chosen run.
     """
     count = dump.tables["runs"].num_rows
     found = set()
@@ -211,10 +210,10 @@ def _chosen(
 
 
 def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> int:
-    """The run of median length, of two the shorter one.
+    """The run of median length, the shorter one of two.
 
-    Its length is when the last of its events ends; not those inside delegates, whose clock may be
-    another one, nor what cannot be right.
+    The length of a run is the end of its last event, without events inside delegates, which may
+    have another clock, and without wrong durations.
 
     Raises:
         QueryError: No run has events.
@@ -237,7 +236,7 @@ def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> 
 
 
 def _on_tracks(runs: Sequence[TimedRun]) -> list[TimedRun]:
-    """The runs, each on the track that is free for the longest time."""
+    """The runs, each on the track that has been free for the longest time."""
     free: list[tuple[int, int]] = []  # end of the last run of each track
     tracks = {}
     for run in sorted(runs, key=lambda run: (run.starts_ns[0], run.index)):

@@ -1,7 +1,7 @@
-"""Where the time of runs goes, module by module: folded stacks, and profiles for speedscope. Pure.
+"""The time of runs by module: folded stacks, and profiles for speedscope. Pure.
 
-An event stands under the modules that all its nodes are in; one of no module under the event that
-holds it. What counts is its self time, so the sum over all stacks is the time of the runs.
+An event is below the modules that contain all of its nodes, or, without modules, below the event
+around it. Its self time counts, so the sum over all stacks is the time of the runs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from queries.timeline.arguments import module_text
 from queries.timeline.events import TimedEvent
 from queries.timeline.slices import TimedRun, TimedRuns
 
-MOST_FRAMES = 200  # of a stack: what lies deeper is a part of the last one
+MOST_FRAMES = 200  # of a stack; deeper frames count for the last one
 
 Stack = tuple[str, ...]
 
 
 def stacks(shown: TimedRuns) -> Iterator[tuple[Stack, int]]:
-    """The stack and self time of every event that has some, run after run, in order of starts."""
+    """The stack and self time of every event with self time, run by run, in order of starts."""
     modules = [_modules(event) for event in shown.events]
     names = [event.name or f"({event.kind})" for event in shown.events]
     for run in shown.runs:
@@ -41,9 +41,9 @@ def stacks(shown: TimedRuns) -> Iterator[tuple[Stack, int]]:
 
 
 def folded_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
-    """A line per stack and its nanoseconds, as flamegraph.pl takes them; sorted.
+    """Sorted lines of stacks and nanoseconds for flamegraph.pl.
 
-    A dump is the outermost frame, if there are several.
+    With several dumps, the dump is the outermost frame.
     """
     for one in shown:
         sums: Counter[Stack] = Counter()
@@ -51,11 +51,12 @@ def folded_lines(shown: Sequence[TimedRuns]) -> Iterator[str]:
             sums[stack] += own
         first = (one.dump.label,) if len(shown) > 1 else ()
         for stack, total in sorted(sums.items()):
-            yield f"{';'.join(map(_folded, (*first, *stack)))} {total}\n"
+            frames = (printable(frame).replace(";", ",") for frame in (*first, *stack))
+            yield f"{';'.join(frames)} {total}\n"
 
 
 def speedscope_document(shown: Sequence[TimedRuns]) -> str:
-    """A profile per dump, as speedscope.app reads it: a sample per event, in order of starts."""
+    """A document for speedscope.app, with a profile per dump and a sample per event."""
     frames: dict[str, int] = {}
     profiles = [_profile(one, frames) for one in shown]
     document = {
@@ -89,14 +90,10 @@ def _profile(shown: TimedRuns, frames: dict[str, int]) -> dict[str, Any]:
 
 
 def _modules(event: TimedEvent) -> Stack | None:
-    """The modules as frames; None if none is known."""
+    """The modules as frames; None without known modules."""
     modules = event.modules
     return tuple(map(module_text, modules)) if modules else None
 
 
 def _root(run: TimedRun) -> str:
     return run.name or "(run)"
-
-
-def _folded(frame: str) -> str:
-    return printable(frame).replace(";", ",")

@@ -1,7 +1,7 @@
--- chosen_dumps: Dumps that the filters of a query leave.
+-- chosen_dumps: Dumps that pass the filters of a query.
 --
--- Different filters must all hold. Of the values of one filter any may; each may be a
--- glob (* ? [a-z]) of the names that the store has.
+-- A dump must pass every filter. Of several values of one filter, any one may match;
+-- each may be a glob (* ? [a-z]) of names in the store.
 --
 -- params:
 --   device   STRING[] OF devices.name = NULL    Only these devices, by name or glob:

@@ -1,7 +1,7 @@
 -- chosen_operators: Statistics of operators in the chosen dumps.
 --
--- Names of what dumps are of are asked of operator_stats, too: DuckDB takes the dumps'
--- numbers for a filter only when it has read the statistics of all others.
+-- The names of dumps are filtered in operator_stats too: DuckDB applies a filter by
+-- dump id only after it has read the statistics of all other dumps.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -17,17 +17,17 @@
 --                           null.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
---   ordinal         INT     Which of the build's instructions of that name and delegate
---                           id, from 1.
+--   ordinal         INT     Number among the build's instructions of that name and
+--                           delegate id, from 1.
 --   instruction_id  INT     Instruction id in this build; null outside the program.
 --   kind            STRING  Kind of the events.
 --   sample_count    BIGINT  Events counted, at least 1.
 --   p50_ns          DOUBLE  Median; null in cycles of unknown rate.
 --   value_ns        DOUBLE  Value of the dump in comparisons; null with too few events,
---                           and in such cycles.
+--                           and in cycles of unknown rate.
 --   unit            STRING  ns; ticks where the clock's rate is unknown.
 --   value           DOUBLE  Value of the dump in that unit; null with too few events.
 --   floor           DOUBLE  Least value that can be compared.

@@ -1,12 +1,12 @@
--- grouped_dumps: The chosen dumps with what their rows are grouped by.
+-- grouped_dumps: The chosen dumps with the group of their rows.
 --
--- By default each device, in each state of its attributes, is a group. With group_by
--- the devices of a group are taken together.
+-- By default each device, in each state of its attributes, is a group. With group_by, a
+-- group takes several devices together.
 --
 -- params:
 --   group_by  TAG_KEY(device|pool|os|os_version|arch|soc|branch|backend|quantization)
---             OF named_dumps.tags = NULL  Take devices together that have the same of
---             this, be it an attribute or a tag; null counts as a value.
+--             OF named_dumps.tags = NULL  Take devices together that share this
+--             attribute or tag; null counts as a value.
 --
 -- filters: chosen_dumps
 --
@@ -17,7 +17,8 @@
 --   build                 STRING  Id of the build.
 --   model                 STRING  Name of the model.
 --   backend               STRING  Backend of the model; null if none.
---   group_value           STRING  What the dump has of what group_by names, else null.
+--   group_value           STRING  Value of the group_by attribute or tag; null without
+--                                 group_by.
 --   ns_per_tick           DOUBLE  Nanoseconds per tick; null in cycles of unknown
 --                                 rate.
 --   delegate_ns_per_tick  DOUBLE  Nanoseconds per tick of delegate events; null for

@@ -1,6 +1,6 @@
--- grouped_runs: Complete runs of the chosen dumps, with what their rows are grouped by.
+-- grouped_runs: Complete runs of the chosen dumps, with the group of their rows.
 --
--- Complete are runs with a Method::execute and without a flagged event.
+-- A run is complete if it has a Method::execute and no flagged event.
 --
 -- filters: grouped_dumps
 --
@@ -11,11 +11,12 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   group_value       STRING  What the dump has of what group_by names, else null.
+--   group_value       STRING  Value of the group_by attribute or tag; null without
+--                             group_by.
 --   ns_per_tick       DOUBLE  Nanoseconds per tick; null in cycles of unknown rate.
 --   run_index         INT     Position of the run in its dump, from 0.
 --   run_name          STRING  Name of the run; null if it has none.
---   run_signature_id  BIGINT  Signature of the run: what it executes.
+--   run_signature_id  BIGINT  Signature of the run: the events that it executes.
 --   nth               BIGINT  1 for the dump's first of this signature, then 2, ...
 --   run_count         BIGINT  Complete runs of this signature in the dump.
 --   execute_ticks     DOUBLE  Duration of Method::execute.

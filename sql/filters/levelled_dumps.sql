@@ -1,7 +1,7 @@
--- levelled_dumps: The chosen dumps with the level that each runs at.
+-- levelled_dumps: The chosen dumps with the speed level of each.
 --
 -- The dumps of a build of a model on a device have two levels if there is a clear gap
--- between them, see the function find_gap.
+-- between their values; see the function find_gap.
 --
 -- filters: steady_dumps
 --
@@ -10,20 +10,21 @@
 --   device        STRING     Name of the device.
 --   model         STRING     Name of the model.
 --   backend       STRING     Backend of the model; null if none.
---   run           STRING     Name of the runs that holds across builds.
+--   run           STRING     Name of the runs, stable across builds.
 --   build         STRING     Id of the build.
 --   captured_at   TIMESTAMP  Time of recording; null if unknown.
 --   run_count     BIGINT     Runs that count, at least 20.
 --   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
 --                            rate.
---   value_ns      DOUBLE     Median duration in nanoseconds; null in such cycles.
---   cv            DOUBLE     Standard deviation over mean; null, as what follows, where
---                            it would be over 0.
+--   value_ns      DOUBLE     Median duration in nanoseconds; null in cycles of unknown
+--                            rate.
+--   cv            DOUBLE     Standard deviation over mean; null, like the next columns,
+--                            where the divisor is 0.
 --   iqr_share     DOUBLE     75th less 25th percentile over median.
 --   p99_over_p50  DOUBLE     99th percentile over median.
 --   max_over_min  DOUBLE     Longest over shortest.
---   drift         DOUBLE     Median of the last third of the runs over that of the
---                            first third, less 1.
+--   drift         DOUBLE     Median of the last third of the runs over the first
+--                            third's, less 1.
 --   y             DOUBLE     Natural logarithm of the value; one of 0 counts as 1.
 --   group_id      BIGINT     Numbers device, model, backend, run and build.
 --   group_count   BIGINT     Dumps of the group.

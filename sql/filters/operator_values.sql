@@ -1,12 +1,12 @@
--- operator_values: Values of operators in the chosen dumps, as comparisons take them.
+-- operator_values: Values of operators in the chosen dumps, for comparisons.
 --
--- Those of reference builds, which are recorded beside others, are left out unless
--- `build` names them.
+-- Reference builds, which are recorded beside others, are left out unless `build` names
+-- them.
 --
 -- params:
---   event        STRING[] OF named_event_signatures.event_name = NULL  Only those
---                               of these names, e.g. 'native_call_conv*'; ids of
---                               delegates where they have none.
+--   event        STRING[] OF named_event_signatures.event_name = NULL  Only events of
+--                               these names, e.g. 'native_call_conv*', or of these
+--                               delegate ids if they have no name.
 --   delegate_id  STRING[] OF named_event_signatures.delegate_id = NULL  Only these
 --                               delegate debug ids.
 --   ordinal      INT(1..) = NULL  Only the n-th instruction of a name and delegate
@@ -19,11 +19,11 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs that holds across builds.
+--   run          STRING  Name of the runs, stable across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Which of the build's instructions of that name and delegate
---                        id, from 1.
+--   ordinal      INT     Number among the build's instructions of that name and
+--                        delegate id, from 1.
 --   kind         STRING  Kind of the events.
 --   build        STRING  Id of the build.
 --   position     INT     Place of the build in builds_in_order.

@@ -1,6 +1,6 @@
 -- scanned_values: Values of operators with the build where they most likely changed.
 --
--- See the function find_change.
+-- The function find_change finds that build.
 --
 -- filters: operator_values
 --
@@ -9,11 +9,11 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs that holds across builds.
+--   run          STRING  Name of the runs, stable across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Which of the build's instructions of that name and delegate
---                        id, from 1.
+--   ordinal      INT     Number among the build's instructions of that name and
+--                        delegate id, from 1.
 --   build        STRING  Id of the build.
 --   back         BIGINT  1 for the operator's last build on the device, 2 for the one
 --                        before, ...

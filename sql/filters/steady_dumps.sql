@@ -1,9 +1,9 @@
--- steady_dumps: How steady the runs of the chosen dumps are, after warm-up.
+-- steady_dumps: Steadiness of the runs of the chosen dumps, after warm-up.
 --
--- Of Method::execute in complete runs of one run signature, from the sixth on, where
--- there are at least 20 of them. Where a dump has several signatures of one name, the
--- one with the most runs counts. All but the value are shares, so they hold in cycles
--- of unknown rate too.
+-- The durations are those of Method::execute in complete runs of one run signature,
+-- from the sixth run on, if there are at least 20 of them. Of several signatures of one
+-- name in a dump, the one with the most runs counts. All columns but the value are
+-- shares, so they also hold in cycles of unknown rate.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -16,20 +16,21 @@
 --   device        STRING     Name of the device.
 --   model         STRING     Name of the model.
 --   backend       STRING     Backend of the model; null if none.
---   run           STRING     Name of the runs that holds across builds.
+--   run           STRING     Name of the runs, stable across builds.
 --   build         STRING     Id of the build.
 --   captured_at   TIMESTAMP  Time of recording; null if unknown.
 --   run_count     BIGINT     Runs that count, at least 20.
 --   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
 --                            rate.
---   value_ns      DOUBLE     Median duration in nanoseconds; null in such cycles.
---   cv            DOUBLE     Standard deviation over mean; null, as what follows, where
---                            it would be over 0.
+--   value_ns      DOUBLE     Median duration in nanoseconds; null in cycles of unknown
+--                            rate.
+--   cv            DOUBLE     Standard deviation over mean; null, like the next columns,
+--                            where the divisor is 0.
 --   iqr_share     DOUBLE     75th less 25th percentile over median.
 --   p99_over_p50  DOUBLE     99th percentile over median.
 --   max_over_min  DOUBLE     Longest over shortest.
---   drift         DOUBLE     Median of the last third of the runs over that of the
---                            first third, less 1.
+--   drift         DOUBLE     Median of the last third of the runs over the first
+--                            third's, less 1.
 WITH noise AS (
     SELECT
         dump_id, run_signature_id, run_count, median(value) AS value,

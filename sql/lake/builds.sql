@@ -1,17 +1,7 @@
 -- builds: Builds as the manifests of a lake's dumps state them.
 --
--- Of what manifests say of a build the first to arrive counts, of times of its commit
--- the earliest; so a store settles it too.
---
--- columns:
---   build_id      BIGINT     Number of the build.
---   name          STRING     The manifest's build id; unique.
---   commit        STRING     Source revision it was built from; null if unknown.
---   branch        STRING     Branch it was built from; null if unknown.
---   committed_at  TIMESTAMP  Earliest commit time any dump states; null if unknown.
---   ordinal       BIGINT     Position among builds, where the producer numbers them.
---   parent        STRING     Id of the build it was made from; null if unknown.
---   role          STRING     reference for a pinned build, else null.
+-- Of differing manifests, the first to arrive counts, and the earliest commit time;
+-- stores do the same.
 WITH stated AS (
     SELECT
         build_id, get_json_object(manifest, '$.build') AS facts,

@@ -2,19 +2,6 @@
 --
 -- Writers may have different rules of producers ([[producers]]) and so disagree on the
 -- kind and unit of a signature: then the first pair in alphabetical order counts.
---
--- columns:
---   event_signature_id  BIGINT   Number of the signature.
---   name                STRING   Name of the event, or '' without one.
---   instruction_id      INT      Instruction id; null outside the program.
---   delegate_id_int     INT      Integer delegate debug id; null when absent.
---   delegate_id_str     STRING   String delegate debug id; null when absent.
---   kind                STRING   Kind of the event.
---   is_profiled         BOOLEAN  Whether the signature has a profile event.
---   is_logged           BOOLEAN  Whether values were logged for it.
---   debug_name          STRING   Name of the first debug event; null when not logged.
---   name_hex            STRING   Bytes of the name where they are not UTF-8, else null.
---   unit                STRING   Unit of the value, if it is not in ticks.
 WITH paired AS (
     SELECT *, kind || '/' || coalesce(unit, '') AS kind_and_unit
     FROM lake_event_signatures

@@ -1,9 +1,9 @@
 -- allocating_events: The profile event that each allocation was made in.
 --
--- Reads placed_dumps. It is the next one of its run in the file, as a profile event is
--- recorded when it ends. The run's signature has the order of the file, whatever the
--- clock says; where an event repeats in a run, its repetitions stand among the others
--- by the ticks at which they end.
+-- Reads placed_dumps. An allocation belongs to the next profile event of its run in the
+-- file, for a profile event is recorded when it ends. The order of the file is that of
+-- the run's signature, whatever the clock says; repetitions of an event in a run are
+-- placed by the ticks at which they end.
 --
 -- columns:
 --   dump_id         INT     Dump the allocation was recorded in.

@@ -1,25 +1,26 @@
--- compared: Series with what the dumps of both builds say of them.
+-- compared: Series with the results of both builds.
 --
--- Reads series, two_samples and paired_samples: where there are enough pairs of dumps,
--- these count alone.
+-- Reads series, two_samples and paired_samples. Where there are enough pairs of dumps,
+-- only the pairs count.
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of those whose false alarms are counted together.
+--   family_id       BIGINT  Number of the family whose false alarms are controlled
+--                           together.
 --   level           STRING  What it is.
 --   device          STRING  Name of the device; null for a pool.
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
---   event_name      STRING  Name of the operator or of what was added up.
+--   run             STRING  Name of the runs, stable across builds.
+--   event_name      STRING  Name of the operator, type or module.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
 --   floor           DOUBLE  Least value that can be compared.
---   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   half_tick       DOUBLE  Half of the clock's resolution.
 --   state_shift     DOUBLE  How far the state of the device moved from base to head, in
 --                           log time; null where values have it.
 --   has_base        INT     Whether the base has it, even if no dump counts.
@@ -28,8 +29,8 @@
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
 --   head_value      DOUBLE  Median of the head's values.
---   figures         STRUCT  What both say, see compare_samples; null unless both have
---                           values.
+--   figures         STRUCT  Results of both builds, see compare_samples; null unless
+--                           both have values.
 --   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 SELECT
     s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend,

@@ -1,17 +1,17 @@
--- decoded_tokens: The tokens that dumps of language models write, in turns.
+-- decoded_tokens: The tokens that dumps of language models write, by turn.
 --
--- Reads grouped_dumps, their numbers alone. See token_latency for what is a token.
+-- Reads only dump_id of grouped_dumps. token_latency defines a token.
 --
 -- columns:
 --   dump_id        INT     Number of the dump.
 --   turn           BIGINT  Turn in the dump, from 1; 0 before any prompt.
 --   place          BIGINT  Position of the token in its turn, from 1.
 --   execute_ticks  DOUBLE  Its Method::execute, ticks.
---   pace_ticks     DOUBLE  From its start to that of the next; null for the last one of
---                          a turn.
+--   pace_ticks     DOUBLE  Time from its start to the next one's; null for the last one
+--                          of a turn.
 --   prompt_ticks   DOUBLE  The prompt's runs of its turn; null without any.
 WITH unplaced AS (
-    -- Values that have a unit mostly start at 0: so do runs with such, wrongly.
+    -- Events with a unit mostly start at 0, so the start of their run would be wrong.
     SELECT DISTINCT l.run_signature_id
     FROM (
         SELECT run_signature_id, explode(events) AS event_signature_id

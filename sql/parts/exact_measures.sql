@@ -1,17 +1,17 @@
--- exact_measures: Measures without noise of dumps.
+-- exact_measures: Measures without noise, by dump.
 --
--- Reads compared_dumps, their numbers alone. Counts and shares are those of complete
--- runs (with a Method::execute and without a flagged event); a dump without any has no
--- rows of them. A run that logged nothing of an allocator that others of its name log
--- took no bytes of it. Counters that manifests state of whole dumps in bytes go by
--- their own names.
+-- Reads only dump_id of compared_dumps. Counts and shares are those of complete runs
+-- (with a Method::execute and without a flagged event); a dump without complete runs
+-- has no rows of these. A run without allocations of an allocator that other runs of
+-- its name use took 0 bytes of it. Counters in bytes that manifests state for whole
+-- dumps keep their own names.
 --
 -- columns:
 --   dump_id    INT     Number of the dump.
 --   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
 --                      operator_calls, delegate_calls, delegated_share,
 --                      allocated_bytes, or the name of a counter.
---   run_name   STRING  Runs that it is a measure of; null for those of the whole dump.
+--   run_name   STRING  Name of the measured runs; null for measures of the whole dump.
 --   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
 --                      name.
 --   low        DOUBLE  Value; the lowest of its runs, if they differ.

@@ -1,7 +1,8 @@
--- explanations: What makes up the change of a method, or of a delegate's call.
+-- explanations: Operators that make up the change of a method or a delegate's call.
 --
--- Reads verdicts. A call is timed more finely than the operators in it, which some
--- delegates count in whole microseconds: it shows changes that none of them does.
+-- Reads verdicts. A call is timed more finely than the operators inside it, which some
+-- delegates count in whole microseconds: so a call can show a change that none of its
+-- operators shows.
 --
 -- columns:
 --   series_id     BIGINT  Number of the method's or the call's series.

@@ -1,7 +1,7 @@
 -- first_runs: The first complete run of each method that dumps load.
 --
--- Reads grouped_dumps, their numbers alone, and loads. As many kinds of runs count as
--- methods were loaded, at least one, in the order in which they first run.
+-- Reads loads, and dump_id of grouped_dumps. As many kinds of runs count as methods
+-- were loaded, at least one, in the order of their first runs.
 --
 -- columns:
 --   dump_id           INT     Number of the dump.

@@ -1,4 +1,4 @@
--- judgements: What is to be thought of each series by itself.
+-- judgements: The verdict on each series by itself.
 --
 -- Reads scored and tested.
 --
@@ -8,20 +8,21 @@
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of those whose false alarms are counted together.
+--   family_id       BIGINT  Number of the family whose false alarms are controlled
+--                           together.
 --   level           STRING  What it is.
 --   device          STRING  Name of the device; null for a pool.
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
---   event_name      STRING  Name of the operator or of what was added up.
+--   run             STRING  Name of the runs, stable across builds.
+--   event_name      STRING  Name of the operator, type or module.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
---   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   half_tick       DOUBLE  Half of the clock's resolution.
 --   base_count      BIGINT  Dumps of the base that count.
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
@@ -34,8 +35,8 @@
 --   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
 --   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
 --                           not help.
---   verdict         STRING  As regression_deltas tells, but for moved.
---   cost            DOUBLE  What the change adds per run, in the unit; 0 unless it
+--   verdict         STRING  See regression_deltas; without moved.
+--   cost            DOUBLE  Cost of the change per run, in the unit; 0 unless it
 --                           counts.
 --   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 WITH weighed AS (
@@ -46,14 +47,14 @@ WITH weighed AS (
         s.head_value, s.figures.shift AS shift, s.figures.low AS low,
         s.figures.high AS high, s.figures.least_p AS least_p,
         s.is_paired, t.is_tested, t.test_count, t.p_adjusted, t.mode_p,
-        -- A few runs that failed say nothing of what a build runs.
+        -- A few failed runs do not show which operators a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
             AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
         CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
         s.state_shift,
-        -- Operators do not all react alike: by about so much of the shift they differ,
-        -- and a change must stand out from what the others seem to have changed by.
+        -- Operators react differently to a shift, by about this share of it; a change
+        -- must stand out from the apparent changes of the others.
         15e-2 * coalesce(abs(s.state_shift), 0e0) AS doubt,
         3 * coalesce(t.scatter, 0e0) AS scatter_limit,
         CAST(needed_dumps(CAST(:q AS DOUBLE) / greatest(t.rival_count, 1)) AS BIGINT)

@@ -1,9 +1,9 @@
--- levels: What each dump has of each operator, and of several operators as one.
+-- levels: Values of each dump for each operator, and for several operators as one.
 --
--- Reads operators. Types are those of kernels and of delegates' own operators, whatever
--- their overload or number, if there are two or more operators of them; modules have
--- all inside them, and need an ETRecord. A sum is null where one of its operators lacks
--- a value, and left out where units differ.
+-- Reads operators. A type has the kernels, or the delegates' own operators, that differ
+-- only in overload or number, if there are at least two of them. A module has all
+-- operators inside it, and needs an ETRecord. A sum is null if one of its operators
+-- lacks a value, and left out if units differ.
 --
 -- columns:
 --   level               STRING  method, delegate, operator, operator_type or
@@ -14,11 +14,11 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
---   event_name          STRING  Name of the operator, else its delegate id; type
---                               or path of what was added up.
+--   run                 STRING  Name of the runs, stable across builds.
+--   event_name          STRING  Name of the operator, else its delegate id; type of
+--                               operators, or path of the module.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -27,7 +27,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   state_shift         DOUBLE  How far the state of the device moved from base to
 --                               head, in log time; null where values have it.
 WITH typed AS (

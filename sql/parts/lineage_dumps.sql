@@ -1,4 +1,4 @@
--- lineage_dumps: Dumps of a build and of those before it.
+-- lineage_dumps: Dumps of a build and of the builds before it.
 --
 -- params:
 --   head  STRING OF builds.name  Build in question.

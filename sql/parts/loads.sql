@@ -1,13 +1,13 @@
--- loads: What dumps log of loading methods.
+-- loads: Loading of methods, as dumps log it.
 --
--- Reads grouped_dumps, their numbers alone. A program's methods add up.
+-- Reads only dump_id of grouped_dumps. The methods of a program add up.
 --
 -- columns:
 --   dump_id     INT     Number of the dump.
 --   load_count  BIGINT  Methods that were loaded.
 --   load_ns     DOUBLE  Program::load_method, nanoseconds; null without any and in
 --                       cycles of unknown rate.
---   init_ns     DOUBLE  Method::init, which is a part of that, likewise.
+--   init_ns     DOUBLE  Time of Method::init, a part of it, likewise.
 SELECT
     x.dump_id,
     CAST(sum(

@@ -1,6 +1,7 @@
--- logged_dumps: Of each build on each device the latest dump that logged values.
+-- logged_dumps: The latest dump that logged values, of each build on each device.
 --
--- The latest is the last recorded, else the last to arrive. Reads compared_dumps.
+-- The latest dump is the last recorded one, else the last to arrive. Reads
+-- compared_dumps.
 --
 -- columns:
 --   dump_id     INT     Number of the dump.

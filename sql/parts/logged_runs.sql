@@ -1,4 +1,4 @@
--- logged_runs: Runs by name in dumps that log allocations: most runtimes do not.
+-- logged_runs: Names of runs in dumps that log allocations; most runtimes do not.
 --
 -- Reads placed_dumps.
 --
@@ -9,7 +9,7 @@
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group_value  STRING  What the dumps have of what group_by names, else null.
+--   group_value  STRING  Value of the group_by attribute or tag; null without group_by.
 --   run_name     STRING  Name of the runs; null if they have none.
 --   dump_count   BIGINT  Dumps that log allocations.
 --   run_count    BIGINT  Runs of the name in them.

@@ -9,7 +9,7 @@
 --   backend         STRING  Backend of the model; null if none.
 --   is_head         INT     1 in the head, 0 in the base.
 --   run_index       INT     Run of the dump, from 0.
---   run_number      BIGINT  The same, of those that logged any, from 1.
+--   run_number      BIGINT  Position among the runs that logged values, from 1.
 --   event_index     INT     Event of the run, in the order of execution.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.

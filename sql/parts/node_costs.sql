@@ -1,10 +1,10 @@
--- node_costs: What each node of a program computes and moves, by its tensors' shapes.
+-- node_costs: Operations and bytes of each node of a program, by its tensors' shapes.
 --
--- Reads chosen_dumps: counts the programs of these. Multiplications and additions of
--- matrix products and convolutions go by their shapes; others do what the list below
--- says, else one operation per element of the first result. Bytes are those of the
--- tensors that a node reads and writes, each once, even if a fused kernel keeps them in
--- registers; what picks some of a tensor reads as much as it writes.
+-- Reads chosen_dumps, for their programs. Multiplications and additions of matrix
+-- products and convolutions follow from their shapes; other operators have the costs in
+-- the list below, else one operation per element of the first result. Bytes are those
+-- of the tensors that a node reads and writes, each once, even if a fused kernel keeps
+-- them in registers; a node that selects a part of a tensor reads as much as it writes.
 --
 -- columns:
 --   etrecord_id  BIGINT  ETRecord of the program.
@@ -13,13 +13,13 @@
 --   scope        STRING  '' for the program's main graph; else the names of the nodes
 --                        that hold the graph.
 --   node_index   INT     Position of the node in its graph, from 0.
---   target       STRING  What is called, e.g. aten.convolution.default.
+--   target       STRING  The called operator, e.g. aten.convolution.default.
 --   flops        DOUBLE  Operations; null with a shape that is not known beforehand.
 --   bytes        DOUBLE  Bytes read and written; null likewise, and with an element
 --                        type of unknown size.
 WITH operator_costs AS (
-    -- Operators that do not do one operation per element of the result, but so many per
-    -- element of the first argument, or per element of the result and of the kernel
+    -- Operators with another cost than one operation per element of the result: so many
+    -- per element of the first argument, or per element of the result and of the kernel
     -- that is moved over the argument. Softmax: the maximum, its subtraction, the
     -- exponential, the sum, the division. A variance: the mean, its subtraction, the
     -- square, the sum. A layer norm: a variance, the division by the deviation, the

@@ -1,4 +1,4 @@
--- notes: What a comparison on a device hides.
+-- notes: Doubts about a comparison on a device.
 --
 -- Reads compared_dumps.
 --
@@ -6,7 +6,8 @@
 --   device   STRING  Name of the device.
 --   model    STRING  Name of the model.
 --   backend  STRING  Backend of the model; null if none.
---   note     STRING  In what its dumps differ beside the build; null if in nothing.
+--   note     STRING  Other differences between the dumps than the build; null if there
+--                    are none.
 SELECT
     device, model, backend, 'dumps differ in ' || nullif(concat_ws(
         ', ',

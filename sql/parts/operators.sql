@@ -1,6 +1,6 @@
--- operators: What each dump of two builds has of each operator, method and delegate.
+-- operators: Values of each dump of two builds for each operator, method and delegate.
 --
--- Reads recorded_dumps: those of reference builds, too.
+-- Reads recorded_dumps, reference builds included.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -15,10 +15,10 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -27,7 +27,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   op_type             STRING  Type of the operator; null for calls and methods.
 SELECT
     CASE o.kind

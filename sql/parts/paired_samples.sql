@@ -1,16 +1,16 @@
--- paired_samples: Head and base of each series compared by the differences of pairs.
+-- paired_samples: Head and base of each series compared by differences of pairs.
 --
--- Reads compared_dumps and plain_samples. A pair are the two dumps of base and head
--- that state the same run.pair in the same session of the same device, model and
--- backend. A series is here if it has values of both dumps of 8 pairs; then dumps
--- without a partner do not count. The figures are those of the function compare_pairs.
+-- Reads compared_dumps and plain_samples. A pair is a dump of the base and one of the
+-- head with the same run.pair in the same session of the same device, model and
+-- backend. A series has a row if both dumps of at least 8 pairs have values; dumps
+-- without a partner do not count then. The function compare_pairs computes the figures.
 --
 -- columns:
 --   series_id   BIGINT  Number of the series.
 --   pair_count  BIGINT  Pairs that count.
 --   base_value  DOUBLE  Median of the base's values in them.
 --   head_value  DOUBLE  Median of the head's values.
---   figures     STRUCT  What the pairs say.
+--   figures     STRUCT  Results of the pairs.
 WITH partners AS (
     SELECT dump_id, pair_id
     FROM (

@@ -1,16 +1,16 @@
 -- placed_dumps: The chosen dumps with the place of their rows, and their program.
 --
--- Reads grouped_dumps. Dumps that a row takes together have one place.
+-- Reads grouped_dumps. Dumps that share a row share a place.
 --
 -- columns:
 --   dump_id      INT     Number of the dump.
---   place_id     BIGINT  Its place: 1 for the first in the order of what follows.
+--   place_id     BIGINT  Number of its place, from 1, in the order of the next columns.
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group_value  STRING  What the dump has of what group_by names, else null.
+--   group_value  STRING  Value of the group_by attribute or tag; null without group_by.
 --   etrecord_id  BIGINT  ETRecord of its program; null without.
 SELECT
     g.dump_id,

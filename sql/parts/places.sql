@@ -1,4 +1,4 @@
--- places: What rows are called by, and the complete runs of their dumps.
+-- places: The names of rows, and the complete runs of their dumps.
 --
 -- Reads placed_dumps.
 --
@@ -9,12 +9,13 @@
 --   build                STRING  Id of the build.
 --   model                STRING  Name of the model.
 --   backend              STRING  Backend of the model; null if none.
---   group_value          STRING  What the dumps have of what group_by names, else null.
+--   group_value          STRING  Value of the group_by attribute or tag; null without
+--                                group_by.
 --   run_count            BIGINT  Complete runs.
 --   execute_ns           DOUBLE  Sum of their durations; null if any are in cycles of
 --                                unknown rate.
---   recorded_run_count   BIGINT  Of them those of dumps with an ETRecord.
---   recorded_execute_ns  DOUBLE  Sum of their durations, likewise.
+--   recorded_run_count   BIGINT  Runs among them of dumps with an ETRecord.
+--   recorded_execute_ns  DOUBLE  Sum of their durations, null likewise.
 --   untimed_count        BIGINT  Dumps of complete runs in cycles of unknown rate.
 SELECT
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,

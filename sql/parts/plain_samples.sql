@@ -1,6 +1,6 @@
 -- plain_samples: The values of the dumps that count, by series.
 --
--- Reads measured and series. In a series of both units only the nanoseconds count.
+-- Reads measured and series. In a series with both units, only nanoseconds count.
 --
 -- columns:
 --   series_id  BIGINT  Number of the series.

@@ -1,6 +1,7 @@
--- program_dumps: The dumps whose programs are asked for.
+-- program_dumps: The dumps whose programs are needed.
 --
--- Reads grouped_dumps. For parts that read chosen_dumps, where dumps are grouped.
+-- Reads grouped_dumps. Parts that read chosen_dumps read this instead, where dumps are
+-- grouped.
 --
 -- columns:
 --   dump_id  INT  Number of the dump.

@@ -1,6 +1,6 @@
 -- program_nodes: The calls of programs that have a debug handle.
 --
--- Reads chosen_dumps: of the programs of these.
+-- Reads chosen_dumps, for their programs.
 --
 -- columns:
 --   etrecord_id  BIGINT   ETRecord of the program.
@@ -8,7 +8,7 @@
 --   handle       BIGINT   Debug handle of the node.
 --   scope        STRING   '' for the program's main graph, else its path.
 --   node_index   INT      Position of the node in its graph, from 0.
---   operator     STRING   What it calls, e.g. convolution.
+--   operator     STRING   The operator that it calls, e.g. convolution.
 --   word         STRING   First word of the delegate's events that run it, else the
 --                         operator.
 --   is_view      BOOLEAN  Whether it keeps all elements: then often nothing runs it.
@@ -16,7 +16,7 @@
 --   word_count   BIGINT   Nodes of the handle and word.
 --   word_place   BIGINT   Which of them, in order of the graph, from 1.
 WITH operator_words AS (
-    -- The word that XNNPACK's events begin with, by operator.
+    -- The first word of XNNPACK's events, by operator.
     SELECT operator, word
     FROM (
         VALUES

@@ -1,7 +1,7 @@
--- recorded_dumps: The dumps of two builds, and those of reference builds beside them.
+-- recorded_dumps: The dumps of two builds, and of reference builds recorded with them.
 --
--- Reads compared_dumps. A reference build counts where it was recorded in the same
--- session of the same device, model and backend, unless it is compared itself.
+-- Reads compared_dumps. A reference build counts if it was recorded in the same session
+-- of the same device, model and backend, unless it is compared itself.
 --
 -- columns:
 --   dump_id    INT     Number of the dump.

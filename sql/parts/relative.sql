@@ -1,10 +1,10 @@
--- relative: What each dump of two builds has of each operator, relative to a reference.
+-- relative: Values of two builds' dumps by operator, relative to a reference.
 --
 -- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
--- build, a value is divided by how far the reference was from its usual level (the
--- median over the sessions) in the dump's session: the state of the device cancels. The
--- values of dumps without the reference are then left out. Of several reference builds
--- in a session the last one by name counts.
+-- build, a value is divided by the ratio of the reference in the dump's session to its
+-- usual level (the median over sessions), which removes the state of the device. Values
+-- of dumps without the reference are then left out. Of several reference builds in a
+-- session, the last one by name counts.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -14,10 +14,10 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -26,7 +26,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   op_type             STRING  Type of the operator; null for calls and methods.
 --   reference           STRING  Reference build that the value is relative to; null if
 --                               none.

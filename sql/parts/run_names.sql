@@ -7,7 +7,7 @@
 -- columns:
 --   dump_id           INT     Dump of the runs.
 --   run_signature_id  BIGINT  Signature of the runs.
---   run               STRING  Name of the runs that holds across builds.
+--   run               STRING  Name of the runs, stable across builds.
 SELECT dump_id, run_signature_id, run
 FROM named_run_signatures
 WHERE CAST(:run AS ARRAY<STRING>) IS NULL

@@ -1,11 +1,11 @@
--- run_nodes: The nodes of the program that each operator of a run runs.
+-- run_nodes: The program nodes of each operator of a run.
 --
--- Reads program_nodes and run_steps. Several instructions can have one debug handle,
--- and so can several nodes; but one instruction runs a node. A kernel runs a node of
--- its own name. A delegate call runs as many as its list of handles has entries: those
--- that the names of its events tell, then what is left, in the order of the graph.
--- Where the numbers do not agree, all count in equal parts, as they do for events
--- inside a delegate that have one handle.
+-- Reads program_nodes and run_steps. Several instructions can share a debug handle, and
+-- so can several nodes, but each node is run by one instruction. A kernel runs a node
+-- of its own name. A delegate call runs as many nodes as its list of handles has
+-- entries: those that the names of its events mention, then the remaining ones in the
+-- order of the graph. If the numbers do not agree, all nodes count in equal parts, as
+-- they do for events inside a delegate that share a handle.
 --
 -- columns:
 --   etrecord_id         BIGINT  ETRecord of the program.

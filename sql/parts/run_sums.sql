@@ -4,10 +4,10 @@
 --
 -- columns:
 --   dump_id      INT     Dump of the runs.
---   run          STRING  Name of the runs that holds across builds.
+--   run          STRING  Name of the runs, stable across builds.
 --   run_count    BIGINT  Complete runs, at least 1.
 --   execute_ns   DOUBLE  Sum of Method::execute; null in cycles of unknown rate, like
---                        what follows.
+--                        the next columns.
 --   kernel_ns    DOUBLE  Sum over kernels.
 --   delegate_ns  DOUBLE  Sum over delegate calls.
 SELECT

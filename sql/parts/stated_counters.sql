@@ -1,15 +1,15 @@
 -- stated_counters: Counters that manifests state or delegates log, by run or dump.
 --
--- Reads grouped_dumps, their numbers alone.
+-- Reads only dump_id of grouped_dumps.
 --
 -- columns:
 --   dump_id          INT     Number of the dump.
 --   counter          STRING  Name of the counter.
 --   unit             STRING  Its unit.
---   scope            STRING  run or dump: what the value is of.
+--   scope            STRING  Scope of the value: run or dump.
 --   run_name         STRING  Name of the run; null if it has none, if the dump has no
 --                            such run, and with scope dump.
---   value            DOUBLE  The value; of what several calls of a run log, the sum.
+--   value            DOUBLE  The value; the sum over the calls of a run.
 --   inference_count  BIGINT  Complete runs that the value is of; null for a run that is
 --                            none.
 WITH inferences AS (

@@ -1,6 +1,7 @@
--- tested: The compared, with how likely each change is to be an accident.
+-- tested: The rows of compared, with the probability that each change is an accident.
 --
--- Reads scored, which has the columns of compared. Benjamini-Hochberg within a family.
+-- Reads scored, which has the columns of compared. The probabilities are adjusted by
+-- Benjamini-Hochberg within a family.
 --
 -- columns:
 --   series_id    BIGINT   Number of the series.

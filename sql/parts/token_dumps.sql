@@ -1,6 +1,6 @@
 -- token_dumps: Dumps of models that read a prompt and then write tokens.
 --
--- These are dumps whose manifest says which method decodes, and those with several
+-- These are dumps whose manifest names the decoding method, and dumps with several
 -- kinds of executions.
 --
 -- columns:

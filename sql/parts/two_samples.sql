@@ -1,6 +1,6 @@
--- two_samples: Head and base of each series compared, whatever they are the values of.
+-- two_samples: Head and base of each series compared as two samples.
 --
--- Reads plain_samples. The figures are those of the function compare_samples.
+-- Reads plain_samples. The function compare_samples computes the figures.
 --
 -- columns:
 --   series_id   BIGINT  Number of the series.
@@ -8,7 +8,7 @@
 --   head_count  BIGINT  Dumps of the head that count.
 --   base_value  DOUBLE  Median of the base's values; null without any.
 --   head_value  DOUBLE  Median of the head's values.
---   figures     STRUCT  What both say; null unless both have values.
+--   figures     STRUCT  Results of both builds; null unless both have values.
 SELECT
     series_id,
     CAST(sum(1 - is_head) AS BIGINT) AS base_count,

@@ -1,4 +1,4 @@
--- value_pairs: Each value that the base logged beside that of the head.
+-- value_pairs: Each value that the base logged, with the head's value.
 --
 -- Reads logged_values.
 --
@@ -14,7 +14,7 @@
 --   value_index     BIGINT   Which of the values that it logged in the run, from 0.
 --   is_compared     BOOLEAN  Whether both have content of one type; null if the head
 --                            has none.
---   is_equal        BOOLEAN  Whether what there is of them is equal.
+--   is_equal        BOOLEAN  Whether the logged parts are equal.
 SELECT
     b.dump_id, b.run_index, b.event_index, b.instruction_id, b.delegate_id,
     b.event_name, b.ordinal, b.value_index,

@@ -1,12 +1,12 @@
--- values_without_state: Values, without the state of the device where it moved.
+-- values_without_state: Values without the influence of the device's state.
 --
--- Reads compared_dumps and relative_values. Values stay as they are unless the builds
--- were recorded apart: if fewer than half of the dumps of either were captured while
--- the other was being recorded; where a time is unknown, if all dumps state a session
--- and no session has both builds. The function pair_states tells the state of a dump
--- by its operators, and that of a method by its kernels and delegates. A device whose
--- state moved by less than 3 % was steady: its values stay as they are, those of a
--- method if both its units were steady.
+-- Reads compared_dumps and relative_values. Values change only if the builds were
+-- recorded apart: if fewer than half of the dumps of either build were captured while
+-- the other one was being recorded, or, where a time is unknown, if all dumps state a
+-- session and no session has both builds. The function pair_states estimates the state
+-- of a dump from its operators, and that of a method from its kernels and delegates. On
+-- a device whose state moved by less than 3 %, values stay as they are; those of a
+-- method, if both kernels and delegates were steady.
 --
 -- columns:
 --   level               STRING  method, delegate or operator.
@@ -16,10 +16,10 @@
 --   pool                STRING  Device pool; null if none.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   kind                STRING  Kind of the events.
 --   instruction_id      INT     Instruction id in this build; null outside the program.
@@ -28,7 +28,7 @@
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
 --   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of what the clock can tell apart.
+--   half_tick           DOUBLE  Half of the clock's resolution.
 --   reference           STRING  Reference build that the value is relative to; null if
 --                               none.
 --   state_shift         DOUBLE  How far the state of the device moved from base to
@@ -36,8 +36,7 @@
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
-        CAST(2 * row_number() OVER (ORDER BY c.dump_id) + c.is_head AS DOUBLE)
-            AS dump_number,
+        CAST(row_number() OVER (ORDER BY c.dump_id) AS DOUBLE) AS dump_number,
         min(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_start,
         max(CASE WHEN c.is_head = 0 THEN d.captured_at END) OVER scope AS base_end,
         min(CASE WHEN c.is_head = 1 THEN d.captured_at END) OVER scope AS head_start,
@@ -71,26 +70,23 @@ recordings AS (
     GROUP BY device, model, backend
 ),
 recorded_apart AS (
-    SELECT s.dump_id, s.dump_number
+    SELECT s.dump_id, s.dump_number, CAST(s.is_head AS DOUBLE) AS is_head
     FROM spans AS s
     JOIN recordings AS r
         ON r.device = s.device AND r.model = s.model
         AND r.backend IS NOT DISTINCT FROM s.backend
     WHERE r.is_apart
 ),
--- One number tells of an operator: itself, its type (0 for what only holds others), and
--- whether a delegate runs it.
-numbered AS (
+-- The type of an operator is -1 for what only contains others.
+typed AS (
     SELECT
-        run_signature_id, event_signature_id,
-        16777216e0 * 2 * dense_rank() OVER (
-            ORDER BY event_name, delegate_id NULLS LAST, ordinal
-        )
-        + CASE
-            WHEN kind IN ('method', 'delegate_call') THEN 0
-            ELSE 2 * dense_rank() OVER (ORDER BY coalesce(op_type, event_name))
-        END
-        + CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1 ELSE 0 END AS number
+        run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
+        CASE
+            WHEN kind IN ('method', 'delegate_call') THEN -1e0
+            ELSE dense_rank() OVER (ORDER BY coalesce(op_type, event_name)) - 1e0
+        END AS op_type,
+        CASE WHEN kind IN ('delegate_op', 'delegate_call') THEN 1e0 ELSE 0e0 END
+            AS is_delegated
     FROM (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
@@ -98,14 +94,23 @@ numbered AS (
         FROM relative_values
     ) AS o
 ),
+numbered AS (
+    SELECT
+        run_signature_id, event_signature_id, op_type, is_delegated,
+        2e0 * dense_rank() OVER (
+            ORDER BY event_name, delegate_id NULLS LAST, ordinal, op_type, is_delegated
+        ) AS operator
+    FROM typed
+),
 states AS (
     SELECT d.dump_id, e.run, e.s.unit, e.s.state, e.s.shift
     FROM (
         SELECT
             m.run, explode(pair_states(array_agg(array(
-                d.dump_number,
-                o.number + CASE WHEN m.unit = 'ns' THEN 16777216 ELSE 0 END,
-                m.half_tick, ln(greatest(m.value, m.half_tick))
+                d.dump_number, d.is_head,
+                o.operator + CASE WHEN m.unit = 'ns' THEN 1e0 ELSE 0e0 END,
+                o.op_type, o.is_delegated, m.half_tick,
+                ln(greatest(m.value, m.half_tick))
             )))) AS s
         FROM relative_values AS m
         JOIN recorded_apart AS d ON d.dump_id = m.dump_id

@@ -1,4 +1,4 @@
--- verdicts: What is to be thought of each series, seen beside the others.
+-- verdicts: The verdict on each series, given the other series.
 --
 -- Reads compared_dumps and measured.
 --
@@ -7,20 +7,21 @@
 --
 -- columns:
 --   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of those whose false alarms are counted together.
+--   family_id       BIGINT  Number of the family whose false alarms are controlled
+--                           together.
 --   level           STRING  What it is.
 --   device          STRING  Name of the device; null for a pool.
 --   pool            STRING  Its pool; null if none or several.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
---   event_name      STRING  Name of the operator or of what was added up.
+--   run             STRING  Name of the runs, stable across builds.
+--   event_name      STRING  Name of the operator, type or module.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   ordinal         INT     Which instruction of that name and delegate id.
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
---   half_tick       DOUBLE  Half of what the clock can tell apart.
+--   half_tick       DOUBLE  Half of the clock's resolution.
 --   base_count      BIGINT  Dumps of the base that count.
 --   head_count      BIGINT  Dumps of the head that count.
 --   base_value      DOUBLE  Median of the base's values; null without any.
@@ -33,12 +34,12 @@
 --   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
 --   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
 --                           not help.
---   cost            DOUBLE  What the change adds per run, in the unit; 0 unless it
+--   cost            DOUBLE  Cost of the change per run, in the unit; 0 unless it
 --                           counts.
---   verdict         STRING  As regression_deltas tells.
+--   verdict         STRING  See regression_deltas.
 --   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
 WITH balances AS (
-    -- Time moves among the operators of delegates, or among all others, calls included.
+    -- Time moves among the operators inside delegates, or among all others with calls.
     SELECT
         family_id, kind = 'delegate_op' AS is_delegated,
         exact_sum(CASE WHEN kind <> 'method' THEN greatest(cost, 0e0) END) AS more,

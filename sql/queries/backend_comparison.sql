@@ -1,11 +1,11 @@
 -- backend_comparison: One model on two backends, module by module.
 --
--- Two backends cut a program into different operators, so they are matched by module.
--- Needs ETRecords: dumps without one are left out. Compared are models of the same name
--- on the same device in the same build, in complete runs (those with a Method::execute
--- and without a flagged event), and the modules that can be timed on both: those that
--- no event counts for which runs nodes outside of them too. Where a module is the
--- lowest such one, there is nothing finer to compare; the others contain it.
+-- Two backends split a program into different operators, so they are compared by
+-- module. Needs ETRecords: dumps without one are left out. Models of the same name are
+-- compared on the same device in the same build, in complete runs (with a
+-- Method::execute and without a flagged event). A module is compared if it can be timed
+-- on both backends: if no event that counts for it also runs nodes outside it. A module
+-- is marked as the lowest one if no module inside it can be compared.
 --
 -- params:
 --   base_backend  STRING OF models.backend  Backend to compare with.
@@ -19,7 +19,7 @@
 --   device          STRING   Name of the device.
 --   build           STRING   Id of the build.
 --   model           STRING   Name of the model.
---   run             STRING   Name of the runs that holds across builds.
+--   run             STRING   Name of the runs, stable across builds.
 --   module_path     STRING   The module; '' is the whole program.
 --   module_type     STRING   Its class; null if it is only the path that others lie in.
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.

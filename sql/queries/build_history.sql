@@ -1,9 +1,9 @@
 -- build_history: One event over the builds, on each device.
 --
--- Builds come in the order of their ordinals, else of their commit times, else of their
--- first recordings. The value of a dump is the grouped median of the event after
--- warm-up (from the sixth run on) where at least 20 events are left, else the median of
--- all its events.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings. The value of a dump is the grouped median of the event after warm-up
+-- (from the sixth run on) if at least 20 events are left, else the median of all its
+-- events.
 --
 -- params:
 --   event           STRING[] OF named_event_signatures.event_name  Name or names of the
@@ -22,11 +22,11 @@
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs that holds across builds.
+--   run                STRING     Name of the runs, stable across builds.
 --   event_name         STRING     Name of the event.
 --   delegate_id        STRING     Delegate debug id; null outside delegates.
---   ordinal            INT        Which of the build's instructions of that name and
---                                 delegate id, from 1.
+--   ordinal            INT        Number among the build's instructions of that name
+--                                 and delegate id, from 1.
 --   build              STRING     Id of the build.
 --   build_ordinal      BIGINT     Position of the build where the producer numbers
 --                                 them, else null.

@@ -1,11 +1,11 @@
--- change_points: Since which build an operator is slower or faster, on each device.
+-- change_points: The build since which an operator is slower or faster, on each device.
 --
--- Each of the last 8 builds that has another one after it is tried as the first of a
--- new level: a two-sided Mann-Whitney test (exact up to 30 dumps a side, else normal)
--- of the dumps of up to 10 builds before it against the dumps from it on. The build of
--- the largest difference counts. Builds come in the order of build_history, and a dump
--- has the value that it has in regression_deltas. It takes more nights than a
--- comparison of two builds to find a change, and is surer.
+-- Each of the last 8 builds that has a later one is tried as the first of a new level:
+-- a two-sided Mann-Whitney test (exact up to 30 dumps a side, else normal) compares the
+-- dumps of up to 10 builds before it with the dumps from it on. The build with the
+-- largest difference counts. Builds have the order of build_history, and dumps the
+-- values of regression_deltas. This takes more nights than a comparison of two builds
+-- to find a change, and is more reliable.
 --
 -- Verdicts, the first that applies: insufficient_data (no difference between so few
 -- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
@@ -24,11 +24,11 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs that holds across builds.
+--   run          STRING  Name of the runs, stable across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Which of the build's instructions of that name and delegate
---                        id, from 1.
+--   ordinal      INT     Number among the build's instructions of that name and
+--                        delegate id, from 1.
 --   build_count  BIGINT  Builds with dumps that count, at least 1.
 --   dump_count   BIGINT  Dumps that count, at least 1.
 --   first_bad    STRING  First build of the new level; null without a change.

@@ -1,9 +1,9 @@
--- cold_start: What the first answer costs: loading, and the first execution.
+-- cold_start: The cost of the first answer: loading, and the first execution.
 --
--- A program's methods add up: as many kinds of runs count as methods were loaded, at
--- least one, in the order in which they first run. Of each the first complete run
--- counts, and as steady those like it (of the same run signature), from the sixth on,
--- if at least 5 are left. Each figure is the median of the dumps that have it.
+-- The methods of a program add up: as many kinds of runs count as methods were loaded,
+-- at least one, in the order of their first runs. Of each kind, the first complete run
+-- counts. Its steady time is that of runs with the same run signature, from the sixth
+-- on, if at least 5 are left. Each figure is the median over the dumps that have it.
 --
 -- filters: grouped_dumps
 --
@@ -15,7 +15,8 @@
 --   build              STRING  Id of the build.
 --   model              STRING  Name of the model.
 --   backend            STRING  Backend of the model; null if none.
---   group              STRING  What the dumps have of what group_by names, else null.
+--   group              STRING  Value of the group_by attribute or tag; null without
+--                              group_by.
 --   dump_count         BIGINT  Dumps with a load or a complete run.
 --   load_count         BIGINT  Loads of a method in them.
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and

@@ -1,12 +1,12 @@
 -- comparison: Two builds compared: operators, their types, modules, delegates, methods.
 --
 -- Rows of the levels method, delegate and operator are those of regression_deltas,
--- which tells what the verdicts mean. An operator_type is the sum over its operators
--- (whatever the overload of a kernel, the number of a delegate's operator), a module
--- that over all it runs (with an ETRecord): those that are too small to compare alone
--- are so compared together. A pool is one operator on all its devices where both builds
--- ran: their evidence is added up (stratified Mann-Whitney test). False alarms are
--- counted apart for types, modules and pools.
+-- which explains the verdicts. An operator_type is the sum over its operators, whatever
+-- the overload of a kernel or the number of a delegate's operator. A module, which
+-- needs an ETRecord, is the sum over all operators inside it. So operators that are too
+-- small to compare alone are compared together. A pool is one operator on all devices
+-- on which both builds ran: their evidence is combined (stratified Mann-Whitney test).
+-- False alarms are controlled separately for types, modules and pools.
 --
 -- filters: compared_dumps
 --
@@ -20,18 +20,19 @@
 --   device              STRING  Name of the device; null for a pool.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
---   event_name          STRING  Name of the operator, else its delegate id; type or
---                               path of what was added up.
+--   run                 STRING  Name of the runs, stable across builds.
+--   event_name          STRING  Name of the operator, else its delegate id; type of
+--                               operators, or path of the module.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   base_count          BIGINT  Dumps of the base that count.
 --   head_count          BIGINT  Dumps of the head that count.
 --   base_ns             DOUBLE  Median of the base's dump values, nanoseconds (for a
 --                               pool its devices' mean); null without dumps, and for
 --                               clocks of unknown rate, whose ticks are compared.
---   head_ns             DOUBLE  Median of the head's; null likewise; lower is better.
+--   head_ns             DOUBLE  Median of the head's values; null likewise; lower is
+--                               better.
 --   delta               DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann).
 --   delta_low           DOUBLE  Lower end of its 99 % interval; null with too few dumps
 --                               for one.
@@ -48,26 +49,26 @@
 --                               ETRecord.
 --   kind                STRING  Kind of the events.
 --   pool                STRING  Pool of the device; null if none or several.
---   cost_ns             DOUBLE  What the change adds per run; 0 unless the verdict says
---                               that there is one, null for clocks of unknown rate.
+--   cost_ns             DOUBLE  Cost of the change per run; 0 unless the verdict is a
+--                               change, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
---   frame               STRING  What is compared: raw values, differences in paired
---                               dumps, values relative to the reference, or residual
---                               ones without the state of the device.
+--   frame               STRING  The compared values: raw, differences in paired dumps,
+--                               relative to the reference, or residual, without the
+--                               state of the device.
 --   state_delta         DOUBLE  How far that state moved from base to head, as a share;
 --                               null unless residual.
---   change_share        DOUBLE  cost_ns over that of the method; null if the method is
---                               not known to have changed.
+--   change_share        DOUBLE  cost_ns over the method's; null if the method is not
+--                               known to have changed.
 --   explained_by        STRING  Of a method or delegate that changed, the three that
 --                               add most to it, with their shares; null otherwise.
 --   may_be              STRING  Of a delegate that changed though no operator in it
 --                               shows it, the three longest that could hide half of
 --                               it; null otherwise.
---   note                STRING  In what the dumps differ beside the build, such as
---                               os_version or threads; null if in nothing.
+--   note                STRING  Other differences between the dumps than the build,
+--                               such as os_version or threads; null if there are none.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,

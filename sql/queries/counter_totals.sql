@@ -1,10 +1,10 @@
--- counter_totals: What was counted or used up, as energy or cycles.
+-- counter_totals: Counters of dumps, such as energy or cycles.
 --
--- Counters are stated by manifests, or logged by delegates among their events: cycles,
--- bytes and counts. A value is of a run where a manifest states a counter run by run,
--- and where a delegate logs it, all its calls together; else of a whole dump with its
--- loads. An inference is a complete run, with a Method::execute and
--- without a flagged event: all such runs of a dump share its value.
+-- Manifests state counters, and delegates log them among their events: cycles, bytes
+-- and counts. A value belongs to a run if a manifest states the counter run by run, or
+-- a delegate logs it (then all its calls are added); else it belongs to the whole dump,
+-- loads included. An inference is a complete run (with a Method::execute and without a
+-- flagged event); the value of a dump is divided by the number of its inferences.
 --
 -- filters: grouped_dumps
 --
@@ -16,13 +16,14 @@
 --   build            STRING  Id of the build.
 --   model            STRING  Name of the model.
 --   backend          STRING  Backend of the model; null if none.
---   group            STRING  What the dumps have of what group_by names, else null.
+--   group            STRING  Value of the group_by attribute or tag; null without
+--                            group_by.
 --   counter          STRING  Name of the counter.
 --   unit             STRING  Unit of all that follow but the counts.
---   scope            STRING  run or dump: what a value is of.
---   run_name         STRING  Name of the runs, which tells loading from executing; null
---                            if they have none, if dumps have no such runs, and with
---                            scope dump.
+--   scope            STRING  Scope of the values: run or dump.
+--   run_name         STRING  Name of the runs, which separates loading from executing;
+--                            null if they have none, if dumps have no such runs, and
+--                            with scope dump.
 --   dump_count       BIGINT  Dumps that state values, at least 1.
 --   value_count      BIGINT  Values, at least 1.
 --   total            DOUBLE  Sum of all values.

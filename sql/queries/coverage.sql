@@ -1,7 +1,7 @@
--- coverage: What was recorded: dumps of each model on each device, build by build.
+-- coverage: Recorded dumps of each model on each device, build by build.
 --
--- Builds come in the order of their ordinals, else of their commit times, else of their
--- first recordings. What has no row was not recorded.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings. A combination without a row was not recorded.
 --
 -- filters: chosen_dumps
 --

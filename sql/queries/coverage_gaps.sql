@@ -1,18 +1,18 @@
--- coverage_gaps: What was not recorded: builds without dumps of a model on a device.
+-- coverage_gaps: Missing recordings: builds without dumps of a model on a device.
 --
--- Expected is every model on every device that has dumps of it in any build of a
--- branch, in each build of that branch, or in those of the last ones; and what
--- `expected` names, in each build. Reference builds, which are recorded beside others,
--- are not expected. Builds come in the order of their ordinals, else of their commit
--- times, else of their first recordings.
+-- A model is expected on every device that has dumps of it in any build of a branch: in
+-- each build of that branch, or in its last builds. What `expected` names is expected
+-- in each build. Reference builds, which are recorded beside others, are not expected.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings.
 --
 -- params:
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.
 --   fresh_since  TIMESTAMP = NULL  Dumps captured before this time, or at an unknown
 --                             one, are no longer fresh: theirs is a gap too.
---   expected     PLACE[] = NULL    What comes every night, as 'DEVICE / MODEL' or
---                             'DEVICE / MODEL / BACKEND'; by default what [[expected]]
---                             in tracehouse.toml says.
+--   expected     PLACE[] = NULL    Expected every night, as 'DEVICE / MODEL' or 'DEVICE
+--                             / MODEL / BACKEND'; by default [[expected]] in
+--                             tracehouse.toml.
 --
 -- filters: chosen_dumps
 --
@@ -22,8 +22,7 @@
 --   backend           STRING     Backend of the model; null if none, or if `expected`
 --                                is content with any.
 --   build             STRING     Build without a fresh dump of it.
---   stale_count       BIGINT     Dumps that there are, but not fresh: 0 without
---                                fresh_since.
+--   stale_count       BIGINT     Dumps that are not fresh; 0 without fresh_since.
 --   last_build        STRING     Last build with fresh dumps of it; null if none.
 --   builds_since      BIGINT     Builds after that; null if there is none.
 --   last_captured_at  TIMESTAMP  Last recording of it in any build; null if unknown.

@@ -20,7 +20,7 @@
 --   model          STRING  Name of the model.
 --   backend        STRING  Backend of the model; null if none.
 --   build          STRING  Id of the build.
---   problem        STRING  What is amiss, see above.
+--   problem        STRING  Name of the problem, see above.
 --   dump_count     BIGINT  Dumps that have it, at least 1.
 --   of_count       BIGINT  Dumps of the build of the model on the device.
 --   dump_share     DOUBLE  The one over the other, 0 to 1; lower is better.

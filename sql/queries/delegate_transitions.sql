@@ -1,11 +1,11 @@
--- delegate_transitions: How often runs enter and leave delegates, and what that costs.
+-- delegate_transitions: How often runs enter and leave delegates, and the cost of that.
 --
--- Complete runs only (those with a Method::execute and without a flagged event). The
+-- Only complete runs count (with a Method::execute and without a flagged event). The
 -- steps of a program are its kernels and delegate calls in the order of their
--- instructions. A boundary lies between two steps of which one is a delegate call; that
--- between two delegate calls belongs to the second. What a crossing costs is the time
--- of the call less that of the delegate's own operators, where it logs them: passing
--- arguments, converting layouts, waiting for the device.
+-- instructions. A boundary is between two steps of which at least one is a delegate
+-- call; the boundary between two delegate calls belongs to the second. The cost of a
+-- crossing is the time of the call less that of the delegate's own operators, if it
+-- logs them: passing arguments, converting layouts, waiting for the device.
 --
 -- filters: grouped_dumps
 --
@@ -15,8 +15,9 @@
 --   build              STRING  Id of the build.
 --   model              STRING  Name of the model.
 --   backend            STRING  Backend of the model; null if none.
---   group              STRING  What the dumps have of what group_by names, else null.
---   run_signature_id   BIGINT  Signature of the runs: what they execute.
+--   group              STRING  Value of the group_by attribute or tag; null without
+--                              group_by.
+--   run_signature_id   BIGINT  Signature of the runs: the events that they execute.
 --   chain_index        INT     Chain of the call.
 --   instruction_id     INT     Instruction of the call; null outside the program.
 --   event_name         STRING  Name of the delegate call.
@@ -27,11 +28,11 @@
 --                              like all that follow.
 --   program_crossings  DOUBLE  Those of all calls together.
 --   call_ns            DOUBLE  Mean time of a call, nanoseconds; null in cycles of
---                              unknown rate, like what follows.
+--                              unknown rate, like the next columns.
 --   operator_ns        DOUBLE  Of that, in the delegate's own operators; null if it
 --                              logs none, or if they take longer than the call, as
 --                              the delegate's clock disagrees.
---   crossing_ns        DOUBLE  The rest; null likewise.
+--   crossing_ns        DOUBLE  The rest of the call's time; null likewise.
 --   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
 WITH totals AS (
     SELECT

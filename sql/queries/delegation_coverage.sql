@@ -1,13 +1,13 @@
--- delegation_coverage: How much of a program runs in delegates, and what does not.
+-- delegation_coverage: The share of a program that runs in delegates, and the rest.
 --
--- Complete runs only (those with a Method::execute and without a flagged event). One
--- row per delegate backend, and one per type of kernel that runs outside of delegates.
--- Operators are those inside delegates, a call that logs none counting as one, and the
--- kernels; their shares add up to 1. The time shares of a build add up to 1 with the
--- framework tax. Only ETRecords tell which backend a delegate is, and which nodes of
--- the program's graph it runs: operators that a delegate logs may be none of the
--- program's, such as the reshapes that XNNPACK adds. Where the dumps of a build have
--- any in cycles of unknown rate, all times are null: untimed_count says how many.
+-- Only complete runs count (with a Method::execute and without a flagged event). There
+-- is one row per delegate backend, and one per type of kernel outside delegates.
+-- Operators are those inside delegates, with a call that logs none counting as one, and
+-- the kernels; their shares add up to 1. The time shares of a build add up to 1 with
+-- the framework tax. Only ETRecords name the backend of a delegate and the graph nodes
+-- that it runs: operators that a delegate logs need not be in the program, such as the
+-- reshapes that XNNPACK adds. If some dumps of a build are in cycles of unknown rate,
+-- all its times are null: untimed_count is their number.
 --
 -- filters: grouped_dumps
 --
@@ -20,7 +20,8 @@
 --   build             STRING   Id of the build.
 --   model             STRING   Name of the model.
 --   backend           STRING   Backend of the model; null if none.
---   group             STRING   What the dumps have of what group_by names, else null.
+--   group             STRING   Value of the group_by attribute or tag; null without
+--                              group_by.
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.

@@ -1,8 +1,8 @@
--- device_comparison: The same build over devices and pools.
+-- device_comparison: The same build on several devices and pools.
 --
 -- The value of a dump is the grouped median of the event after warm-up (from the sixth
--- run on) where at least 20 events are left, else the median of all its events; that of
--- a device is the median of its dumps. Dumps in cycles of unknown rate do not count.
+-- run on) if at least 20 events are left, else the median of all its events; the value
+-- of a device is the median of its dumps. Dumps in cycles of unknown rate do not count.
 --
 -- params:
 --   event  STRING[] OF named_event_signatures.event_name = NULL  Only events of these
@@ -14,19 +14,19 @@
 --   model         STRING  Name of the model.
 --   backend       STRING  Backend of the model; null if none.
 --   build         STRING  Id of the build.
---   run           STRING  Name of the runs that holds across builds.
+--   run           STRING  Name of the runs, stable across builds.
 --   event_name    STRING  Name of the event, else its delegate id.
 --   delegate_id   STRING  Delegate debug id; null outside delegates.
---   ordinal       INT     Which of the build's instructions of that name and delegate
---                         id, from 1.
+--   ordinal       INT     Number among the build's instructions of that name and
+--                         delegate id, from 1.
 --   device        STRING  Name of the device.
 --   pool          STRING  Device pool; null if none.
 --   soc           STRING  System on chip; null if unknown.
 --   dump_count    BIGINT  Dumps of the device that count, at least 1.
 --   p50_ns        DOUBLE  Value of the device, nanoseconds; lower is better, like all
 --                         that follow.
---   rank          INT     1 for the fastest device, and those as fast.
---   over_fastest  DOUBLE  Value over that of the fastest device, at least 1.
+--   rank          INT     1 for the fastest device, and for devices equally fast.
+--   over_fastest  DOUBLE  Value over the fastest device's, at least 1.
 --   pool_ns       DOUBLE  Median of the devices of the pool.
 --   over_pool     DOUBLE  Value over that.
 WITH values_of_device AS (

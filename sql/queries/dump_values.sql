@@ -1,8 +1,8 @@
--- dump_values: What each dump says of each operator, as comparisons take it.
+-- dump_values: The value of each dump for each operator, as in comparisons.
 --
--- The dump is what counts once: its runs resemble one another. Its value is the grouped
--- median of the operator after warm-up (from the sixth run on), if at least 20 events
--- are left; else it has no row. Reference builds have rows where `build` names them.
+-- Each dump has one value, for its runs resemble one another: the grouped median of the
+-- operator after warm-up (from the sixth run on). A dump with fewer than 20 such events
+-- has no row. Reference builds have rows if `build` names them.
 --
 -- filters: operator_values
 --
@@ -10,11 +10,11 @@
 --   device       STRING  Name of the device.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs that holds across builds.
+--   run          STRING  Name of the runs, stable across builds.
 --   event_name   STRING  Name of the operator, else its delegate id.
 --   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Which of the build's instructions of that name and delegate
---                        id, from 1.
+--   ordinal      INT     Number among the build's instructions of that name and
+--                        delegate id, from 1.
 --   kind         STRING  Kind of the events.
 --   build        STRING  Id of the build.
 --   dump_id      BIGINT  Number of the dump.

@@ -1,11 +1,11 @@
--- environment_changes: What changed around the code between two builds, by model.
+-- environment_changes: Changes around the code between two builds, by model.
 --
--- A change of time beside a change here need not be one of the code. Compared are
--- models that have dumps of both builds on a device: what changed around one model says
--- nothing of another one. One row per device, model, backend and attribute: os,
--- os_version, firmware, governor, threads and temperature, as the manifests state them.
--- The temperature is the median of a build's dumps in whole degrees Celsius, and has
--- changed if the medians are 5 degrees apart or more.
+-- A change of time that coincides with a change here need not be due to the code.
+-- Models are compared that have dumps of both builds on a device; a change around one
+-- model does not concern other models. There is one row per device, model, backend and
+-- attribute in the manifests: os, os_version, firmware, governor, threads and
+-- temperature. The temperature is the median of a build's dumps in whole degrees
+-- Celsius, and has changed if the medians are at least 5 degrees apart.
 --
 -- Verdicts: unknown (no dump of one of the builds states it), changed (one build has a
 -- value that the other has not), varies (the same values in both, but several),
@@ -20,9 +20,9 @@
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
 --   base_count  BIGINT  Dumps of the base that state it.
 --   head_count  BIGINT  Dumps of the head that state it.
---   base        STRING  What the base was recorded with: '14', '14, 15', '13, ..., 15';
---                       null if unknown.
---   head        STRING  What the head was recorded with; null if unknown.
+--   base        STRING  Values in the base's dumps: '14', '14, 15', '13, ..., 15'; null
+--                       if unknown.
+--   head        STRING  Values in the head's dumps, likewise; null if unknown.
 --   verdict     STRING  See above.
 WITH stated AS (
     -- No CASE over the columns: it would pick another one's dictionary in every chunk,

@@ -1,10 +1,10 @@
 -- event_blocks: Rows of ExecuTorch's Inspector for one dump, in file order.
 --
--- Names follow the Inspector too: a delegated event is called by its delegate id,
--- another by the name of its logged value, if that has one. All events of a signature
--- count as samples, also those that repeat within a run. Flagged events do not. What a
--- delegate logs in a unit of its own, even one of no time, is here as the Inspector has
--- it: as if it were in ticks of the dump's clock.
+-- Names are the Inspector's: a delegated event has its delegate id as name; another
+-- event has the name of its logged value, if any. All events of a signature count as
+-- samples, also those that repeat within a run, but no flagged events. Values that a
+-- delegate logs in a unit of its own, even if it is no time, are shown as in the
+-- Inspector: as if they were ticks of the dump's clock.
 --
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.

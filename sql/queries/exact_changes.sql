@@ -1,16 +1,17 @@
 -- exact_changes: Measures without noise in two builds: any change counts.
 --
--- What a program does rather than how long it takes, so that one dump is enough and no
--- test is needed. Compared are models on devices that have dumps of both builds.
+-- These measures say what a program does, not how long it takes: one dump is enough,
+-- and no test is needed. Models are compared on devices that have dumps of both builds.
 --
--- Measures: runs_per_dump; dump_bytes, only where all dumps have equally many runs, for
--- each adds to it; operator_count, instructions that run a kernel; delegate_call_count,
--- those that call a delegate; operator_calls and delegate_calls, how often they do per
--- Method::execute (more than the count in loops); delegated_share, operators inside
--- delegates over all operators, a delegate that logs none counting as one;
--- allocated_bytes per run, 0 where a dump logged none. All but the first two are of
--- runs of one name. Counters in bytes that manifests state of whole dumps, such as the
--- size of the program, go by their own names.
+-- Measures: runs_per_dump; dump_bytes, if all dumps have the same number of runs, for
+-- each run adds to it; operator_count, instructions that run a kernel;
+-- delegate_call_count, instructions that call a delegate; operator_calls and
+-- delegate_calls, the number of these calls per Method::execute (larger than the count
+-- in loops); delegated_share, operators inside delegates over all operators, with a
+-- delegate that logs none counting as one; allocated_bytes per run, 0 if a dump logged
+-- none. All but the first two are measures of runs of one name. Counters in bytes that
+-- manifests state for whole dumps, such as the size of the program, keep their own
+-- names.
 --
 -- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
 -- unchanged.
@@ -23,8 +24,8 @@
 --   device      STRING  Name of the device.
 --   model       STRING  Name of the model.
 --   backend     STRING  Backend of the model; null if none.
---   measure     STRING  What is measured, see above.
---   run_name    STRING  Runs that it is a measure of; null for those of the whole dump.
+--   measure     STRING  Name of the measure, see above.
+--   run_name    STRING  Name of the measured runs; null for measures of the whole dump.
 --   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
 --                       no name.
 --   base_count  BIGINT  Dumps of the base that count.

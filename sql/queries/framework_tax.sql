@@ -1,15 +1,14 @@
--- framework_tax: Time the runtime spends around kernels and delegates.
+-- framework_tax: Time that the runtime spends around kernels and delegates.
 --
 -- The scope says what is taxed. total: Method::execute less its kernels (native_call_*)
 -- and delegate calls, per build on a device; run: the same for each run; operator:
 -- OPERATOR_CALL less the kernel of the same instruction and chain; delegate:
 -- DELEGATE_CALL less the delegate's own operators of the same instruction.
 --
--- Only complete runs count: those with a Method::execute and without a flagged event.
--- Times are means over runs, or over calls in the scopes operator and delegate:
--- execute_ns is the sum of its parts and the tax, and tax_share is summed tax over
--- summed time. Where a delegate logs no operators, or times them in cycles of unknown
--- rate, its tax is null.
+-- Only complete runs count (with a Method::execute and without a flagged event). Times
+-- are means over runs, or over calls in the scopes operator and delegate: execute_ns is
+-- the sum of its parts and the tax, and tax_share is summed tax over summed time. If a
+-- delegate logs no operators, or times them in cycles of unknown rate, its tax is null.
 --
 -- params:
 --   scope    STRING(total|run|operator|delegate|all) = 'total'  What is taxed; all
@@ -24,7 +23,8 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
@@ -33,8 +33,8 @@
 --                           scopes.
 --   run_count       BIGINT  Runs (calls in the scopes operator and delegate) the means
 --                           are over.
---   execute_ns      DOUBLE  Mean time of what is taxed, nanoseconds; null in cycles of
---                           unknown rate, like all times.
+--   execute_ns      DOUBLE  Mean time of the taxed calls, nanoseconds; null in cycles
+--                           of unknown rate, like all times.
 --   kernel_ns       DOUBLE  Mean time in kernels; null in scope delegate.
 --   delegate_ns     DOUBLE  Mean time in delegate calls, in the delegate's own
 --                           operators in scope delegate; null in scope operator.

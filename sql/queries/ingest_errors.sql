@@ -1,9 +1,9 @@
--- ingest_errors: Files that were refused, and whether they have come in since.
+-- ingest_errors: Refused files, and whether they have been accepted since.
 --
--- A conflict, bytes that the store has under another manifest, stays unresolved until
--- the same file comes again and agrees; its reason is settled_conflict from then on.
--- A refused file has no device, build or model, so only its time of refusal can be
--- filtered.
+-- A conflict is a file that the store has under another manifest. It stays unresolved
+-- until the same file comes again and agrees with the store; then its reason becomes
+-- settled_conflict. A refused file has no device, build or model, so only its time of
+-- refusal can be filtered.
 --
 -- params:
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.
@@ -16,7 +16,7 @@
 --   reason       STRING     Machine-readable reason, e.g. truncated, manifest,
 --                           conflict, settled_conflict.
 --   byte_offset  BIGINT     Offset of the first fault; null where none applies.
---   detail       STRING     What was found and what was wanted.
+--   detail       STRING     The problem: what was found, and what was expected.
 --   is_resolved  BOOLEAN    Whether a dump with the same bytes, or a dump or ETRecord
 --                           from the same source or zip, is in the store now; for a
 --                           conflict, whether it is settled.

@@ -1,16 +1,15 @@
--- layer_hotspots: Where the time goes by layer of the model and line of its source.
+-- layer_hotspots: Time by layer of the model and line of its source.
 --
--- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
--- complete runs (those with a Method::execute and without a flagged event) under the
--- innermost modules of the nodes they run, as module_totals does with scope own; the
--- line is the innermost one of the nodes' stack traces, most often in the module's
--- class. An event that runs nodes of several modules or lines counts in full for each:
--- alone_ns is without such events. Runs of all methods add up, for modules are what
--- methods share: times are means over all of them.
+-- Needs ETRecords: dumps without one are left out. Kernels and delegates of complete
+-- runs (with a Method::execute and without a flagged event) count for the innermost
+-- modules of their nodes, as in module_totals with scope own. The line is the innermost
+-- one of the nodes' stack traces, usually in the module's class. An event that runs
+-- nodes of several modules or lines counts in full for each; alone_ns leaves such
+-- events out. Runs of all methods are taken together, for methods share modules: times
+-- are means over all runs.
 --
 -- params:
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
---                           time.
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, by time.
 --
 -- filters: grouped_dumps
 --
@@ -22,7 +21,7 @@
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group        STRING  What the dumps have of what group_by names, else null.
+--   group        STRING  Value of the group_by attribute or tag; null without group_by.
 --   module_path  STRING  The module; '' is the program itself.
 --   module_type  STRING  Its class; null if unknown.
 --   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack
@@ -32,7 +31,7 @@
 --   event_count  BIGINT  Events counted, at least 1.
 --   run_ns       DOUBLE  Time per run, nanoseconds; null in cycles of unknown rate;
 --                        lower is better.
---   alone_ns     DOUBLE  Of that, in events that run nothing else, likewise.
+--   alone_ns     DOUBLE  The part of it in events that run nothing else, null likewise.
 --   time_share   DOUBLE  Time over Method::execute, 0 to 1.
 WITH lines AS (
     -- The lines of an event's nodes, by innermost module.

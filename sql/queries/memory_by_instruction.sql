@@ -1,12 +1,12 @@
 -- memory_by_instruction: Memory that runs allocate, by allocator and instruction.
 --
--- A dump does not tell which instruction allocated. But it lists a profile event when
--- that ends, and an allocation when it is made: so it was made in the next event to
--- end, be it a kernel, a call of a delegate, or something outside the program's
--- instructions, such as the load of a method. That is known from the order of the file;
--- only where an event repeats in a run it is taken from the clock. Where an
--- instruction calls its delegate several times in a run, what its delegate allocates
--- can be told only for the first.
+-- A dump does not name the instruction of an allocation. But it lists a profile event
+-- at its end, and an allocation when it is made: so the allocation belongs to the next
+-- event that ends, be it a kernel, a delegate call, or an event outside the program's
+-- instructions, such as the load of a method. The order of the file shows this; only
+-- for an event that repeats in a run, the clock decides. If an instruction calls its
+-- delegate several times in a run, allocations of the delegate can be assigned to the
+-- first call only.
 --
 -- filters: grouped_dumps
 --
@@ -18,18 +18,20 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   group             STRING  What the dumps have of what group_by names, else null.
---   run_name          STRING  Name of the runs, which tells loading from executing;
+--   group             STRING  Value of the group_by attribute or tag; null without
+--                             group_by.
+--   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name.
 --   instruction_id    INT     Instruction id; null outside the program.
---   event_name        STRING  Kernel or call of the instruction, else what ran; null if
---                             nothing ended after it, and without the dump's events.
+--   event_name        STRING  Kernel or call of the instruction, else the event that
+--                             ran; null if no event ended after it, and without the
+--                             dump's events.
 --   run_count         BIGINT  Runs of the name in dumps that log allocations.
 --   allocation_count  BIGINT  Allocations in all of them.
---   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
---                             better, like all that follow.
---   peak_bytes        BIGINT  What the run that allocates most does.
+--   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
+--                             columns.
+--   peak_bytes        BIGINT  Allocation of the largest run.
 --   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT

@@ -1,9 +1,9 @@
 -- memory_deltas: Memory that runs allocate, in two builds: any change counts.
 --
--- Bytes are exact, so that one dump is enough and no test is needed. Compared are
--- models on devices that have dumps of both builds with allocations in one of them; a
--- run that logged nothing of an allocator that others log took none of it. Beside each
--- allocator there is a row of all together.
+-- Bytes are exact: one dump is enough, and no test is needed. Models are compared on
+-- devices that have dumps of both builds, with allocations in at least one. A run
+-- without allocations of an allocator that other runs use took 0 bytes of it. Besides
+-- the row of each allocator, there is a row for all together.
 --
 -- Verdicts: varies (the dumps of one build do not agree in the least and most bytes of
 -- a run), changed (in these, or in how many allocations they were), unchanged.

@@ -1,9 +1,9 @@
 -- memory_totals: Memory that runs allocate, by allocator.
 --
--- Bytes are those of a run; a run that logged nothing of an allocator that others of
--- its name log took none of it. Dumps record no releases, so the total of a run is the
--- most that it can have held at once, and the peak is that of the run with the most.
--- Dumps without any allocation are left out: most runtimes do not log them.
+-- Bytes are those of a run. A run without allocations of an allocator that other runs
+-- of its name use took 0 bytes of it. Dumps record no releases, so the total of a run
+-- is an upper bound of the memory held at once; the peak is the total of the largest
+-- run. Dumps without any allocation are left out: most runtimes do not log them.
 --
 -- params:
 --   scope  STRING(allocator|total) = 'allocator'  Each allocator, or all together.
@@ -18,17 +18,18 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   group             STRING  What the dumps have of what group_by names, else null.
---   run_name          STRING  Name of the runs, which tells loading from executing;
+--   group             STRING  Value of the group_by attribute or tag; null without
+--                             group_by.
+--   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name, and with scope total.
 --   dump_count        BIGINT  Dumps that log allocations.
 --   run_count         BIGINT  Runs of the name in them.
 --   allocation_count  BIGINT  Allocations in all of them.
---   total_bytes       DOUBLE  Mean over the runs of what one allocates; lower is
---                             better, like all that follow.
---   least_bytes       BIGINT  What the run that allocates least does.
---   peak_bytes        BIGINT  What the run that allocates most does.
+--   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
+--                             columns.
+--   least_bytes       BIGINT  Allocation of the smallest run.
+--   peak_bytes        BIGINT  Allocation of the largest run.
 --   largest_bytes     BIGINT  Largest single allocation.
 WITH logged AS (
     SELECT

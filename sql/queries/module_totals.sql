@@ -1,9 +1,9 @@
 -- module_totals: Time spent in each module of the program, per run.
 --
--- Needs ETRecords: dumps without one are left out. Counts kernels and delegates of
--- complete runs (those with a Method::execute and without a flagged event) that run
--- nodes of the module; an event of several modules counts in full for each. The call of
--- a delegate and the events inside it never both count: the call, where all its nodes
+-- Needs ETRecords: dumps without one are left out. Kernels and delegates of complete
+-- runs (with a Method::execute and without a flagged event) count if they run nodes of
+-- the module; an event of several modules counts in full for each. The call of a
+-- delegate and the events inside it never both count: the call counts if all its nodes
 -- are in the module, else the events inside it that the ETRecord can place.
 --
 -- params:
@@ -22,7 +22,7 @@
 --   build        STRING  Id of the build.
 --   model        STRING  Name of the model.
 --   backend      STRING  Backend of the model; null if none.
---   group        STRING  What the dumps have of what group_by names, else null.
+--   group        STRING  Value of the group_by attribute or tag; null without group_by.
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.

@@ -1,11 +1,11 @@
--- numeric_divergence: Where the values of two builds begin to differ, on each device.
+-- numeric_divergence: The first value in which two builds differ, on each device.
 --
--- Of each build the latest dump with logged intermediate values counts, whose runs that
--- logged any are compared in order, value by value in the order of execution: tensors
--- by their bytes, scalars as they are. Operators are matched by name, delegate id and
--- ordinal, as in regression_deltas. Everything before the value shown is equal bit by
--- bit; by how much it differs, and whether within a tolerance, `tracehouse numeric-gap
--- BASE_DUMP_ID HEAD_DUMP_ID --first` tells.
+-- Of each build, the latest dump with logged intermediate values counts. Its runs with
+-- values are compared in order, value by value in the order of execution: tensors by
+-- their bytes, scalars as they are. Operators are matched by name, delegate id and
+-- ordinal, as in regression_deltas. All values before the one shown are equal bit by
+-- bit. `tracehouse numeric-gap BASE_DUMP_ID HEAD_DUMP_ID --first` shows by how much it
+-- differs, and whether within a tolerance.
 --
 -- filters: compared_dumps
 --
@@ -19,7 +19,7 @@
 --   head_dumps      BIGINT  Dumps of the head that did, at least 1.
 --   base_dump_id    BIGINT  The latest of the base.
 --   head_dump_id    BIGINT  The latest of the head.
---   base_count      BIGINT  Values in that of the base.
+--   base_count      BIGINT  Values in the base's dump.
 --   compared_count  BIGINT  Those that the head logged too, with content on both sides.
 --   equal_count     BIGINT  Those of them that are equal.
 --   verdict         STRING  equal, different, or not_compared where nothing was.

@@ -1,10 +1,10 @@
 -- op_type_history: Each type of operator over the builds, on each device.
 --
--- A type is a kernel whatever its overload, or a delegate's own operator whatever its
+-- A type is a kernel without its overload, or a delegate's own operator without its
 -- number; a delegate call, which includes the delegate's operators, is a type of its
 -- own. Times and calls are per complete run (with a Method::execute and without a
--- flagged event). Builds come in the order of their ordinals, else of their commit
--- times, else of their first recordings.
+-- flagged event). Builds are ordered by their ordinals, else by their commit times,
+-- else by their first recordings.
 --
 -- filters: chosen_dumps
 --
@@ -14,7 +14,7 @@
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs that holds across builds.
+--   run                STRING     Name of the runs, stable across builds.
 --   op_type            STRING     The type: addmm, Convolution (NHWC), DELEGATE_CALL.
 --   kind               STRING     kernel, delegate_call or delegate_op.
 --   build              STRING     Id of the build.

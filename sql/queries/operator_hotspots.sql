@@ -1,15 +1,14 @@
--- operator_hotspots: Where the time of Method::execute goes, by operator.
+-- operator_hotspots: Time of Method::execute by operator.
 --
--- Complete runs only (those with a Method::execute and without a flagged event). Self
--- time is time not spent in what a row calls: a delegate call's is its time less the
--- delegate's own operators, Method::execute's is the framework tax. Self times of a
--- build's rows add up to Method::execute, so self_share does to 1. OPERATOR_CALL is
--- left out: it is its kernel and a part of the tax. Loads, control flow and events of
--- unknown kind are left out too.
+-- Only complete runs count (with a Method::execute and without a flagged event). Self
+-- time leaves out the time of what a row calls: that of a delegate call is its time
+-- less the delegate's own operators, that of Method::execute is the framework tax. The
+-- self times of a build add up to Method::execute, so self_share adds up to 1.
+-- OPERATOR_CALL is left out, for it contains its kernel and a part of the tax. Loads,
+-- control flow and events of unknown kind are left out too.
 --
 -- params:
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
---                           self time.
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, by self time.
 --
 -- filters: grouped_dumps
 --
@@ -21,8 +20,9 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
---   run             STRING  Name of the runs that holds across builds.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -32,11 +32,11 @@
 --   call_count      BIGINT  Calls, at least 1.
 --   total_ns        DOUBLE  Summed time, nanoseconds; null in cycles of unknown rate,
 --                           like all that follow; lower is better.
---   self_ns         DOUBLE  Summed time less what it calls; null where that takes
---                           longer, as a delegate's clock disagrees.
+--   self_ns         DOUBLE  Summed time less the time of what it calls; null where that
+--                           is longer, as a delegate's clock disagrees.
 --   mean_ns         DOUBLE  total_ns per call.
---   time_share      DOUBLE  total_ns over that of Method::execute, 0 to 1; null for
---                           operators of a delegate that take longer than its call.
+--   time_share      DOUBLE  total_ns over Method::execute's, 0 to 1; null for operators
+--                           of a delegate that take longer than its call.
 --   self_share      DOUBLE  self_ns over total_ns of Method::execute, likewise.
 --   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH totals AS (

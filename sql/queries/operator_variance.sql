@@ -1,18 +1,17 @@
--- operator_variance: Which operators make the slow runs slow.
+-- operator_variance: The operators that make slow runs slow.
 --
 -- The tail of an operator is its 99th percentile less its median, in one dump; figures
 -- of a build are medians over its dumps. The shares of a build add up to 1: an operator
--- with much of the tail is where the p99 of the model is made. Kernels, delegates' own
--- operators, and delegate calls that log none; flagged events are left out, those of
--- warm-up are not. Where a row has dumps in cycles of unknown rate, all its times are
--- null: untimed_count says how many. Where all clocks of a build on a device are such,
--- shares are of cycles.
+-- with a large share of the tail dominates the model's p99. Rows are kernels,
+-- delegates' own operators, and delegate calls that log none; flagged events are left
+-- out, warm-up is included. If a row has dumps in cycles of unknown rate, all its times
+-- are null: untimed_count is their number. If all clocks of a build on a device are
+-- such, shares are of cycles.
 --
 -- params:
 --   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
 --                   #2'.
---   top_n  INT(1..) = NULL  Only this many rows per build on a device, those of most
---                           tail.
+--   top_n  INT(1..) = NULL  Only this many rows per build on a device, by tail.
 --
 -- filters: grouped_dumps
 --
@@ -22,8 +21,9 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
---   run             STRING  Name of the runs that holds across builds.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
@@ -36,8 +36,8 @@
 --   p99_ns          DOUBLE  99th percentile.
 --   tail_ns         DOUBLE  Tail.
 --   p99_over_p50    DOUBLE  99th percentile over median.
---   tail_share      DOUBLE  Tail times events, over that of all operators, 0 to 1; null
---                           where clocks of known and of unknown rate are mixed.
+--   tail_share      DOUBLE  Tail times events, over the sum for all operators, 0 to 1;
+--                           null where clocks of known and of unknown rate are mixed.
 --   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
 WITH stats AS (
     SELECT

@@ -1,11 +1,11 @@
--- outlier_runs: Which runs are slow, and what in them.
+-- outlier_runs: Slow runs, and the cause in each.
 --
--- Of complete runs (with a Method::execute and without a flagged event), after warm-up
--- (from the sixth of its run signature in the dump on), where at least 20 are left:
--- those that take longer than their median by min_excess of it or more. The excess is
--- split into that of kernels, of delegate calls and of the rest, the framework's own;
--- the culprit is the event that exceeds its own median in the dump most, without what
--- it calls; null where the events are gone, or none is longer than usual.
+-- Complete runs (with a Method::execute and without a flagged event) after warm-up
+-- (from the sixth of their run signature in the dump on) have a row if at least 20 are
+-- left and they exceed their median by min_excess of it or more. The excess is split
+-- into that of kernels, of delegate calls, and of the framework. The culprit is the
+-- event that most exceeds its own median in the dump, without the events that it calls;
+-- it is null if the events are gone, or none is longer than usual.
 --
 -- params:
 --   min_excess  SHARE(0..) = 0.5  Least excess over the median, as a share of it.
@@ -18,7 +18,8 @@
 --   build                STRING  Id of the build.
 --   model                STRING  Name of the model.
 --   backend              STRING  Backend of the model; null if none.
---   group                STRING  What the dumps have of what group_by names, else null.
+--   group                STRING  Value of the group_by attribute or tag; null without
+--                                group_by.
 --   dump_id              BIGINT  Dump of the run.
 --   run_index            INT     Position of the run in its dump, from 0.
 --   run_name             STRING  Name of the run; null if it has none.
@@ -35,7 +36,7 @@
 --   instruction_id       INT     Its instruction; null outside the program.
 --   delegate_id          STRING  Its delegate debug id; null outside delegates.
 --   culprit_excess_ns    DOUBLE  Its time, less its median.
---   culprit_share        DOUBLE  Its excess over that of the run: above 1 where others
+--   culprit_share        DOUBLE  Its excess over the run's: above 1 if other events
 --                                made up for it.
 WITH medians AS (
     SELECT

@@ -1,15 +1,16 @@
 -- percentiles: Percentiles of every event's duration, over all dumps of a build.
 --
--- Exact, by linear interpolation as numpy's default; with approx within 1 % of that,
--- which is faster over many long dumps and counts those too whose events are gone:
--- dumps of 200 runs or more have histograms. Flagged events and events timed in cycles
--- of unknown rate never count.
--- Events of different dumps count alike: a long dump weighs more than a short one.
+-- Exact, by linear interpolation like numpy's default. With approx, within 1 % of that:
+-- faster over many long dumps, and including dumps whose events are gone, for dumps of
+-- 200 runs or more have histograms. Flagged events and events timed in cycles of
+-- unknown rate never count. All events weigh the same: a long dump counts for more than
+-- a short one.
 --
 -- params:
 --   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
 --                    #2'.
---   approx  BOOLEAN = false  Approximate percentiles, from histograms where there are.
+--   approx  BOOLEAN = false  Approximate percentiles, from histograms of dumps that
+--                            have them.
 --
 -- filters: grouped_dumps
 --
@@ -19,8 +20,9 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   group           STRING  What the dumps have of what group_by names, else null.
---   run             STRING  Name of the runs that holds across builds.
+--   group           STRING  Value of the group_by attribute or tag; null without
+--                           group_by.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the event, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.

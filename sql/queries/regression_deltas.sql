@@ -47,17 +47,18 @@
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   event_name          STRING  Name of the operator, else its delegate id.
 --   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Which of the build's instructions of that name and
+--   ordinal             INT     Number among the build's instructions of that name and
 --                               delegate id, from 1.
 --   base_count          BIGINT  Dumps of the base that count.
 --   head_count          BIGINT  Dumps of the head that count.
 --   base_ns             DOUBLE  Median of the base's dump values, nanoseconds; null
 --                               without dumps, and for clocks of unknown rate, whose
 --                               ticks are compared.
---   head_ns             DOUBLE  Median of the head's; null likewise; lower is better.
+--   head_ns             DOUBLE  Median of the head's values; null likewise; lower is
+--                               better.
 --   delta               DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann).
 --   delta_low           DOUBLE  Lower end of its 99 % interval; null with too few dumps
 --                               for one.
@@ -74,15 +75,15 @@
 --                               ETRecord.
 --   kind                STRING  Kind of the events.
 --   pool                STRING  Pool of the device; null if none or several.
---   cost_ns             DOUBLE  What the change adds per run; 0 unless the verdict says
---                               that there is one, null for clocks of unknown rate.
+--   cost_ns             DOUBLE  Cost of the change per run; 0 unless the verdict is a
+--                               change, null for clocks of unknown rate.
 --   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
 --                               would not help.
 --   reference           STRING  Reference build that values of this model on the device
 --                               are relative to; null if none.
---   frame               STRING  What is compared: raw values, differences in paired
---                               dumps, values relative to the reference, or residual
---                               ones without the state of the device.
+--   frame               STRING  The compared values: raw, differences in paired dumps,
+--                               relative to the reference, or residual, without the
+--                               state of the device.
 --   state_delta         DOUBLE  How far that state moved from base to head, as a share;
 --                               null unless residual.
 SELECT

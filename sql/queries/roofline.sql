@@ -1,17 +1,17 @@
--- roofline: How near operators come to what the device can do.
+-- roofline: How close operators come to the device's peak performance.
 --
 -- Needs ETRecords: dumps without one are left out. Operations and bytes are those of
 -- the nodes that an operator runs, by the shapes of their tensors: matrix products and
 -- convolutions by their sizes; reductions, softmax and norms by the elements that they
--- read; pooling by its kernel; copies none; others one operation per element of the
--- result. Bytes are what each node reads and writes, even if a delegate fuses several.
--- Each node counts once: where instructions share a debug handle, a kernel runs a node
--- of its name and a delegate call what else its list and its events tell; where that
--- does not tell, all count for an equal part of the nodes. Times are means over
--- complete runs (with a Method::execute and without a flagged event). Calls of
--- delegates and what is inside them have rows of their own. Peaks are the tags
--- peak_gflops and peak_gbps of the manifest, at its top or in its device, unless they
--- are given.
+-- read; pooling by its kernel; copies have none; other nodes have one operation per
+-- element of the result. Bytes are those that each node reads and writes, even if a
+-- delegate fuses several nodes. Each node counts once. If instructions share a debug
+-- handle, a kernel runs a node of its own name, and a delegate call runs the other
+-- nodes of its list and its events; if that does not decide, all instructions count for
+-- an equal part of the nodes. Times are means over complete runs (with a
+-- Method::execute and without a flagged event). Calls of delegates and the events
+-- inside them have separate rows. Peaks are the tags peak_gflops and peak_gbps of the
+-- manifest, at its top or in its device, unless they are given.
 --
 -- params:
 --   peak_gflops  DOUBLE(0..) = NULL  Operations per nanosecond that the device can do.
@@ -26,12 +26,12 @@
 --   build           STRING  Id of the build.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs that holds across builds.
+--   run             STRING  Name of the runs, stable across builds.
 --   event_name      STRING  Name of the operator, else its delegate id.
 --   instruction_id  INT     Instruction id; null outside the program.
 --   delegate_id     STRING  Delegate debug id; null outside delegates.
 --   kind            STRING  kernel, delegate_call or delegate_op.
---   method          STRING  Method of the program; null if that cannot be told.
+--   method          STRING  Method of the program; null if it is unknown.
 --   call_count      BIGINT  Calls, at least 1.
 --   call_ns         DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
 --                           rate; lower is better.

@@ -1,12 +1,12 @@
 -- run_shifts: How far all operators of a model on a device moved together.
 --
--- What moves them all is the state of the device (its clock, heat, what else runs) or
--- the whole build, and no one operator. Each kernel has a vote, the median over its
--- operators of the head's level over the base's, and weighs as much as the best of them
--- is known; delegates' operators vote by name without '#k', calls and methods not at
--- all. The shift is the weighted median of the votes. A level is the median of dumps in
--- log time, with the values of regression_deltas; operators with fewer than 5 dumps in
--- a build, or too short for their clock, have none.
+-- A movement of all operators is due to the state of the device (its clock, heat, other
+-- load) or to the whole build, and not to one operator. Each kernel has a vote: the
+-- median over its operators of the head's level over the base's. Its weight is the
+-- precision of its best operator. Delegates' operators vote by name without '#k'; calls
+-- and methods have no vote. The shift is the weighted median of the votes. A level is
+-- the median of dumps in log time, with the values of regression_deltas; operators with
+-- fewer than 5 dumps in a build, or too short for their clock, have none.
 --
 -- Verdicts: too_few_kernels (fewer than 6 that vote, so that one of them could move the
 -- shift alone), slower, faster (by 3 % or more), steady.

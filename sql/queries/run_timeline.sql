@@ -1,8 +1,7 @@
 -- run_timeline: Events of one run of a dump, in the order of their starts.
 --
--- Without a run it is the one whose length is the median of its dump's: a run is as
--- long as the last of its events ends, but for those inside delegates, whose clock may
--- be another one, and what cannot be right.
+-- By default the run of median length is shown. A run ends with the last of its events,
+-- except events inside delegates, whose clock may be another one, and flagged events.
 --
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
@@ -27,7 +26,7 @@ WITH spans AS (
             WHEN kind = 'delegate_op' OR unit IS NOT NULL OR flags > 1 THEN 0e0
             ELSE CAST(start_offset_ticks AS DOUBLE) + duration_ticks
         END) AS end_ticks,
-        -- Values with a unit mostly start at 0: then no event did so first.
+        -- Events with a unit mostly start at 0, and would wrongly come first.
         CASE
             WHEN count(unit) > 0 THEN coalesce(min(CASE
                 WHEN kind <> 'delegate_op' AND unit IS NULL

@@ -1,11 +1,11 @@
--- scaling: How latency grows with the size of the input, as a tag states it.
+-- scaling: Growth of latency with the size of the input, which a tag states.
 --
 -- The value of a dump is the grouped median of Method::execute after warm-up (from the
--- sixth run on) where at least 20 are left, else the median of all; the methods of a
--- program count apart. The exponent is the slope from one size to another, times and
+-- sixth run on) if at least 20 are left, else the median of all; the methods of a
+-- program are separate. The exponent is the slope between two sizes, with times and
 -- sizes as logarithms, the median over all pairs of sizes: 1 is linear, 2 quadratic, 0
--- no growth at all. Dumps whose tag is no number above 0, or that count cycles of
--- unknown rate, are left out.
+-- no growth. Dumps whose tag is no number above 0, or that count cycles of unknown
+-- rate, are left out.
 --
 -- params:
 --   run       STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
@@ -20,13 +20,13 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   run               STRING  Name of the runs that holds across builds.
+--   run               STRING  Name of the runs, stable across builds.
 --   size              DOUBLE  Size of the input.
 --   dump_count        BIGINT  Dumps of it, at least 1.
 --   p50_ns            DOUBLE  Median of their values, nanoseconds; lower is better, as
 --                             in all that follow.
 --   unit_ns           DOUBLE  p50_ns over the size.
---   over_smallest     DOUBLE  p50_ns over that of the smallest size.
+--   over_smallest     DOUBLE  p50_ns over the smallest size's.
 --   exponent          DOUBLE  See above; null with dumps of one size only.
 WITH sized AS (
     SELECT

@@ -1,22 +1,23 @@
 -- stability: How steady a model runs on a device, and what its noise hides.
 --
--- Of Method::execute, after warm-up (from the sixth run on), in complete runs of one
--- name. The value of a dump is the median of its runs, if at least 20 are left; other
--- dumps do not count. The first figures are those of the dumps' values; those named
--- run_ are of the runs within a dump, the median over dumps. The last ones tell how
--- times wander from night to night: over the dumps of the build, and over the chosen
--- builds, in the order of builds_in_order, reference builds apart.
+-- The durations are those of Method::execute, after warm-up (from the sixth run on), in
+-- complete runs of one name. The value of a dump is the median of its runs, if at least
+-- 20 are left; other dumps do not count. The first figures are those of the dumps'
+-- values. Figures with the prefix run_ are those of the runs within a dump, as medians
+-- over dumps. The last figures show how times drift from night to night: over the dumps
+-- of the build, and over the chosen builds in the order of builds_in_order, without
+-- reference builds.
 --
 -- The score is that of ExecuTorch's benchmark tooling: 0.5 max(0, 100 - 1000 cv) + 0.25
 -- max(0, 100 - 50 (max_over_min - 1)) + 0.25 max(0, 100 - 100 (p99_over_p50 - 1)); 90
 -- is excellent, 80 good, 60 moderate.
 --
--- A note tells what makes comparisons doubtful: fewer than 8 dumps; a smallest
+-- A note lists what makes comparisons doubtful: fewer than 8 dumps; a smallest
 -- detectable change above 10 %; drift of 3 % or more within dumps, over the dumps of
 -- the build (if more than iqr_share) or over builds (if more than build_step); levels,
--- which is when whole dumps run at one of two speeds (the largest gap between
--- neighbouring values, 8 % of the dumps left out at either end, is above 8 % and above
--- 8 times the median gap), as with steps of the clock frequency.
+-- if whole dumps run at one of two speeds, as with steps of the clock frequency (the
+-- largest gap between neighbouring values, without 8 % of the dumps at either end, is
+-- above 8 % and above 8 times the median gap).
 --
 -- filters: levelled_dumps
 --
@@ -24,7 +25,7 @@
 --   device              STRING  Name of the device.
 --   model               STRING  Name of the model.
 --   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs that holds across builds.
+--   run                 STRING  Name of the runs, stable across builds.
 --   build               STRING  Id of the build.
 --   dump_count          BIGINT  Dumps that count, at least 1.
 --   run_count           BIGINT  Runs after warm-up in them.
@@ -42,25 +43,25 @@
 --   run_p99_over_p50    DOUBLE  Like p99_over_p50.
 --   run_max_over_min    DOUBLE  Like max_over_min.
 --   drift               DOUBLE  Change within a dump, as a share: median of the last
---                               third of the runs over that of the first, less 1.
---   level_gap           DOUBLE  How far two levels of dumps are apart, as a share; null
---                               if there are none.
+--                               third of the runs over the first third's, less 1.
+--   level_gap           DOUBLE  Distance of two levels of dumps, as a share; null if
+--                               there is one level.
 --   level_steps         BIGINT  How often dumps went from one level to the other, in
 --                               order of time; 0 without levels.
 --   minimum_detectable  DOUBLE  Change that as many dumps on either side could show, as
 --                               a share; null with fewer than 5.
---   note                STRING  What makes comparisons doubtful; null if nothing does.
+--   note                STRING  Reasons to doubt comparisons; null if there are none.
 --   dump_drift          DOUBLE  Change over the dumps of the build, as a share: median
---                               of the last third of them, in order of time, over that
---                               of the first, less 1; null with fewer than 6.
---   change              DOUBLE  Median of the dumps' values over that of the build
---                               before, less 1; null for the first.
+--                               of the last third in order of time over the first
+--                               third's, less 1; null with fewer than 6 dumps.
+--   change              DOUBLE  Median of the dumps' values over the previous build's,
+--                               less 1; null for the first build.
 --   build_count         BIGINT  Builds of the model's runs on the device.
 --   build_step          DOUBLE  Median size of the changes from build to build; null
 --                               with one build.
 --   build_drift         DOUBLE  Change over these builds, as a share: median of the
---                               last third of them over that of the first, less 1; null
---                               with fewer than 6.
+--                               last third over the first third's, less 1; null with
+--                               fewer than 6 builds.
 WITH figures AS (
     SELECT
         group_id, device, model, backend, run, build, count(*) AS dump_count,

@@ -1,10 +1,9 @@
 -- tax_history: The framework tax over the builds, on each device.
 --
 -- The tax is Method::execute less its kernels and delegate calls, in complete runs
--- (those with a Method::execute and without a flagged event). Builds come in the order
--- of their ordinals, else of their commit times, else of their first recordings. All
--- runs count, those of warm-up too; framework_tax says what the tax of a build is made
--- of.
+-- (with a Method::execute and without a flagged event). Builds are ordered by their
+-- ordinals, else by their commit times, else by their first recordings. All runs count,
+-- warm-up included; framework_tax shows the parts of a build's tax.
 --
 -- filters: chosen_dumps
 --
@@ -14,7 +13,7 @@
 --   device             STRING     Name of the device.
 --   model              STRING     Name of the model.
 --   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs that holds across builds.
+--   run                STRING     Name of the runs, stable across builds.
 --   build              STRING     Id of the build.
 --   build_ordinal      BIGINT     Position of the build where the producer numbers
 --                                 them, else null.
@@ -24,7 +23,7 @@
 --   dump_count         BIGINT     Dumps with complete runs, at least 1.
 --   run_count          BIGINT     Complete runs in them.
 --   execute_ns         DOUBLE     Mean Method::execute, nanoseconds; null if a dump
---                                 counts cycles of unknown rate, like what follows.
+--                                 counts cycles of unknown rate, like the next columns.
 --   kernel_ns          DOUBLE     Mean time in kernels.
 --   delegate_ns        DOUBLE     Mean time in delegate calls.
 --   tax_ns             DOUBLE     Mean time in neither; lower is better.

@@ -1,15 +1,15 @@
--- token_latency: How fast a language model reads a prompt and writes tokens.
+-- token_latency: Speed of a language model in reading a prompt and writing tokens.
 --
 -- For models that execute once per token, in complete runs (with a Method::execute and
--- without a flagged event). The decoding runs of a dump are those of its commonest run
--- signature, of the later one if two are as common; those of others are prompts. A
--- manifest that has the tag decode_method says instead which decode: the runs of this
--- name ('Execute #2', see named_run_signatures), or, with an ETRecord, of this method.
--- A turn is a prompt and the tokens after it. Where all runs are alike, for one method
--- does both, the first run is the prompt. Times are those of Method::execute; what lies
--- between runs, such as sampling, counts in paced_tokens_per_second only. Where a row
--- has dumps in cycles of unknown rate, all its times are null: untimed_count says how
--- many there are.
+-- without a flagged event). The decoding runs of a dump are those of its most frequent
+-- run signature, or of the later one of two that are equally frequent; runs of other
+-- signatures are prompts. A manifest can name the decoding runs instead, in the tag
+-- decode_method: by the name of the runs ('Execute #2', see named_run_signatures), or,
+-- with an ETRecord, by the method. A turn is a prompt and the tokens after it. If all
+-- runs are alike, as one method does both, the first run is the prompt. Times are those
+-- of Method::execute; time between runs, such as for sampling, counts in
+-- paced_tokens_per_second only. If a row has dumps in cycles of unknown rate, all its
+-- times are null: untimed_count is their number.
 --
 -- params:
 --   step  INT(1..) = NULL  One row for so many positions in a turn: 1 to step, then
@@ -25,8 +25,8 @@
 --   build                    STRING  Id of the build.
 --   model                    STRING  Name of the model.
 --   backend                  STRING  Backend of the model; null if none.
---   group                    STRING  What the dumps have of what group_by names, else
---                                    null.
+--   group                    STRING  Value of the group_by attribute or tag; null
+--                                    without group_by.
 --   position                 INT     First position of the row's tokens in their turn,
 --                                    from 1.
 --   dump_count               BIGINT  Dumps with such tokens.

@@ -1,17 +1,18 @@
--- variance_components: What makes dumps differ, and what would show smaller changes.
+-- variance_components: Why dumps differ, and how to find smaller changes.
 --
--- Of the logarithms of the dumps' values, see dump_values; an operator is here if it
--- has 8 dumps. The factors lie in one another: device, firmware, governor, temperature
--- (in steps of 5 degrees Celsius), session, build, and process, which is what dumps
--- alike in all these differ by. Each has the share of the variance that it adds to
--- those before it (nested analysis of variance, method of moments); null where it has
--- one value wherever those before it agree. Where no session is stated, a build's dumps
--- on a device are one. A session with one build tells nothing of builds: what builds
--- differ by is part of session_share then, be it by their code.
+-- The variance is that of the logarithms of the dumps' values, see dump_values; an
+-- operator has a row if it has 8 dumps. The factors are nested: device, firmware,
+-- governor, temperature (in steps of 5 degrees Celsius), session, build, and process,
+-- for the difference of dumps that share all others. Each has the share of the variance
+-- that it adds to the factors before it (nested analysis of variance, method of
+-- moments), null if it has only one value wherever those agree. If no session is
+-- stated, a build's dumps on a device are one session. A session with one build cannot
+-- separate builds: their differences are then part of session_share, even if they are
+-- due to the code.
 --
--- The other columns tell the smallest change that nine of ten comparisons of two builds
+-- The other columns have the smallest change that nine of ten comparisons of two builds
 -- find (p at most 0.01, normal values): now, with each build recorded once, and with
--- one thing more. Null where it is unknown: without two sessions, two dumps of a
+-- one improvement. Null if it is unknown: without two sessions, two dumps of a
 -- recording, or two devices.
 --
 -- filters: operator_values
@@ -19,10 +20,10 @@
 -- columns:
 --   model              STRING  Name of the model.
 --   backend            STRING  Backend of the model; null if none.
---   run                STRING  Name of the runs that holds across builds.
+--   run                STRING  Name of the runs, stable across builds.
 --   event_name         STRING  Name of the operator, else its delegate id.
 --   delegate_id        STRING  Delegate debug id; null outside delegates.
---   ordinal            INT     Which of the build's instructions of that name and
+--   ordinal            INT     Number among the build's instructions of that name and
 --                              delegate id, from 1.
 --   kind               STRING  Kind of the events.
 --   unit               STRING  ns; ticks where the clock's rate is unknown.

@@ -1,10 +1,10 @@
--- warmup: How many runs pass until a model runs at its steady speed.
+-- warmup: Number of runs until a model reaches its steady speed.
 --
--- Of complete runs, by run signature, in dumps with at least 20 of it. The steady time
--- of a dump is the median of the second half of its runs. A dump is warm from the first
--- run on that is within the tolerance of the steady time, as the median of it and the
--- two after it must be too: one slow run among fast ones does not count, nor one fast
--- among slow.
+-- Counts complete runs, by run signature, in dumps with at least 20 of it. The steady
+-- time of a dump is the median of the second half of its runs. A dump is warm from the
+-- first run that is within the tolerance of the steady time, together with the median
+-- of that run and the next two: so a single slow run among fast ones does not count,
+-- nor a single fast one among slow ones.
 --
 -- params:
 --   tolerance  SHARE(0..) = 0.05  How far above the steady time is still steady, as a
@@ -18,9 +18,10 @@
 --   build             STRING  Id of the build.
 --   model             STRING  Name of the model.
 --   backend           STRING  Backend of the model; null if none.
---   group             STRING  What the dumps have of what group_by names, else null.
+--   group             STRING  Value of the group_by attribute or tag; null without
+--                             group_by.
 --   run_name          STRING  Name of the runs; null if they have none.
---   run_signature_id  BIGINT  Signature of the runs: what they execute.
+--   run_signature_id  BIGINT  Signature of the runs: the events that they execute.
 --   dump_count        BIGINT  Dumps that count, at least 1.
 --   run_count         BIGINT  Complete runs in them.
 --   warmup_runs       DOUBLE  Runs before a dump is warm: the median over dumps; lower
@@ -28,9 +29,10 @@
 --   most_runs         BIGINT  Runs before the last dump is warm.
 --   first_ns          DOUBLE  First run, median over dumps, nanoseconds; null in cycles
 --                             of unknown rate.
---   steady_ns         DOUBLE  Steady time, median over dumps; null in such cycles.
---   lost_ns           DOUBLE  What the runs before a dump is warm take beyond the
---                             steady time, median over dumps; null in such cycles.
+--   steady_ns         DOUBLE  Steady time, median over dumps; null in cycles of unknown
+--                             rate.
+--   lost_ns           DOUBLE  Time beyond the steady time in the runs before a dump is
+--                             warm, median over dumps; null in cycles of unknown rate.
 --   first_over_steady  DOUBLE  First run over steady time, median over dumps.
 WITH levels AS (
     SELECT

@@ -1,5 +1,5 @@
--- Dumps after a number ($after) that ran for longer than can be ($most_ns) by the clock stated, by
--- the unit of that clock: how many, the first one's name, and the longest time.
+-- Dumps after a number ($after) whose duration by the stated clock is impossible (over $most_ns),
+-- by the clock's unit: their count, the name of the first, and the longest duration.
 SELECT t.tick_unit, count(*) AS n, min_by(t.source, t.dump_id) AS source, max(t.ran_ns) AS ran_ns
 FROM (
     SELECT d.dump_id, d.source, d.tick_unit, sum(e.sum_ticks) * d.ns_per_tick AS ran_ns

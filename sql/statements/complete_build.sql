@@ -1,4 +1,4 @@
--- Fill in what is not known of a build yet; of times of its commit the earliest counts.
+-- Fill in unknown attributes of a build; the earliest commit time counts.
 UPDATE builds
 SET commit = coalesce(commit, $commit),
     branch = coalesce(branch, $branch),

@@ -1,4 +1,4 @@
--- Runs of a dump that have a Method::execute and no flagged event.
+-- Runs of a dump with a Method::execute and without a flagged event.
 SELECT run_index FROM events
 WHERE dump_id = $dump AND event_signature_id IN (
     SELECT event_signature_id FROM event_signatures WHERE kind = 'method'

@@ -1,4 +1,4 @@
--- Drop the events of the dumps of these bytes, and put that on record once.
+-- Drop the events of the dumps with these hashes, and record that once.
 INSERT INTO dropped_events
 SELECT d.dump_id, a.recorded_at
 FROM dropped AS a JOIN dumps AS d ON d.sha256 = a.sha256

@@ -1,4 +1,4 @@
--- About how many bytes an event takes in the store's file.
+-- Approximate size of an event in the store's file, in bytes.
 SELECT
     (
         SELECT count(DISTINCT block_id) FROM pragma_storage_info('events') WHERE block_id >= 0

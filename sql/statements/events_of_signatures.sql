@@ -1,4 +1,4 @@
--- Events of some signatures of a dump, which counts as dump 0, by signatures and in order of runs.
+-- Events of some signatures of a dump, as dump 0, by signature and in order of runs.
 SELECT 0::INTEGER AS dump_index, run_signature_id, event_signature_id, run_index, chain_index,
     duration_ticks, flags
 FROM events

@@ -6,8 +6,8 @@
 --   device      STRING  Name of the device.
 --   model       STRING  Name of the model.
 --   backend     STRING  Backend of the model; null if none.
---   measure     STRING  What is measured; see exact_measures.
---   run_name    STRING  Runs that it is a measure of; null for those of the whole dump.
+--   measure     STRING  Name of the measure; see exact_measures.
+--   run_name    STRING  Name of the measured runs; null for measures of the whole dump.
 --   allocator   STRING  Allocator of the bytes; null in other measures, and if it has no
 --                       name.
 --   build       STRING  Id of the build.

@@ -1,4 +1,4 @@
--- Give dumps histograms of their events, but for those that have some.
+-- Give histograms of their events to dumps without any.
 INSERT INTO event_histograms BY NAME
 SELECT dump_id, run_signature_id, event_signature_id, bucket,
     sum(event_count)::BIGINT AS event_count

@@ -1,8 +1,7 @@
--- The values of operators in the dumps of a build ($head) and of those before it, and in the dumps
--- of reference builds: a row per operator and recording, with a list of logarithms, one of the
--- dumps that they are of, and one of the pairs that these are in, '' for none. What dumps measure
--- as a whole is there too, without a run, and with the unit of a counter for its delegate id; of
--- rates it is the inverse, so that more is worse.
+-- Values of operators in the dumps of a build ($head), of builds before it, and of reference
+-- builds: a row per operator and recording, with three lists: the logarithms of the values, their
+-- dumps, and their pairs ('' for none). Measures of whole dumps are included, without a run, and
+-- with a counter's unit as delegate id; rates are inverted, so that more is worse.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL

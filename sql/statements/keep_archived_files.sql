@@ -1,3 +1,3 @@
--- Leave on record as archived only the files in `kept_files`.
+-- Delete records of archived files except those in `kept_files`.
 DELETE FROM archived_files
 WHERE (sha256, segment) NOT IN (SELECT (sha256, segment) FROM kept_files)

@@ -1,5 +1,5 @@
--- When the first dump came of a build after one ($head): what was recorded since then, the report
--- of that build did not know. Null if it is the last one.
+-- Arrival of the first dump of a build after a build ($head): the report of $head did not know
+-- later dumps. Null if $head is the last build.
 SELECT min(d.ingested_at) AS until
 FROM build_lineage AS l
 JOIN builds AS b ON b.name = l.build

@@ -1,5 +1,5 @@
--- What a lake is told of dumps before their rows: the partition, and a state that changes whenever
--- rows of theirs do. In order of parts.
+-- Dumps on their way into a lake, in order of parts: the partition, and a state that changes with
+-- every change of the dump's rows.
 SELECT
     d.dump_id, d.sha256, coalesce(strftime(d.captured_at, '%Y-%m-%d'), 'unknown') AS date,
     m.name AS model, d.device_id, d.build_id, d.n_events,

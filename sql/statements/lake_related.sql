@@ -1,4 +1,4 @@
--- Dumps of the models and devices that some (`chosen`) are of: by these runs are numbered.
+-- Dumps of the same models and devices as the `chosen` dumps: these number the runs.
 SELECT d.dump_id
 FROM dumps AS d
 JOIN devices AS v ON v.device_id = d.device_id

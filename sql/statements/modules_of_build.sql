@@ -1,4 +1,4 @@
--- The module whose own nodes each operator of a build ($head) runs: a row per operator that has one.
+-- The module whose own nodes each operator of a build ($head) runs: a row per operator with one.
 SELECT
     o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal,
     min(m.module_path) AS module_path

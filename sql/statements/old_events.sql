@@ -1,4 +1,4 @@
--- Dumps whose events are as old as that, of builds that are not kept.
+-- Dumps from before $before that have events, except those of builds that match $kept.
 SELECT dump_id, sha256, source, build, n_events,
     CAST(n_events * $event_bytes AS BIGINT) AS event_bytes,
     coalesce(captured_at, ingested_at) AS taken_at

@@ -1,4 +1,4 @@
--- Put the dumps in `forgotten` on record, and leave nothing of them among what was refused.
+-- Record the dumps in `forgotten`, and delete their refusals.
 DELETE FROM ingest_errors WHERE sha256 IN (SELECT sha256 FROM forgotten);
 
 INSERT INTO forgotten_dumps BY NAME

@@ -1,4 +1,4 @@
--- Record the refusals in `refused` that are not on record yet; the new ones come back.
+-- Record the new refusals among `refused`, and return them.
 INSERT INTO ingest_errors BY NAME
 SELECT * FROM refused
 WHERE (source, coalesce(sha256, ''), reason, detail) NOT IN (

@@ -1,5 +1,5 @@
--- How far the reference builds of each device were from their usual time in each session that
--- began before $until: the median over their methods, each against its median over sessions.
+-- Deviation of each device's reference builds from their usual time, in each session that began
+-- before $until: the median over their methods, each against its median over sessions.
 WITH levels AS (
     SELECT
         d.device, d.session, d.build, o.model, o.backend, o.run,

@@ -1,4 +1,5 @@
--- The largest of 1, 1,000 and 1,000,000 ticks that divides every delegate event's duration of a dump.
+-- The largest of 1, 1,000 and 1,000,000 ticks that divides the durations of all delegate events of a
+-- dump.
 SELECT
     CASE
         WHEN count(*) = 0 OR count(*) FILTER (e.duration_ticks % 1000 <> 0) > 0 THEN 1

@@ -1,4 +1,4 @@
--- Give delegate metadata what its bytes say by the amended manifests.
+-- Set the parsed delegate metadata that follows from amended manifests.
 UPDATE delegate_metadata
 SET parsed = p.parsed
 FROM parsed_metadata AS p

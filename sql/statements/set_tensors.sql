@@ -1,4 +1,4 @@
--- Give the values in `hashed` the hashes of their tensors.
+-- Set the hashes of the tensors of the values in `hashed`.
 UPDATE debug_values
 SET sha256 = h.sha256
 FROM hashed AS h

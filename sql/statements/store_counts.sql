@@ -1,4 +1,4 @@
--- What a store holds, in one row; $segments are those that its archive has.
+-- Counts of a store's content, in one row; $segments are those of its archive.
 WITH filed AS (
     SELECT DISTINCT sha256 FROM archived_files WHERE segment IN (SELECT unnest($segments))
 )

@@ -1,4 +1,4 @@
--- What tells this state of a store from all others that one process has it in.
+-- A value that differs between the states of a store in one process.
 SELECT
     (SELECT max(dump_id) FROM dumps) AS last_dump,
     (SELECT count(*) FROM dumps) AS dumps,

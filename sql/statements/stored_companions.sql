@@ -1,4 +1,4 @@
--- The ETRecords and debug buffers of the dumps of these bytes.
+-- ETRecords and debug buffers of the dumps with these hashes.
 SELECT sha256, dump_id, etrecord_id, debug_buffer_sha256
 FROM dumps
 WHERE sha256 IN (SELECT unnest($hashes))

@@ -1,4 +1,4 @@
--- Values of dumps whose tensors a debug buffer can hold.
+-- Values of dumps whose tensors may be in a debug buffer.
 SELECT dump_id, rowid AS row_number, dtype, sizes, strides, tensor_offset
 FROM debug_values
 WHERE dump_id IN (SELECT unnest($dumps)) AND dtype IS NOT NULL

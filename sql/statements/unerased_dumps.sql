@@ -1,4 +1,4 @@
--- Dumps that were forgotten and whose bytes the archive still holds.
+-- Forgotten dumps whose bytes are still in the archive.
 SELECT DISTINCT sha256
 FROM forgotten_dumps
 WHERE sha256 IN (SELECT sha256 FROM archived_files WHERE kind = 'dump')

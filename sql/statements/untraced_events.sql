@@ -1,6 +1,7 @@
--- Event signatures of the runs in `untraced`, and whether they are on a chain, which tells the
--- program's instruction 0 from what lies outside it. Values that are timed too go with the times.
--- Where events were dropped, their kind tells: of no kind are only those that an application logs.
+-- Event signatures of the runs in `untraced`, and whether they are on a chain, which distinguishes
+-- instruction 0 of the program from events outside it. A logged value counts with the timed event
+-- that it belongs to. Where events were dropped, the kind decides: an application's own events are
+-- of kind other.
 WITH timed AS (
     SELECT DISTINCT u.etrecord_id, u.run_signature_id, s.event_signature_id,
         s.delegate_id_int, s.delegate_id_str, e.chain_index, e.run_index = u.run_index AS is_first

@@ -1,4 +1,4 @@
--- Run signatures of dumps that are not traced to the dumps' ETRecord yet, with the first such run.
+-- Run signatures of dumps that are not yet traced to the dump's ETRecord, with their first run.
 SELECT DISTINCT ON (d.etrecord_id, r.run_signature_id)
     d.etrecord_id, r.run_signature_id, r.dump_id, r.run_index
 FROM dumps AS d

@@ -5,17 +5,17 @@
 --   event_name          STRING  Name of the event; where it has none, its logged name,
 --                               else its delegate id; '' without any.
 --   instruction_id      INT     Instruction id; null outside the program.
---   delegate_id         STRING  Delegate debug id, an integer one as text; null outside
---                               delegates. Vulkan states a node of its program in a
---                               JSON text, beside numbers that count what the process
---                               did before: of that one, 'KERNEL #NODE'.
+--   delegate_id         STRING  Delegate debug id, integers as text; null outside
+--                               delegates. Vulkan's id is a JSON text with a node of
+--                               its program and numbers that vary between processes: it
+--                               becomes 'KERNEL #NODE'.
 --   kind                STRING  method, load, operator_call, kernel, delegate_call,
 --                               delegate_op, delegate_phase, delegate_counter, control
 --                               or other.
---   op_type             STRING  Type of the operator: the name of a kernel without
---                               native_call_ and overload, that of an operator of a
---                               delegate without its number; null for other kinds.
---   unit                STRING  Unit of the value: ns, us, ms, s, that of a counter, or
+--   op_type             STRING  Type of the operator: a kernel's name without
+--                               native_call_ and overload, or the name of a delegate's
+--                               operator without its number; null for other kinds.
+--   unit                STRING  Unit of the value: ns, us, ms, s, a counter's unit, or
 --                               unknown; null for ticks of the dump's clocks.
 --   unit_ns             DOUBLE  Nanoseconds of that unit; null if it is none of time.
 SELECT

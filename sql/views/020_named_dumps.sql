@@ -29,15 +29,14 @@
 --   model                      STRING     Name of the model.
 --   backend                    STRING     Backend of the model; null if none.
 --   quantization               STRING     Quantization of the model; null if none.
---   session                    STRING     Session of interleaved recordings it is one
---                                         of; null if unknown.
---   pair                       STRING     Of the session, which pair of dumps of two
---                                         builds it is one of; null if none.
+--   session                    STRING     Session of interleaved recordings; null if
+--                                         unknown.
+--   pair                       STRING     Pair of dumps of two builds in the session;
+--                                         null if none.
 --   firmware                   STRING     Firmware of the device; null if unknown.
---   governor                   STRING     What set the processor's frequency; null if
---                                         unknown.
---   threads                    INT        Threads there were to run on; null if
---                                         unknown.
+--   governor                   STRING     Governor of the processor's frequency; null
+--                                         if unknown.
+--   threads                    INT        Number of available threads; null if unknown.
 --   temperature_c              DOUBLE     Temperature of the device at recording,
 --                                         degrees Celsius; null if unknown.
 --   tags                       STRING     Free fields of the manifest, a JSON object;

@@ -1,7 +1,7 @@
--- builds_in_order: Builds in the order in which they came.
+-- builds_in_order: Builds in their order.
 --
--- Builds come in the order of their ordinals, else of their commit times, else of their
--- first recordings, else of their names.
+-- Builds are ordered by their ordinals, else by their commit times, else by their first
+-- recordings, else by their names.
 --
 -- columns:
 --   build              STRING     Id of the build.

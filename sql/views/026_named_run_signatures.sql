@@ -1,15 +1,14 @@
 -- named_run_signatures: Run signatures of dumps under names that hold across builds.
 --
--- A run signature is another one when an operator is inserted. Runs of two builds are
--- the same if their names here are: that of the run, with '#2', '#3', ... behind it for
--- further runs of the model on the device that have other events, such as those that
--- write tokens beside those that read a prompt. They are numbered in the order in which
--- they first run, in the first build that has the signature: a later build that has it
--- too keeps the number, whatever else it runs. Signatures that differ only in the
--- values that were logged, or in the order of the events, share one name.
+-- Inserting an operator changes the run signature. So runs of two builds count as the
+-- same if they have the same name here: the run's own name, with '#2', '#3', ... for
+-- further runs of the model on the device that have other events, such as runs that
+-- write tokens beside runs that read a prompt. The numbers follow the order of first
+-- runs in the first build that has the signature; later builds keep them. Signatures
+-- that differ only in logged values, or in the order of events, share a name.
 --
 -- columns:
---   dump_id           INT      Dump that has such runs.
+--   dump_id           INT      Dump with such runs.
 --   run_signature_id  BIGINT   Signature of the runs.
 --   run               STRING   Name of the run, with 'input N' for a bundled input,
 --                              '#2' as above, and '(incomplete)' for a run that has no

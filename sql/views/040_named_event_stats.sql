@@ -30,7 +30,7 @@
 --   resolution_ns       DOUBLE     Coarseness of the clock that timed the events, at
 --                                  least one tick.
 --   run_signature_id    BIGINT     Signature of the runs.
---   run                 STRING     Name of the runs that holds across builds; see
+--   run                 STRING     Name of the runs, stable across builds; see
 --                                  named_run_signatures.
 --   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
 --                               calls, methods and the like.

@@ -1,13 +1,13 @@
--- operator_stats: Statistics per dump and operator, keyed so as to hold across builds.
+-- operator_stats: Statistics per dump and operator, with keys that hold across builds.
 --
--- An operator is the same in two builds if run, event_name, delegate_id and ordinal
--- are: instruction ids shift when an operator is inserted. The ordinal counts the
--- instructions of the run signature that carry the same name and delegate id. Where a
--- dump has several signatures of one operator in runs of one name (some logged values,
--- some did not), the row is that of the signatures with the most events after warm-up.
+-- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
+-- the same: instruction ids shift when an operator is inserted. The ordinal numbers the
+-- instructions of the run signature that have the same name and delegate id. If a dump
+-- has several signatures of one operator in runs of one name (with and without logged
+-- values), the row is that of the signatures with the most events after warm-up.
 --
--- Times are compared in `unit`: nanoseconds, or ticks where a clock's rate is unknown,
--- for a ratio of two times needs none.
+-- Times are compared in `unit`: nanoseconds, or ticks if a clock's rate is unknown, for
+-- a ratio of two times needs no rate.
 --
 -- columns:
 --   dump_id             INT        Dump the events were recorded in.
@@ -19,12 +19,12 @@
 --                                  else null.
 --   model               STRING     Name of the model.
 --   backend             STRING     Backend of the model; null if none.
---   run                 STRING     Name of the runs that holds across builds; see
+--   run                 STRING     Name of the runs, stable across builds; see
 --                                  named_run_signatures.
 --   event_name          STRING     Name of the operator, else its delegate id.
 --   delegate_id         STRING     Delegate debug id; null outside delegates.
---   ordinal             INT        1 for the first instruction of that name and
---                                  delegate id in such a run, then 2, ...
+--   ordinal             INT        1 for the run's first instruction of that name and
+--                                  delegate id, then 2, ...
 --   instruction_id      INT        Instruction id in this build; null outside the
 --                                  program.
 --   kind                STRING     Kind of the events.
@@ -45,8 +45,8 @@
 --   value               DOUBLE     value_ns in that unit.
 --   floor               DOUBLE     floor_ns in that unit; 2 ticks of a clock of unknown
 --                                  rate.
---   half_tick           DOUBLE     Half of what the clock that timed the events counts
---                                  by, in that unit: less is no difference.
+--   half_tick           DOUBLE     Half the resolution of the events' clock, in that
+--                                  unit: less is no difference.
 --   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
 --                               calls, methods and the like.
 --   module_path         STRING  Module whose own nodes it runs, '' if the program's;

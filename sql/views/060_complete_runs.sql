@@ -1,13 +1,13 @@
 -- complete_runs: Complete runs and the time of their parts.
 --
--- Those with a Method::execute and without a flagged event: only they can be split into
--- parts. One that failed has kernels but no Method::execute.
+-- A run is complete if it has a Method::execute and no flagged event: only such a run
+-- can be split into parts. A failed run has kernels but no Method::execute.
 --
 -- columns:
 --   dump_id      INT     Dump the run was recorded in.
 --   run_index    INT     Position of the run in its dump, from 0.
 --   execute_ns   DOUBLE  Duration of Method::execute; null in cycles of unknown rate,
---                        like what follows.
+--                        like the next columns.
 --   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
 --   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT

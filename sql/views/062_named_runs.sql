@@ -1,4 +1,4 @@
--- named_runs: Runs with the names of their dump, when they began and what they took.
+-- named_runs: Runs with the names of their dump, their start and their duration.
 --
 -- columns:
 --   dump_id           INT        Dump the run was recorded in.
@@ -10,13 +10,13 @@
 --   backend           STRING     Backend of the model; null if none.
 --   run_index         INT        Position of the run in its dump, from 0.
 --   run_signature_id  BIGINT     Signature of the run.
---   run               STRING     Name of the run that holds across builds; see
+--   run               STRING     Name of the run, stable across builds; see
 --                                named_run_signatures.
 --   start_ns          DOUBLE     Start of the run by the device's clock, nanoseconds;
 --                                null in cycles of unknown rate, and without a profile
 --                                event.
 --   execute_ns        DOUBLE     Duration of Method::execute; null in such cycles and
---                                for a run that is not complete, like what follows.
+--                                for incomplete runs, like the next columns.
 --   kernel_ns         DOUBLE     Sum over its kernels (native_call_*), 0 without any.
 --   delegate_ns       DOUBLE     Sum over its delegate calls, 0 without any.
 SELECT

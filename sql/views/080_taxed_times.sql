@@ -1,7 +1,7 @@
--- taxed_times: Time of calls and of what they were for; the rest is tax.
+-- taxed_times: Time of calls and of the work inside them; the rest is tax.
 --
--- Complete runs only. An operator call is paired with its kernel, and a delegate call
--- with the delegate's own operators, by instruction.
+-- Only complete runs count. An operator call is paired with its kernel, and a delegate
+-- call with the delegate's own operators, by instruction.
 --
 -- columns:
 --   scope           STRING  run, operator or delegate.

@@ -1,8 +1,8 @@
 -- event_buckets: Events per dump, signatures and logarithmic bucket of duration.
 --
--- From the histogram of a dump that has one, else one row per event. Buckets of dumps
--- whose ticks are equally long add up. All durations in bucket b are within 1 % of
--- 0.99 * g^b ticks, where g is 1.01 / 0.99. Flagged events are left out.
+-- The rows are a dump's histogram if it has one, else one row per event. Buckets of
+-- dumps with equally long ticks can be added. All durations in bucket b are within 1 %
+-- of 0.99 * g^b ticks, where g is 1.01 / 0.99. Flagged events are left out.
 --
 -- columns:
 --   dump_id             INT     Dump the events were recorded in.

@@ -1,8 +1,8 @@
--- build_lineage: Builds and those before them, from which they were made.
+-- build_lineage: Builds with the builds that they were made from.
 --
--- The build before is the parent that a build's manifest states, if the store has it,
--- else the build before it on its branch. Builds with a role, such as reference, are no
--- part of it. Where builds are each other's ancestors, by mistake, each has the others
+-- The build before another one is the parent in its manifest, if the store has that
+-- build, else the build before it on its branch. Builds with a role, such as reference,
+-- are left out. If builds are each other's ancestors, by mistake, each has the others
 -- once.
 --
 -- columns:

@@ -1,6 +1,6 @@
--- run_allocations: What each run allocated, by allocator.
+-- run_allocations: Allocations of each run, by allocator.
 --
--- Dumps record no releases, so a sum is the most that can have been held at once.
+-- Dumps record no releases, so a sum is an upper bound of the memory held at once.
 --
 -- columns:
 --   dump_id           INT     Dump the run was recorded in.
@@ -9,7 +9,7 @@
 --   allocator         STRING  Name of the allocator; null if it has none.
 --   allocation_count  BIGINT  Allocations, at least 1.
 --   total_bytes       BIGINT  Sum of their sizes, at most 2^63 - 1.
---   largest_bytes     BIGINT  Size of the largest, likewise.
+--   largest_bytes     BIGINT  Size of the largest allocation, at most 2^63 - 1.
 SELECT
     a.dump_id, a.run_index, r.name AS run_name, a.allocator,
     count(*) AS allocation_count,

@@ -1,4 +1,4 @@
--- token_measures: How fast each dump of a language model reads a prompt and decodes.
+-- token_measures: Speed of each dump of a language model: prompt and decoding.
 --
 -- parts: token_dumps AS grouped_dumps, decoded_tokens
 --

@@ -1,7 +1,7 @@
--- dump_measures: What dumps measure as a whole: loading, decoding, counters.
+-- dump_measures: Measures of whole dumps: loading, decoding, counters.
 --
 -- A counter that a manifest states run by run has the median of the complete runs. Only
--- values above 0 are here, and no times of a clock of unknown rate.
+-- values above 0 have rows, and no times of a clock of unknown rate.
 --
 -- parts: all_dumps AS grouped_dumps, loads, first_runs, stated_counters
 --

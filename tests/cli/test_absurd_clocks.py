@@ -1,3 +1,5 @@
+"""Clock rates that no clock has, through all commands."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The demo in tests/data/demo-serve.sh."""
+
 from __future__ import annotations
 
 import os

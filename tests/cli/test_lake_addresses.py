@@ -1,3 +1,5 @@
+"""Mistyped addresses of lakes, through all commands."""
+
 from __future__ import annotations
 
 from pathlib import Path

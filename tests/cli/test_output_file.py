@@ -156,7 +156,7 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_says_so(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (outcome.code, outcome.error) == (
         1,
-        f"error: {file}: File too large; the file is as it was",
+        f"error: {file}: File too large; the file is unchanged",
     )
     assert file.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
@@ -173,6 +173,6 @@ def test_file_whose_name_says_no_format_is_told_to_have_a_table(
     run: Run, store: Path, tmp_path: Path
 ) -> None:
     asked = ("query", "coverage", "--store", store, "--output")
-    note = f"note: {tmp_path}/rows.txt has a table for people, with rounded numbers; names that end"
+    note = f"note: {tmp_path}/rows.txt is a table for people, with rounded numbers; for another"
     assert run(*asked, tmp_path / "rows.txt").error.startswith(note)
     assert run(*asked, tmp_path / "rows.csv").err == ""

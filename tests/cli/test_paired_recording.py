@@ -76,7 +76,7 @@ def test_whole_pairs_are_kept_where_a_later_one_fails(run, programs, own):
     new, old = programs
     done = run("record", new, "--against", old, *NAMES, "--pairs", "9", "--store", own)
     assert done.code == 1
-    assert "note: 8 whole pairs were kept, in the store\n" in done.err
+    assert "note: 8 complete pairs were ingested into the store\n" in done.err
     assert f"error: pair 9 of 9: {old}: ExecuTorch cannot run forward: no dump is left" in done.err
     assert done.text.startswith("new against old: ")
     assert len(read(run, own, "SELECT pair FROM named_dumps")) == 16
@@ -118,8 +118,8 @@ def test_other_formats_have_the_rows_of_the_comparison(run, programs, own):
     [
         (("--against", "gone.pte"), 1, "gone.pte: cannot be read"),
         (("--against", "old.pte", "--reference", "old.pte"), 2, "--against or --reference"),
-        ((), 2, "--against-build goes with --against"),
-        (("--against", "old.pte", "--output", "."), 1, ".: cannot be made: File exists"),
+        ((), 2, "--against-build needs --against"),
+        (("--against", "old.pte", "--output", "."), 1, ".: cannot be created: File exists"),
     ],
 )
 def test_bad_input_is_told_before_anything_runs(

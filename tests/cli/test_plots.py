@@ -46,6 +46,7 @@ def test_an_answer_is_drawn_into_a_file_in_place_of_its_table(run, store, tmp_pa
     assert (tmp_path / "p.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_an_answer_is_drawn_as_a_picture_too(run, store, tmp_path):
     done = run("query", "percentiles", "--plot", tmp_path / "p.PNG", "--store", store)
     assert (done.code, done.out, done.err) == (0, b"", "")
@@ -56,7 +57,7 @@ def test_a_picture_says_what_it_lacks_before_a_store_is_asked(run, tmp_path, mon
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = run("query", "percentiles", "--plot", tmp_path / "p.png", "--store", tmp_path / "none")
     assert done.code == 1
-    assert 'pip install "tracehouse[plots]"' in done.err
+    assert "pip install 'tracehouse[plots]'" in done.err
     assert "ends in .svg" in done.err
 
 
@@ -64,10 +65,11 @@ def test_what_is_drawn_into_a_file_has_no_other_format(run, store, tmp_path):
     options = ("--plot", tmp_path / "p.svg", "--format", "json", "--store", store)
     done = run("query", "percentiles", *options)
     assert (done.code, done.out) == (2, b"")
-    assert "say either --plot FILE, whose name says its form, or --format" in done.err
+    assert "wanted --plot FILE, whose suffix names the format, or --format, not both" in done.err
     assert not (tmp_path / "p.svg").exists()
 
 
+@pytest.mark.slow
 def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
     done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
     assert (done.code, done.err) == (0, "")
@@ -77,7 +79,7 @@ def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
 @pytest.mark.parametrize(
     ("query", "plot", "problem"),
     [
-        ("percentiles", "p.jpg", "p.jpg: wanted a name that ends in .svg or .png"),
+        ("percentiles", "p.jpg", "p.jpg: wanted a file name that ends in .svg or .png"),
         ("operator_hotspots", None, "wanted FILE.svg or FILE.png"),
     ],
 )
@@ -109,5 +111,5 @@ def test_a_drawing_and_a_table_are_not_written_at_once(run, store, tmp_path, que
     kept.write_text("before")
     done = run("query", query, "--store", store, "--plot", tmp_path / "p.svg", "--output", kept)
     assert done.code == 2
-    assert "either --plot FILE or --output FILE" in " ".join(done.err.split())
+    assert "wanted --plot FILE or --output FILE, not both" in " ".join(done.err.split())
     assert kept.read_text() == "before"

@@ -1,3 +1,5 @@
+"""Names that would steer a terminal, through all commands."""
+
 from __future__ import annotations
 
 import csv
@@ -103,6 +105,7 @@ def test_no_pipe_is_told_an_error_in_what_would_steer_a_terminal(
         assert (outcome.code == 0, outcome.text, strange(outcome.err)) == (False, "", ""), line
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_no_terminal_is_sent_what_would_steer_it(
     run: Run, lines: list[Line], errors: list[Line]

@@ -43,7 +43,7 @@ def test_tensors_reach_comparators_that_are_made_for_them(answer):
 def test_a_comparator_of_executorch_that_gets_arrays_is_warned_of(answer):
     assert {gap for _, [gap] in answer["arrays"]["gaps"]} == {0.0}
     [warning] = answer["arrays"]["warnings"]
-    assert warning.startswith("ForTensors is made for torch's tensors and gets numpy arrays")
+    assert warning.startswith("ForTensors expects torch's tensors but gets numpy arrays")
     for name in ("tensors", "theirs on arrays", "theirs on tensors"):
         assert answer[name]["warnings"] == []
 

@@ -138,6 +138,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", cross_section(BOMBS, 10))
 def test_bomb_is_read_or_refused_in_bounded_memory(tmp_path, bomb):
@@ -193,7 +194,7 @@ def test_too_many_methods_and_programs_are_refused(tmp_path):
     assert told.startswith("!debug_handle_map: has 1,001 methods, wanted at most 1,000")
     programs = {f"{EDGE}__{i}": b"" for i in range(MAX_PROGRAMS + 1)}
     told = refusal(tmp_path, build_etrecord(**programs))
-    assert told.startswith(": holds 1,001 programs, wanted at most 1,000; save them in several")
+    assert told.startswith(": has 1,001 programs, wanted at most 1,000; save them in several")
 
 
 @pytest.mark.parametrize(
@@ -204,16 +205,19 @@ def test_too_many_methods_and_programs_are_refused(tmp_path):
             ": in tables would take more than 74,8",
         ),
         (one_node(debug_handle="1 " * 1_000_001), ": would take more than 1,000,000 debug handles"),
-        (one_node(nn_module_stack=f"k,{'a.' * 100},T"), ": holds a module that lies more than 100"),
-        (one_node(nn_module_stack=";" * 100), ": holds a node that lies in more than 100 modules"),
-        (one_node(nn_module_stack=f"k,{'a' * 1001},T"), ": found a name of 1,001 letters, 'aaaa"),
+        (one_node(nn_module_stack=f"k,{'a.' * 100},T"), ": has a module nested more than 100"),
+        (one_node(nn_module_stack=";" * 100), ": has a node in more than 100 modules"),
+        (
+            one_node(nn_module_stack=f"k,{'a' * 1001},T"),
+            ": found a name of 1,001 characters, 'aaaa",
+        ),
         (
             build_etrecord(delegate_map={"m": {"0": {"name": "b" * 1001}}}),
-            "!delegate_map: found a name of 1,001 letters, 'bbbb",
+            "!delegate_map: found a name of 1,001 characters, 'bbbb",
         ),
         (
             build_etrecord(**{FORWARD: inner_graphs(1, "n" * 1001)}),
-            ": found a name of 1,001 letters, 'nnnn",
+            ": found a name of 1,001 characters, 'nnnn",
         ),
     ],
 )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ingest.lazy import made_on_first_use
+from ingest.lazy import lazy_attributes
 
 
 @pytest.mark.system
@@ -20,6 +20,6 @@ def test_what_a_package_names_is_loaded_on_first_use_and_there(package):
 
 
 def test_other_names_are_missing_as_anywhere():
-    get = made_on_first_use("shapes", {"sqrt": "math"})
+    get = lazy_attributes("shapes", {"sqrt": "math"})
     with pytest.raises(AttributeError, match="module 'shapes' has no attribute 'cbrt'"):
         get("cbrt")

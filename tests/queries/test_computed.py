@@ -6,8 +6,8 @@ import pytest
 
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
 from queries.report.night import judge_head
+from queries.report.nightly_verdicts import nightly_verdicts
 from queries.report.settings import Settings
-from queries.report.verdicts import nightly_verdicts
 from tests.support.nightly_farm import nightly_store
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -18,6 +18,7 @@ def nights() -> Path:
     return nightly_store()
 
 
+@pytest.mark.slow
 def test_the_answer_has_the_columns_that_are_told(nights: Path) -> None:
     with Warehouse.open(nights, read_only=True) as store:
         answer = answer_computed(store, "nightly_verdicts", {}, Settings())

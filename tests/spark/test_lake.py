@@ -1,3 +1,5 @@
+"""Lakes that Spark fills, where there is Java."""
+
 from __future__ import annotations
 
 import threading

@@ -1,3 +1,5 @@
+"""Inboxes and lakes in S3, or in a stand-in for it."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Spark's own machines, where there is Java."""
+
 from __future__ import annotations
 
 from pathlib import Path

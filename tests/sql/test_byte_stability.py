@@ -63,7 +63,7 @@ def farms():
     return stores
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 4))
+@pytest.mark.parametrize("name", cross_section(load_catalogue(), 7))
 def test_bytes_do_not_depend_on_threads_or_on_the_order_of_dumps(name, farms):
     asked = required(name, VALUES) | ({"group_by": "pool"} if takes(name, "group_by") else {})
     # Numbers and hashes of these dumps follow from their order.

@@ -1,3 +1,5 @@
+"""Phases of a delegate, through all queries that add up times."""
+
 from datetime import timedelta
 
 import pytest

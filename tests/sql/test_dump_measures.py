@@ -1,3 +1,5 @@
+"""The measures of whole dumps in the view `dump_measures`."""
+
 import pytest
 
 from tests.support.store_rows import Event, StoreRows

@@ -213,6 +213,7 @@ def test_event_blocks_are_those_of_the_dump_alone(farm, number):
     assert rows != _ask(farm, "event_blocks", dump=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cross_section(["comparison", "regression_deltas"], 2))
 def test_only_base_and_head_are_compared(farm, name):
     rows = _ask(farm, name, base="mid", head="side")

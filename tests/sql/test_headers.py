@@ -144,6 +144,7 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     assert _declared(own) == _answered(connection, query)
 
 
+@pytest.mark.slow
 def test_names_that_a_parameter_may_have_are_in_the_store(connection):
     for name, query in QUERIES.items():
         for param in query.header.params:

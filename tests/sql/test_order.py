@@ -8,7 +8,7 @@ from tests.support.store_rows import run_query
 from warehouse.catalogue.queries import load_catalogue
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 12))
+@pytest.mark.parametrize("name", cross_section(load_catalogue(), 20))
 def test_answer_does_not_depend_on_threads_or_insertion_order(name):
     farm, asked = farm_for(name), question(name)
     farm.execute("SET threads = 1")

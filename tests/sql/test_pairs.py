@@ -1,3 +1,5 @@
+"""Pairs of dumps, in all queries that compare two builds."""
+
 import math
 
 import numpy as np
@@ -40,6 +42,7 @@ def test_three_pairs_by_hand():
     assert row["base_count"] == 3
 
 
+@pytest.mark.slow
 def test_a_change_that_the_state_of_the_device_hides_is_found():
     rows = _ask(_store())
     assert (rows[None, CONV]["verdict"], rows[None, CONV]["frame"]) == ("regression", "paired")
@@ -77,6 +80,7 @@ def test_swapped_builds_give_the_opposite(query):
         assert other["delta"] == pytest.approx(1 / (1 + one["delta"]) - 1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_fewer_pairs_than_are_wanted_are_dumps_like_others():
     states = STATES[: LEAST_PAIRS - 1]
     store = _store(states=states)
@@ -87,6 +91,7 @@ def test_fewer_pairs_than_are_wanted_are_dumps_like_others():
     assert _ask(enough)[None, CONV]["base_count"] == LEAST_PAIRS
 
 
+@pytest.mark.slow
 def test_a_pair_is_of_one_session_and_device_and_of_two_dumps():
     store = _store(states=STATES[:4])
     _store(states=STATES[:4], session="t", store=store)

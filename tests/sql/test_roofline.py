@@ -1,5 +1,6 @@
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import make_and_ingest
@@ -48,7 +49,7 @@ def _node(name, result, arguments):
 
 @pytest.mark.parametrize(
     ("name", "result", "arguments", "flops", "tensor_bytes"),
-    [
+    cross_section([
         ("mm", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
         ("addmm", "a: float32[5, 10]", "b, y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
         ("linear", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
@@ -80,7 +81,7 @@ def _node(name, result, arguments):
         ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
         ("relu", "a: float32[s0, 8]", "y", None, None),
         ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
-    ],
+    ], 6),
 )  # fmt: skip
 def test_costs_of_a_node_by_hand(name, result, arguments, flops, tensor_bytes):
     row = _ask(_kernel(name), _node(name, result, arguments))
@@ -91,6 +92,7 @@ RELU = _node("relu", "a: float32[5, 8]", "y")
 MM = _node("mm", "a: float32[5, 10]", "y, m")
 
 
+@pytest.mark.slow
 def test_time_against_both_peaks():
     row = _ask(_kernel("mm"), MM, peak_gflops=16, peak_gbps=68)
     assert (row["call_ns"], row["intensity"]) == (100, pytest.approx(800 / 680))
@@ -100,6 +102,7 @@ def test_time_against_both_peaks():
     assert (row["roof_ns"], row["roof_share"], row["bound"]) == (85, 0.85, "memory")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "device."])
 def test_peaks_are_tags_of_the_manifest_unless_given(prefix):
     tags = {"tags": {f"{prefix}peak_gflops": 16, f"{prefix}peak_gbps": "8"}}
@@ -146,6 +149,7 @@ def _recorded(tmp_path, dump, **beside):
     return {(row["instruction_id"], row["kind"]): row["flops"] for row in rows}
 
 
+@pytest.mark.slow
 def test_nodes_of_a_shared_handle_count_once_by_the_kernels_and_lists(tmp_path):
     costs = _recorded(tmp_path, "gap/rms_x/run.etdp")
     assert costs[0, "delegate_call"] == 96  # pow

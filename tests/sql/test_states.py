@@ -69,6 +69,7 @@ def test_an_operator_that_changed_by_itself_is_found_on_a_device_that_changed_as
     assert rows["native_call_op2.out"]["delta"] == pytest.approx(0.1, abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_further_the_device_moved_the_more_an_operator_must_change():
     assert _found(_ask([1.0, 1.05, *[1.0] * 4])) == {"native_call_op2.out"}
     rows = _ask([1.4, 1.4 * 1.05, *[1.4] * 4])
@@ -76,6 +77,7 @@ def test_the_further_the_device_moved_the_more_an_operator_must_change():
     assert rows["native_call_op2.out"]["verdict"] == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_change_must_stand_out_from_what_all_others_did():
     alike = [1.1 * times for times in (1.0, 1.1, 1.01, 0.99, 1.005, 0.995, 1.0)]
     assert _found(_ask(alike)) == {"native_call_op2.out"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ingest import decode_dumps
-from queries.event_blocks.build import BuiltBlock, build_event_blocks
+from queries.event_blocks.build import BlockData, build_event_blocks
 from queries.event_blocks.json_form import event_blocks_json
 from queries.event_blocks.time_scales import TimeScale
 from tests.support.etdump_builder import build_etdump
@@ -29,7 +29,7 @@ def run(*events: Content, name: str = "Execute", **fields: Any) -> Content:
     return {"name": name, "events": list(events), **fields}
 
 
-def blocks_of(*runs: Content, **scales: Any) -> list[BuiltBlock]:
+def blocks_of(*runs: Content, **scales: Any) -> list[BlockData]:
     batch = decode_dumps([build_etdump({"run_data": list(runs)})])
     assert not batch.errors.num_rows
     return build_event_blocks(batch.tables, **scales)

@@ -19,13 +19,14 @@ from queries.report.content import (
     OperatorChange,
     Quality,
     ReferenceDrift,
-    Refused,
+    RefusedFile,
     Report,
     RunShift,
     Sensitivity,
     Stability,
 )
-from queries.report.measured import ExactChange, TaxRow
+from queries.report.parts import ExactChange, TaxRow
+from queries.report.verdicts import SeriesVerdict
 
 _NIGHTS = 14
 
@@ -247,9 +248,15 @@ def full_report() -> Report:
             RunShift(**s24, shift=0.004, limit=0.03, is_notable=False),
         ],
         operator_changes=[
-            OperatorChange(change="new_op", **here, **new_op, cost_ns=18_400.0, detail="after #8"),
             OperatorChange(
-                change="moved", **s24, **new_op, cost_ns=None, detail="from the delegate to the CPU"
+                change=SeriesVerdict.NEW_OP, **here, **new_op, cost_ns=18_400.0, detail="after #8"
+            ),
+            OperatorChange(
+                change=SeriesVerdict.MOVED,
+                **s24,
+                **new_op,
+                cost_ns=None,
+                detail="from the delegate to the CPU",
             ),
         ],
         exact_changes=[
@@ -277,7 +284,7 @@ def full_report() -> Report:
             warnings=["pixel8 ran at two firmware versions"],
         ),
         refused=[
-            Refused(
+            RefusedFile(
                 source="s24/b42/run_007.etdp", reason="truncated", detail="offset 24: ends early"
             )
         ],
@@ -318,7 +325,7 @@ def named_report(names: Sequence[str]) -> Report:
             for name in names
         ],
         operator_changes=[
-            OperatorChange(change="moved", **here, **change, cost_ns=1, detail=first)
+            OperatorChange(change=SeriesVerdict.MOVED, **here, **change, cost_ns=1, detail=first)
         ],
         exact_changes=[ExactChange(**here, measure=name, base=1, head=2) for name in names],
         framework_tax=[TaxRow(**here, base_percent=1, head_percent=None)],
@@ -333,7 +340,7 @@ def named_report(names: Sequence[str]) -> Report:
             ],
             warnings=list(names),
         ),
-        refused=[Refused(source=name, reason=name, detail=name) for name in names],
+        refused=[RefusedFile(source=name, reason=name, detail=name) for name in names],
         verdict_counts=dict.fromkeys(names, 1),
         rules={name: name for name in names},
     )

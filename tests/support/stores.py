@@ -13,7 +13,7 @@ import duckdb
 
 from ingest.etrecord.record import read_etrecord
 from ingest.sources.paths import Source
-from queries.event_blocks.build import BuiltBlock, build_event_blocks, decode_tables
+from queries.event_blocks.build import BlockData, build_event_blocks, decode_tables
 from queries.event_blocks.time_scales import TimeScale
 from tests.support.corpus import dump_names, read_dump
 from tests.support.etrecord_builder import MODELS
@@ -117,7 +117,7 @@ def read_correlation(record: str) -> Correlation:
     return Correlation(read_etrecord(Source(str(MODELS / f"{record}.etrecord"))))
 
 
-def located_blocks(data: bytes, record: str) -> list[BuiltBlock]:
+def located_blocks(data: bytes, record: str) -> list[BlockData]:
     """The event blocks of a dump with an ETRecord of the corpus, in nanoseconds."""
     return build_event_blocks(
         decode_tables(data, "dump"),

@@ -76,6 +76,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):
@@ -90,6 +91,7 @@ def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bo
     assert max(grown, inspected) < MOST_GROWN
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_block_that_is_told_all_it_may_be_is_stored_in_bounded_memory(tmp_path):
     write(tmp_path / "r.etrecord", shared_handles())

@@ -82,6 +82,7 @@ LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", cross_section(LIES, 6))
 def test_views_that_lie_are_never_read(honest_answers, store: Path, lie: str) -> None:
     tamper(store, (f"CREATE OR REPLACE VIEW {view} AS {LIES[lie]}" for view in load_views()))

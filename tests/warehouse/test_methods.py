@@ -137,6 +137,7 @@ def module_totals(warehouse, **filters):
     return {row["module_path"]: row["run_ns"] for row in rows}
 
 
+@pytest.mark.slow
 def test_module_totals_are_those_of_the_method_that_each_dump_states(tmp_path, folder):
     manifests = {
         name: {"device": name, "build": "b", "model": "m"} for name in ("silent", *METHODS)

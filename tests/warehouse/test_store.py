@@ -321,6 +321,7 @@ INGEST = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [5, 0, 2])
 def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
@@ -345,6 +346,7 @@ def test_a_killed_ingest_leaves_whole_batches_and_the_next_completes_it(
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_full_disk_is_said_and_what_was_committed_stays(
     tmp_path: Path, no_room: Callable[[Path], str]

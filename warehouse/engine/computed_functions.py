@@ -67,25 +67,23 @@ def find_change(points: pa.Array) -> pa.Array:
 def pair_states(rows: pa.Array) -> pa.Array:
     """The states of the dumps of two builds, see `device_states.pair_states`.
 
-    A row is a list: twice the dump's number, plus 1 if the dump is of the head; a number of the
-    operator; half a tick of its clock; logarithm. The last bit of the operator's number is 1 if a
-    delegate runs it; the 23 bits before it are its type, 0 for one that only contains others. The
-    result has a row per dump and unit, with `moved`, the distance of the shift from 0; the method's
-    is the larger one of its units'.
+    A row is a list: number of the dump, 1 if it is of the head, number of the operator, number of
+    its type (-1 if it only contains others), 1 if a delegate runs it, half a tick of its clock,
+    logarithm. The result has a row per dump and unit, with `moved`, the distance of the shift from
+    0; the method's is the larger one of its units'.
     """
     lists = _whole(rows)
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 4)
+    figures = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 7)
     family = np.repeat(np.arange(len(sizes)), sizes)
-    figures = figures[np.lexsort((figures[:, 1], figures[:, 0], family))]
-    number, operator = figures[:, :2].astype(np.int64).T
+    figures = figures[np.lexsort((figures[:, 2], figures[:, 0], family))]
+    number, is_head, operator, kernel, unit = figures[:, :5].astype(np.int64).T
     dumps, first, dump = _number(family, number)
     _, member, own = _number(family, operator)
-    kernel = (operator[member] >> 1) % (1 << 23) - 1
     found = device_states.pair_states(
-        device_states.Operators(kernel, operator[member] & 1, figures[member, 2]),
-        device_states.NightValues(own, dump, figures[:, 3], len(dumps)),
-        number[first] % 2 == 1,
+        device_states.Operators(kernel[member], unit[member], figures[member, 5]),
+        device_states.NightValues(own, dump, figures[:, 6], len(dumps)),
+        is_head[first] == 1,
         family[first],
     )
     moved = np.abs(found.shift)

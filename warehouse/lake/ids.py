@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ingest.schemas.attributes import dimension_columns
-from ingest.signatures import thing_id
+from ingest.signatures import dimension_id
 
 # Columns that identify a device, build or model.
 DIMENSION_KEYS: dict[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ class LakeIds:
         for kind, columns in DIMENSION_KEYS.items():
             text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
             rows = connection.execute(text).fetchall()
-            self.set(f"{kind}_id", {row[0]: thing_id(kind, row[1:]) for row in rows})
+            self.set(f"{kind}_id", {row[0]: dimension_id(kind, row[1:]) for row in rows})
 
     def set(self, column: str, ids: Mapping[int, int]) -> None:
         """Add a column: the lake's ids by the store's."""

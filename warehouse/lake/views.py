@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.engine.tables import SQL_TYPES, quote
+from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
@@ -42,12 +43,22 @@ def show_files(
         lake: The lake.
         table: The table.
         paths: The files.
+
+    Raises:
+        LakeError: The files lack columns, as those of a development version do.
     """
     shown = unmerged_name(table)
     source = _empty(table) if not paths else _read(connection, lake, table, paths)
     columns = ", ".join(TABLES[table].names)
     text = f"SELECT {columns} FROM {source}"  # noqa: S608
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {shown} AS {text}")
+    try:
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {shown} AS {text}")
+    except duckdb.BinderException as error:
+        raise LakeError(
+            lake.name,
+            f"files of {table} have other columns than this tracehouse writes: export the store "
+            "again into an empty folder",
+        ) from error
 
 
 def unmerged_name(table: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
-from ingest.tables.own_kinds import with_own_kinds
+from ingest.tables.user_kinds import with_user_kinds
 from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
@@ -103,7 +103,7 @@ class DumpRows:
             tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
         )
         append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
-        event_signatures = with_own_kinds(tables["event_signatures"])
+        event_signatures = with_user_kinds(tables["event_signatures"])
         self._signatures["run_signatures"].insert(tables["run_signatures"])
         self._signatures["event_signatures"].insert(event_signatures)
         events = number_dumps(tables["events"], ids)

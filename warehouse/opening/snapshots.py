@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.durable import lock, rename, try_lock
+from ingest.durable import lock, sync_path, try_lock
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.seal import seal_file, seal_of
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
@@ -165,11 +165,12 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
             failpoint("publish")
-            rename(unfinished, path)
+            unfinished.rename(path)
             seal_file(path, target.fileno())
         failpoint("published")
     finally:
         unfinished.unlink(missing_ok=True)
+    sync_path(folder)
     return Snapshot(path, number, now)
 
 

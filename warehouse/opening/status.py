@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed
@@ -19,6 +19,7 @@ from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.opening.read import OpenedStore, is_there, open_live, open_snapshot
 from warehouse.opening.snapshots import find_snapshots
+from warehouse.queryable import Queryable
 from warehouse.upkeep.compact import is_compaction_wanted
 
 if TYPE_CHECKING:
@@ -102,17 +103,7 @@ class _Counted(NamedTuple):
     unindexed_segments: int | None = None
 
 
-class StoreInUse(Protocol):
-    """A store in the process that writes it; see `Warehouse`."""
-
-    def query(self, name: str, /, **params: object) -> pa.Table:
-        """Rows of a canned query."""
-
-    def sql(self, text: str, params: Mapping[str, object] | None = None) -> pa.Table:
-        """Rows of a SELECT."""
-
-
-def read_status(store: Path, *, writer: StoreInUse | None = None) -> StoreStatus:
+def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     """The status of a store; counts are of its newest snapshot while another process writes.
 
     Args:
@@ -159,7 +150,7 @@ def _read_counts(store: Path) -> _Counted:
     return counted
 
 
-def _ask_writer(store: Path, writer: StoreInUse) -> _Counted:
+def _ask_writer(store: Path, writer: Queryable) -> _Counted:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
     return _Counted(is_locked=True, writer_process_id=os.getpid(), counts=counts)

@@ -1,4 +1,4 @@
-"""What a night is compared with: the last builds of each series, and their usual errors. Pure."""
+"""The base of a night: the last builds of each series, and how much builds usually vary. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_QUIETER = 0.8  # of the raw spread between builds, for the other frame to decide
+_QUIETER = 0.8  # of the raw spread between builds, below which residual values decide
 _BUILDS_TO_KNOW = 8  # of a base, before which values without the states always decide
 _SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
 
@@ -72,7 +72,7 @@ class Base(NamedTuple):
 
     @property
     def error(self) -> Floats:
-        """How far builds have been from their bases in the frame that decides."""
+        """How far builds have been from their bases, by the values that decide."""
         error: Floats = np.where(
             self.is_residual, np.hypot(self.residual_error, self.error_of_state), self.raw_error
         )

@@ -1,4 +1,4 @@
-"""What the nights since a suspicion say of it. Pure."""
+"""Whether the nights since a suspicion confirm it. Pure."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _Evidence(NamedTuple):
 
     Attributes:
         p: p of their test.
-        moved: How far they are from its base, in the frame that decides.
-        own: How far they are without the states of the device.
+        moved: How far the nights are from its base, by the values that decide.
+        own: How far the nights are without the states of the device.
     """
 
     p: Floats

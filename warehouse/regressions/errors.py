@@ -1,4 +1,4 @@
-"""How far builds have been from their bases so far: what a change must stand out from. Pure.
+"""How far builds have been from their bases so far: what a change must exceed. Pure.
 
 Nothing is assumed of how builds vary: whatever made them differ (the placement of code, the
 temperature, nights that resemble the one before) is in the errors that were made.
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
+from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -32,8 +33,8 @@ _DOUBT = 5.5  # nights: with n of them, the family's too, the size is larger by 
 class Errors:
     """Errors of the nights so far: of single builds, and of several in a row.
 
-    What a reaction to the state of the device explains is left out of them, always by the reaction
-    as it is known now: of the first nights it is known later.
+    The reaction to the state of the device is subtracted, always by its latest estimate: for the
+    first nights that estimate comes later.
     """
 
     def __init__(self, family: Ints, build_count: int) -> None:
@@ -41,7 +42,7 @@ class Errors:
         self._raw, self._value = np.full(shape, np.nan), np.full(shape, np.nan)
         self._state = np.zeros(shape)
         self._raw_base, self._value_base, self._state_base = np.full((3, *shape), np.nan)
-        self._family, self._kin = family, _Kin(family)
+        self._family, self._kin = family, _Families(family)
 
     def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
         """Keep those of a build: how far it was from its base, NaN if unknown.
@@ -93,7 +94,7 @@ class Errors:
         one = np.where(base.is_residual, base.residual_error, base.raw_error)
         families = np.unique(self._family[series])
         chosen = np.flatnonzero(np.isin(self._family, families))
-        kin = _Kin(np.searchsorted(families, self._family[chosen]))
+        kin = _Families(np.searchsorted(families, self._family[chosen]))
         made = self._without_state_error(build, chosen, reaction)
         level = self._read_bases(build, chosen, reaction)
         level[base.is_split[chosen]] = 0.0  # a median of two modes jumps from one to the other
@@ -167,8 +168,8 @@ def _state_error_ratio(steady: Floats, slope: Floats, moved: Floats) -> Floats:
     return times
 
 
-class _Kin:
-    """The families of some series, and what all of one have in common."""
+class _Families:
+    """The families of some series, and statistics over their members."""
 
     def __init__(self, family: Ints) -> None:
         self._family, self._members = family, _list_members(family)
@@ -211,7 +212,6 @@ def _list_members(family: Ints) -> Ints:
     """The series of each family, filled up with the number after the last series."""
     count = np.bincount(family)
     order = np.argsort(family, kind="stable")
-    place = np.arange(len(family)) - np.repeat(np.cumsum(count) - count, count)
     members = np.full((len(count), int(count.max(initial=0))), len(family))
-    members[family[order], place] = order
+    members[family[order], places_in_runs(count)] = order
     return members

@@ -62,7 +62,7 @@ class ExactSeries(NamedTuple):
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """All that tells it from others."""
+        """What identifies the measure among all."""
         return (*self.family, self.measure, self.run_name, self.allocator)
 
     @property
@@ -217,12 +217,12 @@ def _without_returns(
 
     A gain that is lost again is a change for the worse once it is older than a base.
     """
-    told: list[LevelChange] = []
+    kept: list[LevelChange] = []
     for change in changes:
         value = series.value(change.first_bad)
         undone = [
             other
-            for other in told
+            for other in kept
             if other.fixed is None
             and (other.direction > 0 or change.first_bad - other.first_bad <= base_builds)
             and _is_undone(other, series, value)
@@ -230,8 +230,8 @@ def _without_returns(
         for other in undone:
             other.fixed = change.first_bad
         if all(series.value(other.last_good) != value for other in undone):
-            told.append(change)
-    return told
+            kept.append(change)
+    return kept
 
 
 def _without_calls(
@@ -244,11 +244,11 @@ def _without_calls(
         return own.family, own.run_name, measure, change.first_bad
 
     changes = list(changes)
-    told = {place(change, series[change.series].measure) for change in changes}
+    kept = {place(change, series[change.series].measure) for change in changes}
     return [
         change
         for change in changes
-        if place(change, _COUNT_OF.get(series[change.series].measure, "")) not in told
+        if place(change, _COUNT_OF.get(series[change.series].measure, "")) not in kept
     ]
 
 

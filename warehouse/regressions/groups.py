@@ -1,7 +1,7 @@
 """One cause, one alert: changes of many series put together. Pure.
 
 Changes belong together if they go the same way, are of the same operator type, and begin at the
-same build or at neighbouring ones: a series that was too noisy to tell at once is found a night or
+same build or at neighbouring ones: a change in a noisy series is found a night or
 two later. Operator types that begin to change at the same build of the same model are of one cause
 too: a wider layer makes several types slower, on every backend.
 
@@ -38,13 +38,13 @@ class SeriesPlace(NamedTuple):
     is_container: bool
 
 
-class Grouped(NamedTuple):
+class Grouping(NamedTuple):
     """Changes by what they are.
 
     Attributes:
         groups: Alerts, by first bad build, operator types and direction.
         moved: Changes of containers whose operators are not those that they were: time came or went
-            with operators, which are told one by one.
+            with operators, which are listed one by one.
     """
 
     groups: list[ChangeGroup]
@@ -52,7 +52,7 @@ class Grouped(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """Changes of one cause, as far as can be told.
+    """Changes of one cause, as far as is known.
 
     Attributes:
         id: Made of its first member's operator type, direction and night; it stays the same from
@@ -79,7 +79,7 @@ def group_changes(
     places: Sequence[SeriesPlace],
     builds: Sequence[str],
     rebuilt: Collection[tuple[int, int]] = (),
-) -> Grouped:
+) -> Grouping:
     """Put changes together.
 
     Args:
@@ -107,7 +107,7 @@ def group_changes(
     ]
     groups += [_make_group(cluster, [], places, builds) for cluster in _cluster(alone, places)]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
-    return Grouped(_tell_apart(groups), moved)
+    return Grouping(_number_repeated_ids(groups), moved)
 
 
 def first_reported_in(change: LevelChange) -> int:
@@ -199,12 +199,12 @@ def _make_group(
     )
 
 
-def _tell_apart(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
     """The groups with a number behind every id that was there before."""
     seen: Counter[str] = Counter()
-    told = []
+    numbered = []
     for group in groups:
         seen[group.id] += 1
         number = seen[group.id]
-        told.append(group if number == 1 else group._replace(id=f"{group.id}-{number}"))
-    return told
+        numbered.append(group if number == 1 else group._replace(id=f"{group.id}-{number}"))
+    return numbered

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.statistics.device_states import MAD_TO_SD
+from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import LEAST_GAP
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ class Series(NamedTuple):
         kernel: Number of its kernel in the family: operators that share one have one vote on
             how the device moved; NO_KERNEL for what only holds others.
         floor: Least value that can be compared, a logarithm.
-        half_tick: Half of what its clock tells apart, in the unit of the values.
+        half_tick: Half of the smallest step of its clock, in the unit of the values.
         min_change: Smallest change that counts, as a share.
         unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
             where the state of the device is out of the values already.
@@ -49,7 +50,7 @@ class SeriesHistory(NamedTuple):
         series: What is known of the series.
         build_count: Builds, the head included.
         values: The values, those of one cell (a series and a build) side by side.
-        states: State of the device in the dump of each value; 0 where none can be told, and in
+        states: State of the device in the dump of each value; 0 where none is known, and in
             builds that are not judged yet.
         dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
@@ -106,8 +107,7 @@ def lay_out(
     counts = np.zeros(len(series.family) * build_count, np.int64)
     counts[cell] = count
     start = np.concatenate([[0], np.cumsum(counts)])
-    item = np.arange(len(values)) - np.repeat(np.cumsum(count) - count, count)
-    place = np.repeat(start[cell], count) + item
+    place = np.repeat(start[cell], count) + places_in_runs(count)
     ordered, owner = np.empty(len(values)), np.empty(len(values), np.int64)
     ordered[place], owner[place] = values[by_value], dump[by_value]
     return SeriesHistory(series, build_count, ordered, np.zeros(len(ordered)), owner, start)
@@ -133,7 +133,7 @@ def summarise_cells(history: SeriesHistory) -> Cells:
 
 
 def _find_split(history: SeriesHistory) -> Mask:
-    """Whether two neighbours in a cell, neither its first nor its last, are far apart."""
+    """Whether each cell has a wide gap between values that are not its first or last."""
     wide = np.flatnonzero(np.diff(history.values) > LEAST_GAP)  # between `wide` and the next
     cell = np.searchsorted(history.start, wide, side="right") - 1
     inside = (wide > history.start[cell]) & (wide + 2 < history.start[cell + 1])
@@ -163,9 +163,7 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Fl
     first, count = history.start[cell], history.start[cell + 1] - history.start[cell]
     total = np.bincount(row, count, minlength=len(rows)).astype(np.int64)
     gathered = np.full((len(rows), max(1, int(total.max(initial=0)))), np.nan)
-    item = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    owner = np.repeat(row, count)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(total) - total, total)
-    source = np.repeat(first, count) + item
+    owner, place = np.repeat(row, count), places_in_runs(total)
+    source = np.repeat(first, count) + places_in_runs(count)
     gathered[owner, place] = history.values[source] - reaction[owner] * history.states[source]
     return gathered

@@ -1,4 +1,4 @@
-"""Series that move to another level, and what their builds say of it. Pure."""
+"""Changes of the level of a series, and comparisons of the builds around them. Pure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LevelChange:
 def compare_builds(
     history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
 ) -> SampleComparison:
-    """Compare some builds of changed series with others, in the frame of each change.
+    """Compare some builds of changed series with others, raw or residual as each change is.
 
     Args:
         history: The values.

@@ -28,7 +28,7 @@ class Modes(NamedTuple):
     """The two modes of a series.
 
     Attributes:
-        split: Values above it, in the frame of the change, are slow.
+        split: Values above it are slow; raw or residual as those of the change.
         gap: How far the slow mode is from the fast one, a logarithm.
     """
 

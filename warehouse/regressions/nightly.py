@@ -1,12 +1,13 @@
 """One build of every series against the builds before it: the rule of a single night. Pure.
 
-The base of a series is the dumps of its last builds that no open change has touched. A series hits
-if the Mann-Whitney test finds a difference (Benjamini-Hochberg in its family), if it is as large as
-counts, and if it is more than builds differ among themselves. Where a family's builds move as a
-whole (clock speed, temperature), they are compared in the frame that takes that out, if it is the
-quieter one for the series; what the raw values do not show at all is never called. In either frame
-an operator must stand out from what its family does in the same night, and from what its reaction
-to that may be: if all of them moved, that is one change of the method, or of the device.
+The base of a series is the dumps of its last builds that no open change covers. A series hits if
+three conditions hold: the Mann-Whitney test finds a difference (Benjamini-Hochberg in the family),
+the difference is at least the smallest change that counts, and it exceeds what builds differ among
+themselves. Where all operators of a family move together (clock speed, temperature), residual
+values, without the state of the device, decide if they vary less than the raw ones; a change that
+raw values do not show at all is no hit. Raw or residual, an operator must stand out from the shift
+of its family in the same night, and from its own reaction to that shift: if all operators moved,
+the method or the device changed, not the operator.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
 
@@ -28,7 +30,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_WORTH_TESTING = 0.6  # of the smallest change that counts: medians further apart are tested
+_WORTH_TESTING = (
+    0.6  # of the smallest change that counts: series whose medians differ by more are tested
+)
 
 
 class Rules(NamedTuple):
@@ -78,7 +82,7 @@ class Status(enum.IntEnum):
     HIT = 7
 
 
-class ComparedNight(NamedTuple):
+class NightComparison(NamedTuple):
     """The values of a night beside those of its base.
 
     Attributes:
@@ -86,7 +90,7 @@ class ComparedNight(NamedTuple):
         tested: Numbers of the series that were tested, ascending; others are near their base.
         raw: The comparison of those as they are, a row each.
         residual: The same without the states of the device.
-        decisive: The same in the frame that decides.
+        decisive: Of raw or residual values, whichever decide.
         raw_moved: How far every series is from its base; NaN if unknown.
         family_size: Series of each one's family that can be tested.
     """
@@ -100,7 +104,7 @@ class ComparedNight(NamedTuple):
     family_size: Ints
 
 
-class JudgedNight(NamedTuple):
+class NightResult(NamedTuple):
     """What a night says of every series.
 
     Attributes:
@@ -108,7 +112,7 @@ class JudgedNight(NamedTuple):
         direction: 1 for slower, -1 for faster, of what is worth watching; else 0.
         base: What it was compared with.
         tested: Numbers of the series that were tested, ascending.
-        comparison: Their comparison in the frame that decides, a row each.
+        comparison: Their comparison by the values that decide, a row each.
         p_adjusted: Their p after Benjamini-Hochberg.
         is_residual: Whether each series is judged without the shift of its family.
     """
@@ -124,7 +128,7 @@ class JudgedNight(NamedTuple):
 
 def compare_night(
     history: SeriesHistory, cells: Cells, level: Floats, night: int, base: Base, rules: Rules
-) -> ComparedNight:
+) -> NightComparison:
     """Compare build number `night` of every series with its base.
 
     Args:
@@ -154,12 +158,12 @@ def compare_night(
     decisive = SampleComparison(
         *(np.where(is_residual, a, b) for a, b in zip(residual, raw, strict=True))
     )
-    return ComparedNight(status, tested, raw, residual, decisive, raw_moved, size)
+    return NightComparison(status, tested, raw, residual, decisive, raw_moved, size)
 
 
 def judge_night(
-    history: SeriesHistory, night: ComparedNight, base: Base, rules: Rules
-) -> JudgedNight:
+    history: SeriesHistory, night: NightComparison, base: Base, rules: Rules
+) -> NightResult:
     """What a night says of every series.
 
     Args:
@@ -196,10 +200,10 @@ def judge_night(
     watched &= stands_out
     direction = np.zeros(history.series_count, np.int64)
     direction[tested[watched]] = way[watched].astype(np.int64)
-    return JudgedNight(status, direction, base, tested, decisive, p, is_residual)
+    return NightResult(status, direction, base, tested, decisive, p, is_residual)
 
 
-def find_other_shares(night: JudgedNight) -> Ints:
+def find_other_shares(night: NightResult) -> Ints:
     """Which way the share of slow dumps may have moved: 1 for more, -1 for fewer, else 0.
 
     Only series that are not watched for another reason count.
@@ -244,11 +248,9 @@ def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:
     The others count as if their p were higher: that can only make the result larger.
     """
     order = np.lexsort((p, family))
-    first = np.flatnonzero(np.diff(family[order], prepend=-1))
-    count = np.diff(first, append=len(order))
-    row = np.repeat(np.arange(len(first)), count)
-    rank = np.arange(len(order)) - np.repeat(first, count)
-    scaled = np.full((len(first), int(count.max(initial=0))), np.inf)
+    count = np.diff(find_starts([family[order]]), append=len(order))
+    row, rank = np.repeat(np.arange(len(count)), count), places_in_runs(count)
+    scaled = np.full((len(count), int(count.max(initial=0))), np.inf)
     scaled[row, rank] = p[order] * size[order] / (rank + 1)
     least = np.minimum.accumulate(scaled[:, ::-1], axis=1)[:, ::-1]
     adjusted = np.empty(len(p))

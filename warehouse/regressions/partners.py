@@ -1,8 +1,8 @@
-"""Values of dumps freed of what a pinned build's dumps, recorded in pairs with them, say. Pure.
+"""Values of dumps corrected by the dumps of a reference build recorded in pairs with them. Pure.
 
-A reference build says what the device did in a session. Where its dumps have partners, each also
-says what the device did in the moment of a pair. How much of that its partner shares is learned,
-series by series: nothing where the device is steady, for then it is the noise of single dumps.
+A reference build shows the state of the device in a session. Where its dumps have partners, each
+also shows the state at the moment of a pair. How much of that deviation a series shares with its
+partner is estimated for each series; on a steady device it is nothing, as only noise is left.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class _Values(NamedTuple):
 
 
 def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
-    """Rows of fleet_values, values of sessions with pairs relative to the reference's in them.
+    """Rows of fleet_values, in which sessions with pairs are corrected by the reference build.
 
-    A value loses how far the reference was in its session from its usual level, the median over
-    sessions; and, times how much the series shares of it, how far its partner was from the rest
-    of the session. The reference's own values are at their usual level then, as nothing is left
-    to say of the session. Of several reference builds in a session the last one by name counts.
+    From each value are subtracted the deviation of the reference in its session from the median
+    over sessions, and the share of the series times the deviation of its partner from the rest of
+    the session. The reference's own values become its usual level, since the session is corrected
+    already. Of several reference builds in a session the last one by name counts.
 
     Args:
         rows: A row per operator and recording, with a list of `pairs`: '' for no pair.
@@ -68,8 +68,8 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
     logs = values.logs.copy()
     session = (centre - usual)[beside[values.row[own]]]
     logs[own] -= session + share[series[values.row[own]]] * np.nan_to_num(moment)
-    told = np.isin(values.row, pinned) & is_paired[values.row]
-    logs[told] = usual[values.row[told]]
+    is_reference = np.isin(values.row, pinned) & is_paired[values.row]
+    logs[is_reference] = usual[values.row[is_reference]]
     lists = pa.ListArray.from_arrays(pa.array(np.append(values.start, len(logs)), pa.int32()), logs)
     return rows.set_column(rows.schema.get_field_index("logs"), "logs", lists)
 
@@ -126,10 +126,10 @@ def _find_references(rows: pa.Table, pinned: Ints) -> Ints:
 def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
     """The value of the partner of each of the values `own`; NaN without one."""
     count = int(values.pair.max()) + 1
-    told = np.flatnonzero(values.pair >= 0)
-    key = values.row[told] * count + values.pair[told]
-    order = np.lexsort((values.logs[told], key))
-    key, logs = key[order], values.logs[told][order]
+    paired = np.flatnonzero(values.pair >= 0)
+    key = values.row[paired] * count + values.pair[paired]
+    order = np.lexsort((values.logs[paired], key))
+    key, logs = key[order], values.logs[paired][order]
     wanted = beside[values.row[own]] * count + values.pair[own]
     place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     is_there = (values.pair[own] >= 0) & (key[place] == wanted)
@@ -139,12 +139,12 @@ def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
 def _learn_shares(
     series: Ints, values: _Values, centre: Floats, own: Ints, moment: Floats
 ) -> Floats:
-    """How much of what its partner is from the rest of a session each series has too, 0 to 1."""
+    """The share of its partner's deviation from the session that each series has too, 0 to 1."""
     known = ~np.isnan(moment)
     which = series[values.row[own[known]]]
-    apart = values.logs[own[known]] - centre[values.row[own[known]]]
+    distance = values.logs[own[known]] - centre[values.row[own[known]]]
     both, alone = (
         np.bincount(which, each * moment[known], series.max() + 1)
-        for each in (apart, moment[known])
+        for each in (distance, moment[known])
     )
     return np.clip(both / np.maximum(alone, np.finfo(float).tiny), 0, 1)

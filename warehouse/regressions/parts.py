@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
 from warehouse.regressions.history import Cells, Series, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import JudgedNight, Rules
+from warehouse.regressions.nightly import NightResult, Rules
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import number_families, number_rows
+from warehouse.statistics.runs import places_in_runs
 
 Ints = NDArray[np.int64]
 
 PART = ("pool", "model", "backend")  # of one pool; where there is none, of one device too
 
 
-class JudgedPart(NamedTuple):
+class PartResult(NamedTuple):
     """Some families, and what is known of them as of the last night."""
 
     fleet: Fleet
@@ -39,19 +40,19 @@ def judge_part(
     min_change: MinChange,
     rules: Rules,
     nights: tuple[FleetNight, ...] | None = None,
-) -> JudgedPart:
+) -> PartResult:
     """Judge rows of fleet_values; `nights` are those of the whole fleet, if they are but a part."""
     fleet = build_fleet(rows, head, min_change, nights)
     found = replay(fleet.history, rules)
-    return JudgedPart(fleet._replace(history=found.history), found)
+    return PartResult(fleet._replace(history=found.history), found)
 
 
-def without_quiet_values(part: JudgedPart) -> JudgedPart:
-    """The part without the values of series that no change is told of; counts and medians stay."""
+def drop_quiet_values(part: PartResult) -> PartResult:
+    """The part without the values of series that did not change; counts and medians stay."""
     fleet, history = part.fleet, part.fleet.history
     changed = [change.series for change in part.replay.changes]
-    is_told = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
-    is_kept = np.repeat(is_told, history.build_count)
+    is_changed = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
+    is_kept = np.repeat(is_changed, history.build_count)
     count = np.diff(history.start)
     kept = history._replace(
         values=history.values[np.repeat(is_kept, count)],
@@ -62,7 +63,7 @@ def without_quiet_values(part: JudgedPart) -> JudgedPart:
     return part._replace(fleet=fleet._replace(history=kept))
 
 
-def join_parts(parts: Sequence[JudgedPart]) -> JudgedPart:
+def join_parts(parts: Sequence[PartResult]) -> PartResult:
     """The whole of one part or more, equal to what `judge_part` gives of all their rows."""
     keys = pa.concat_tables([part.fleet.keys for part in parts])
     place, order = number_rows(keys)
@@ -71,7 +72,7 @@ def join_parts(parts: Sequence[JudgedPart]) -> JudgedPart:
     joined = keys.take(pa.array(order))
     family = number_families(joined)
     fleet = _join_fleets([part.fleet for part in parts], places, joined, order, family)
-    return JudgedPart(fleet, _join_replays(parts, places, order, family))
+    return PartResult(fleet, _join_replays(parts, places, order, family))
 
 
 def _join_fleets(
@@ -101,8 +102,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
     first = np.cumsum(count) - count
     cells = (order[:, None] * builds + np.arange(builds)).ravel()
     start = np.concatenate([[0], np.cumsum(count[cells])])
-    item = np.arange(start[-1]) - np.repeat(start[:-1], count[cells])
-    place = np.repeat(first[cells], count[cells]) + item
+    place = np.repeat(first[cells], count[cells]) + places_in_runs(count[cells])
     return SeriesHistory(
         Series(*series)._replace(family=family),
         builds,
@@ -114,7 +114,7 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
 
 
 def _join_replays(
-    parts: Sequence[JudgedPart], places: Sequence[Ints], order: Ints, family: Ints
+    parts: Sequence[PartResult], places: Sequence[Ints], order: Ints, family: Ints
 ) -> Replay:
     replays = [part.replay for part in parts]
     changes = [
@@ -126,7 +126,7 @@ def _join_replays(
     for part, place in zip(parts, places, strict=True):
         shifts[family[place]] = part.replay.shifts[part.fleet.history.series.family]
     return Replay(
-        sorted(changes, key=_told),
+        sorted(changes, key=_order),
         _join_nights([one.night for one in replays], places, order),
         shifts,
         Cells(*_in_order([one.cells for one in replays], order)),
@@ -135,13 +135,13 @@ def _join_replays(
     )
 
 
-def _join_nights(nights: Sequence[JudgedNight], places: Sequence[Ints], order: Ints) -> JudgedNight:
+def _join_nights(nights: Sequence[NightResult], places: Sequence[Ints], order: Ints) -> NightResult:
     tested = np.concatenate(
         [place[night.tested] for night, place in zip(nights, places, strict=True)]
     )
     row = np.argsort(tested)
     comparison = nights[0].comparison
-    return JudgedNight(
+    return NightResult(
         np.concatenate([night.status for night in nights])[order],
         np.concatenate([night.direction for night in nights])[order],
         type(nights[0].base)(*_in_order([night.base for night in nights], order)),
@@ -157,5 +157,5 @@ def _in_order(tuples: Sequence[Iterable[NDArray[Any]]], order: Ints) -> Iterator
     return (np.concatenate(columns)[order] for columns in zip(*tuples, strict=True))
 
 
-def _told(change: LevelChange) -> tuple[int, int]:
+def _order(change: LevelChange) -> tuple[int, int]:
     return change.suspected, change.series

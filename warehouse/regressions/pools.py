@@ -1,9 +1,9 @@
-"""Evidence of the devices of a pool added up: an operator on all of them is one series more. Pure.
+"""Series of pools: an operator on all devices of a pool is one more series. Pure.
 
-A value of such a series is a device, not a dump: the median of its dumps of a night, less the level
-that the device began with, and less what all operators of the device did in that night. So devices
-of unlike speed can be compared, and a night of a device counts once, however many dumps it has. The
-series is judged as any other; what it shows is told of its devices.
+A value of such a series stands for a device, not a dump: the median of its dumps in a night, less
+the level that the device began with, and less the shift of all operators of the device in that
+night. So devices of different speeds can be compared, and a night of a device counts once, however
+many dumps it has. The series is judged as any other; its changes are then reported for its devices.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.runs import find_starts, rank_in_groups
 from warehouse.statistics.two_samples import row_median
 
 Floats = NDArray[np.float64]
@@ -30,7 +31,7 @@ Ints = NDArray[np.int64]
 NO_POOL = -1
 _LEAST_DEVICES = 5  # of a pool: as many values as a head wants
 _MOST_VALUES = 24  # of a night: of more devices, several share one
-LEAST_KERNELS = 6  # of a device, from which what they share can be told
+LEAST_KERNELS = 6  # of a device, from which on what they share is known
 _FIRST_NIGHTS = 4  # whose median is the level that a device began with
 
 
@@ -52,8 +53,8 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
     return joined, np.append(np.where(pool == NO_POOL, NO_POOL, pool + count), of_pools)
 
 
-def tell_of_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes, those of pools told of the devices that show them and have none of their own.
+def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
+    """The changes, those of a pool as changes of the devices that show no change of their own.
 
     Args:
         found: What is known as of the last build.
@@ -62,16 +63,16 @@ def tell_of_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[L
     """
     changes = found.changes
     is_pool = np.isin(np.arange(len(pool)), pool)
-    told = [change for change in changes if not is_pool[change.series]]
-    known = {(change.series, change.direction): change for change in told}
+    spread_out = [change for change in changes if not is_pool[change.series]]
+    known = {(change.series, change.direction): change for change in spread_out}
     for change in changes:
         for series in np.flatnonzero(pool == change.series).tolist():
             own = known.get((series, change.direction))
             if own is not None and abs(own.first_bad - change.first_bad) <= NEIGHBOURS:
                 continue
             shown = _show(change, series, found, history)
-            told += [shown] if shown is not None else []
-    return told
+            spread_out += [shown] if shown is not None else []
+    return spread_out
 
 
 def _show(
@@ -115,7 +116,7 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     """The values of pools, `first` a series of each."""
     cell, median = _medians(values, pool)
     series, night = values.series[cell], values.night[cell]
-    number = _count_nights(series, night)
+    number = rank_in_groups(series, night)  # nights of the series before it
     level = _first_levels(series, number, median, len(pool))
     moved = median - level[series, np.minimum(number, _FIRST_NIGHTS - 1)]
     family = number_rows(values.keys.select(FAMILY))[0]
@@ -149,15 +150,6 @@ def _medians(values: SeriesValues, pool: Ints) -> tuple[Ints, Floats]:
     return cell, middle[cell] / 2
 
 
-def _count_nights(series: Ints, night: Ints) -> Ints:
-    """How many nights of its series each cell has before it."""
-    order = np.lexsort((night, series))
-    first = np.flatnonzero(np.diff(series[order], prepend=-1))
-    count = np.empty(len(series), np.int64)
-    count[order] = np.arange(len(series)) - np.repeat(first, np.diff(first, append=len(series)))
-    return count
-
-
 def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int) -> Floats:
     """The level that each series began with, as it was known in each of its first nights.
 
@@ -171,14 +163,10 @@ def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int)
 
 
 def _number_devices(series: Ints, night: Ints, pool: Ints) -> Ints:
-    """The number of each series in its pool: who comes later gets a later one."""
+    """The number of each series in its pool: a device that comes later gets a later one."""
     came = np.full(len(pool), np.iinfo(np.int64).max)
     np.minimum.at(came, series, night)
-    order = np.lexsort((came, pool))
-    first = np.flatnonzero(np.diff(pool[order], prepend=-2))
-    number = np.empty(len(pool), np.int64)
-    number[order] = np.arange(len(pool)) - np.repeat(first, np.diff(first, append=len(pool)))
-    return number
+    return rank_in_groups(pool, came)
 
 
 def _device_shifts(family: Ints, kernel: Ints, night: Ints, moved: Floats) -> Floats:
@@ -202,9 +190,9 @@ def _share_values(
     """Pool, night and size of each cell, and its values: a median for each owner, ascending."""
     (pool, night, _), shared, _ = _group_medians(np.stack([pool, night, owner]), value)
     order = np.lexsort((shared, night, pool))
-    cells = np.stack([pool, night])[:, order]
-    first = np.flatnonzero(np.diff(cells, prepend=-1).any(axis=0))
-    return cells[0, first], cells[1, first], np.diff(first, append=len(order)), shared[order]
+    pool, night = pool[order], night[order]
+    first = find_starts([pool, night])
+    return pool[first], night[first], np.diff(first, append=len(order)), shared[order]
 
 
 def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
@@ -212,7 +200,7 @@ def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
     code = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1, initial=0) + 1))
     order = np.lexsort((value, code))
     code, value = code[order], value[order]
-    first = np.flatnonzero(np.diff(code, prepend=-1))
+    first = find_starts([code])
     count = np.diff(first, append=len(order))
     median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
     return keys[:, order[first]], median, count

@@ -1,12 +1,12 @@
-"""Many nights in order: suspicions, their confirmation, and changes that go away again. Pure.
+"""Nights judged in order: suspicions, their confirmation, and changes that go away again. Pure.
 
 A series that hits is suspected; the build is kept out of its base. The next night that has dumps
 of it confirms or clears it: all dumps since then must hit, and the new ones show the same direction
 by themselves. A confirmed change starts a new level: later builds are compared with those since
 then, and the change itself is gone when two nights in a row are back at the old one.
 
-What is said as of a build depends on it and the builds before only, so that any report can be made
-again.
+The result for a build depends on that build and those before it only, so that any report can be
+made again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from warehouse.regressions.level_changes import (
 )
 from warehouse.regressions.mode_shares import WATCHED_P, Modes
 from warehouse.regressions.nightly import (
-    JudgedNight,
+    NightResult,
     Rules,
     Status,
     compare_night,
@@ -45,7 +45,7 @@ from warehouse.statistics.device_states import (
     NO_UNIT,
     NightValues,
     Operators,
-    Usual,
+    UsualLevels,
     dump_states,
     group_median,
 )
@@ -72,7 +72,7 @@ class Replay(NamedTuple):
     """
 
     changes: list[LevelChange]
-    night: JudgedNight
+    night: NightResult
     shifts: Floats
     cells: Cells
     states: Floats
@@ -84,9 +84,11 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
     nights = _Nights(history, rules)
     for build in range(history.build_count):
         nights.judge(build)
-    told = [change for change in nights.changes if change.is_loud or change.confirmed is not None]
+    reported = [
+        change for change in nights.changes if change.is_loud or change.confirmed is not None
+    ]
     return Replay(
-        told, nights.latest, nights.shifts, nights.cells, nights.states.state, nights.history
+        reported, nights.latest, nights.shifts, nights.cells, nights.states.state, nights.history
     )
 
 
@@ -98,7 +100,7 @@ class _Nights:
         self.changes: list[LevelChange] = []
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
-        self.latest: JudgedNight
+        self.latest: NightResult
         self.history = self._history = history._replace(states=np.zeros(len(history.values)))
         self._rules = rules
         self.states = StateCells.empty(shape)
@@ -145,7 +147,7 @@ class _Nights:
         dumps = np.stack([family, history.dump[chosen]])
         numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
         night = NightValues(own, dump.ravel(), value, numbers.shape[1])
-        usual = Usual(base.residual, base.dump_spread, base.reaction)
+        usual = UsualLevels(base.residual, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
         state = np.nan_to_num(dump_states(operators, night, usual))
         history.states[chosen] = state
@@ -233,7 +235,7 @@ class _Nights:
             self._errors.forget(change.series, slice(change.first_bad, build + 1))
 
     def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
-        """Move changes to where their dumps are told apart best."""
+        """Move changes to the build from which on their dumps differ most clearly."""
         splits = []
         for change in changes:
             known = np.union1d(change.base, self._nights_since(change.base[0], change, build))

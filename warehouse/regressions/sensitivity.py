@@ -1,4 +1,4 @@
-"""The smallest change of each series that a night would have told: what a green night rules out."""
+"""The smallest change of each series that a night would show: what a green night rules out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _RANK_EFFICIENCY = 1.05  # standard errors of a Mann-Whitney test over those of 
 
 
 def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Floats:
-    """The smallest change of each series that the last night would have told, a logarithm.
+    """The smallest change of each series that the last night would show, a logarithm.
 
     It is the largest of what the three conditions of a hit ask for: the smallest change that
-    counts, the gate times the usual error of builds, and what the test can tell of so many dumps
+    counts, the gate times the usual error of builds, and what the test can show with so many dumps
     that differ so much. A series whose move was explained by the shift of its family hides at least
     what it moved by. Infinite where the series was not judged.
     """

@@ -35,7 +35,7 @@ class SeriesValues(NamedTuple):
         logs: The values, logarithms.
         dump: The dump of each value.
         floor: Least value of each series that can be compared, a logarithm.
-        half_tick: Half of what the clock of each can tell apart.
+        half_tick: Half of the smallest step of the clock of each.
         has_reference: Whether the values of each are relative to a reference build.
     """
 
@@ -92,7 +92,7 @@ def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
 def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     """How far the reference was from its usual level in the session of each row; NaN without one.
 
-    Usual is the median over the sessions in which the series was recorded with it.
+    UsualLevels is the median over the sessions in which the series was recorded with it.
     """
     level = np.full(len(rows), np.nan)
     references = np.flatnonzero(night < 0)
@@ -126,8 +126,8 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
 def number_families(keys: pa.Table) -> Ints:
     """The family of each series by its keys; a measure of whole dumps is one of its own.
 
-    It has the state of its dumps like operators. But how far builds usually are apart in it says
-    nothing of others, nor they of it, and it is none of their tests.
+    A measure reacts to the state of the device like operators. But how much builds usually differ
+    in one measure says nothing of other series, and it is tested apart from them.
     """
     is_measure = pc.is_in(keys["kind"], pa.array(sorted(MEASURES)))
     measure = pc.if_else(is_measure, keys["event_name"], None)

@@ -1,6 +1,6 @@
-"""What the states of a device, night by night, say of each series. Pure.
+"""How each series reacts to the state of its device, night by night. Pure.
 
-See `warehouse.statistics.device_states` for how the state of a dump is told.
+See `warehouse.statistics.device_states` for how the state of a dump is found.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 
 OVERLAP_NS = 24 * 3600 * 10**9
 
@@ -20,12 +20,12 @@ Offset = dict[str, int]
 class Arrivals:
     """The files that a stream had, and the new ones."""
 
-    def __init__(self, list_files: Callable[[], list[FileSeen]]) -> None:
+    def __init__(self, list_files: Callable[[], list[WatchedFile]]) -> None:
         """Take a function that lists the place."""
         self._list = list_files
-        self._given: set[FileSeen] = set()
-        self._batches: dict[tuple[int, int], list[FileSeen]] = {}  # by its end
-        self._last: list[FileSeen] | None = None  # of a stream that ends
+        self._given: set[WatchedFile] = set()
+        self._batches: dict[tuple[int, int], list[WatchedFile]] = {}  # by its end
+        self._last: list[WatchedFile] | None = None  # of a stream that ends
 
     def first(self) -> Offset:
         """The offset before all files."""
@@ -48,7 +48,7 @@ class Arrivals:
         self._batches = {_key(end): new}
         return end
 
-    def between(self, start: Offset, end: Offset) -> Sequence[FileSeen]:
+    def between(self, start: Offset, end: Offset) -> Sequence[WatchedFile]:
         """The files of a batch.
 
         A batch from before a restart lacks late files; they come again with all files of that day.
@@ -58,7 +58,7 @@ class Arrivals:
         after, until = start["changed_ns"], end["changed_ns"]
         return [file for file in self._since(start) if after < file.mtime_ns <= until]
 
-    def _since(self, start: Offset) -> list[FileSeen]:
+    def _since(self, start: Offset) -> list[WatchedFile]:
         floor = start["changed_ns"] - OVERLAP_NS
         self._given = {file for file in self._given if file.mtime_ns > floor}
         files = self._list() if self._last is None else self._last

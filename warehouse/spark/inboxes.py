@@ -15,7 +15,7 @@ from ingest.sources.listing import WANTED, list_sources
 from ingest.sources.places import Source
 from ingest.sources.zip_artifacts import is_dump, is_zip
 from ingest.watching.buckets import Bucket
-from ingest.watching.places import FileSeen, LocalFolder, WatchedPlace
+from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def open_place(inbox: str) -> WatchedPlace:
     return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
 
 
-def list_files(place: WatchedPlace) -> list[FileSeen]:
+def list_files(place: WatchedPlace) -> list[WatchedFile]:
     """Dumps and zips in a place, sorted by path; hidden files are left out.
 
     Raises:
@@ -49,7 +49,7 @@ def list_files(place: WatchedPlace) -> list[FileSeen]:
     return sorted(_walk(place))
 
 
-def find_files(inbox: str) -> list[FileSeen]:
+def find_files(inbox: str) -> list[WatchedFile]:
     """Dumps and zips at a path or URI; at least one.
 
     Raises:
@@ -62,7 +62,7 @@ def find_files(inbox: str) -> list[FileSeen]:
     return files
 
 
-def list_arrivals(place: WatchedPlace) -> list[FileSeen]:
+def list_arrivals(place: WatchedPlace) -> list[WatchedFile]:
     """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time.
 
     Raises:
@@ -72,13 +72,13 @@ def list_arrivals(place: WatchedPlace) -> list[FileSeen]:
     return [_arrived(file) for file in files] if isinstance(place, LocalFolder) else files
 
 
-def _arrived(file: FileSeen) -> FileSeen:
+def _arrived(file: WatchedFile) -> WatchedFile:
     with suppress(FileNotFoundError):
         return file._replace(mtime_ns=max(file.mtime_ns, os.stat(file.path).st_ctime_ns))
     return file
 
 
-def _walk(place: WatchedPlace) -> Iterator[FileSeen]:
+def _walk(place: WatchedPlace) -> Iterator[WatchedFile]:
     folders = [place.root]
     while folders:
         for seen in place.list_folder(folders.pop()):
@@ -115,7 +115,7 @@ def local_dumps(
         SourceError: The files cannot be fetched.
         ManifestError: The stated fields are malformed.
     """
-    with place.brought(paths) as copies:
+    with place.local_paths(paths) as copies:
         origins = {
             copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)
         }
@@ -132,7 +132,7 @@ def local_dumps(
 
 
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
-    name, problem = place.shown(error.source), place.shown(error.problem)
+    name, problem = place.restore_paths(error.source), place.restore_paths(error.problem)
     return SourceError(name, problem, reason=error.reason)
 
 
@@ -141,7 +141,7 @@ def _named(dump: Dump, place: WatchedPlace) -> Dump:
     record, buffer = dump.etrecord, dump.debug_buffer
     return replace(
         dump,
-        name=place.shown(dump.name),
-        etrecord=record and record._replace(name=place.shown(record.name)),
-        debug_buffer=buffer and buffer._replace(name=place.shown(buffer.name)),
+        name=place.restore_paths(dump.name),
+        etrecord=record and record._replace(name=place.restore_paths(record.name)),
+        debug_buffer=buffer and buffer._replace(name=place.restore_paths(buffer.name)),
     )

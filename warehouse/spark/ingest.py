@@ -40,7 +40,7 @@ from warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
 from warehouse.spark.tasks import Tasks
 
 if TYPE_CHECKING:
-    from ingest.watching.places import FileSeen
+    from ingest.watching.places import WatchedFile
 
 MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # tasks of a survey for each core
@@ -116,7 +116,7 @@ class LakeIngester:
         """
         return self.take(list_files(self._place))
 
-    def take(self, files: Sequence[FileSeen]) -> LakeIngest:
+    def take(self, files: Sequence[WatchedFile]) -> LakeIngest:
         """Ingest the dumps in files of the inbox, after plans of killed ingests.
 
         Raises:
@@ -127,7 +127,7 @@ class LakeIngester:
         with lake_errors(self._lake):
             return self._take(files)
 
-    def _take(self, files: Sequence[FileSeen]) -> LakeIngest:
+    def _take(self, files: Sequence[WatchedFile]) -> LakeIngest:
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
             surveyed = self._survey(files[first : first + MOST_FILES])
@@ -183,7 +183,7 @@ class LakeIngester:
         self._state = read_state(self._lake, self._state)
         return self._state
 
-    def _survey(self, files: Sequence[FileSeen]) -> list[DumpFacts]:
+    def _survey(self, files: Sequence[WatchedFile]) -> list[DumpFacts]:
         """Facts of the dumps, in order of their files."""
         wanted = self._tasks.parallelism * _PIECES
         size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)

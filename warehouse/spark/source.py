@@ -25,7 +25,7 @@ from ingest.batching import batches
 from ingest.dump import HashedFile
 from ingest.errors import SourceError
 from ingest.schemas.dumps import DECODED, ERRORS
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 from warehouse.load.content import read_dumps
 from warehouse.spark.arrivals import Arrivals
 from warehouse.spark.inboxes import (
@@ -97,7 +97,7 @@ class EtdumpSource(DataSource):
 class _Files(InputPartition):
     """The files of one task."""
 
-    def __init__(self, files: Sequence[FileSeen]) -> None:
+    def __init__(self, files: Sequence[WatchedFile]) -> None:
         super().__init__(None)
         self.files = files
 
@@ -138,13 +138,13 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read_files(self._place, self._table, partition)
 
 
-def _split(files: Sequence[FileSeen]) -> list[InputPartition]:
+def _split(files: Sequence[WatchedFile]) -> list[InputPartition]:
     return list(map(_Files, batches(files, attrgetter("size"), _PIECE_BYTES, _PIECE_FILES)))
 
 
 def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBatch]:
     schema = source_schema(table)
-    files: Sequence[FileSeen] = partition.files
+    files: Sequence[WatchedFile] = partition.files
     if table == "files":
         rows = [
             {"path": path, "byte_count": size, "changed_at": changed // 1_000}

@@ -134,13 +134,13 @@ def _survey(
 ) -> DumpFacts:
     (file,) = read_dumps([incoming])
     if isinstance(file, Refusal):
-        detail = place.shown(file.detail)
+        detail = place.restore_paths(file.detail)
         return DumpFacts(incoming.name, path, member, "", 0, "", file.reason, detail)
     dump = DumpFacts(incoming.name, path, member, file.sha256, len(file.data), "")
     try:
         dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:
-        detail = place.shown(str(error)).removeprefix(f"{incoming.name}: ")
+        detail = place.restore_paths(str(error)).removeprefix(f"{incoming.name}: ")
         return dump._replace(reason="manifest", detail=detail)
     etrecord, buffer = hashes.of(incoming.etrecord), hashes.of(incoming.debug_buffer)
     return dump._replace(

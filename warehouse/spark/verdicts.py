@@ -12,10 +12,10 @@ from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import (
     PART,
-    JudgedPart,
+    PartResult,
+    drop_quiet_values,
     join_parts,
     judge_part,
-    without_quiet_values,
 )
 from warehouse.spark.tasks import spark_errors
 
@@ -26,7 +26,7 @@ _NIGHT = ("distance", "build", "session", "recorded_at")
 
 
 @spark_errors()
-def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> PartResult:
     """Verdicts on the series of a build and of those before it.
 
     One task judges the families of a part. The result is the same as that of one process, but only
@@ -39,7 +39,7 @@ def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rul
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
 
     def judge(part: pa.Table) -> pa.Table:
-        judged = without_quiet_values(judge_part(part, head, min_change, rules, nights))
+        judged = drop_quiet_values(judge_part(part, head, min_change, rules, nights))
         return pa.table({"part": [pickle.dumps(judged)]})
 
     own = "CASE WHEN pool IS NULL THEN device END AS own_device"

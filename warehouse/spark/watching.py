@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 
 from ingest.errors import IngestError
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 from warehouse.errors import SparkError, WarehouseError
 from warehouse.spark.ingest import LakeIngest, LakeIngester
 from warehouse.spark.source import EtdumpSource
@@ -66,7 +66,7 @@ def watch_inbox(
 
     def take(batch: DataFrame, _: int) -> None:
         rows = batch.toArrow().to_pylist()
-        files = [FileSeen(row["path"], row["byte_count"]) for row in rows]
+        files = [WatchedFile(row["path"], row["byte_count"]) for row in rows]
         try:
             report(ingester.take(sorted(files)))
         except (IngestError, WarehouseError) as error:  # Spark would pass on its text only

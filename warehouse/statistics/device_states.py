@@ -1,4 +1,4 @@
-"""The state of a device in each dump, told by the operators of the dump. Pure.
+"""The state of a device in each dump, as the operators of the dump show it. Pure.
 
 What else a device does (load, clock speed, temperature) moves all operators of a dump together, so
 the operators of one dump are each other's control. The state of a dump is the weighted median, over
@@ -13,13 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.runs import find_starts
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2
-LEAST_OPERATORS = 3  # of a dump, from which a state can be told
+LEAST_OPERATORS = 3  # of a dump, from which on a state is known
 LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
 MAD_TO_SD = 1.4826
 _UNITS = 2
@@ -38,7 +40,7 @@ class Operators(NamedTuple):
         kernel: Number of its operator type in its family; NO_KERNEL for what only holds others.
         unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
             where the state of the device is out of the values already.
-        half_tick: Half of what its clock tells apart, in the unit of the values.
+        half_tick: Half of the smallest step of its clock, in the unit of the values.
     """
 
     kernel: Ints
@@ -62,7 +64,7 @@ class NightValues(NamedTuple):
     dump_count: int
 
 
-class Usual(NamedTuple):
+class UsualLevels(NamedTuple):
     """What the builds before say of every series.
 
     Attributes:
@@ -76,8 +78,8 @@ class Usual(NamedTuple):
     reaction: Floats
 
 
-def dump_states(operators: Operators, night: NightValues, usual: Usual) -> Floats:
-    """The state of the device in the dump of each value; NaN where it cannot be told.
+def dump_states(operators: Operators, night: NightValues, usual: UsualLevels) -> Floats:
+    """The state of the device in the dump of each value; NaN where it is unknown.
 
     Args:
         operators: What is known of the series.
@@ -138,7 +140,7 @@ def _first_levels(
 def group_median(group: Ints, value: Floats) -> Floats:
     """The median of the group of each value."""
     order = _order(group, value)
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    first = find_starts([group[order]])
     count = np.diff(first, append=len(order))
     middle = value[order[first + (count - 1) // 2]] + value[order[first + count // 2]]
     median = np.empty(len(value))
@@ -147,7 +149,7 @@ def group_median(group: Ints, value: Floats) -> Floats:
 
 
 def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> Floats:
-    """The state of each group; NaN where too few of its operators tell it."""
+    """The state of each group; NaN where it has too few operators."""
     known = ~np.isnan(moved)
     state = weighted_median(group[known], moved[known], weight[known], group_count)
     is_known = np.bincount(group[known], minlength=group_count) >= LEAST_OPERATORS
@@ -167,7 +169,7 @@ def _spread_out(operators: Operators, night: NightValues, state: Floats, share: 
 
 
 class PairStates(NamedTuple):
-    """The states of the device in the dumps of two builds; NaN where they cannot be told.
+    """The states of the device in the dumps of two builds; NaN where they are unknown.
 
     Both are of shape (dumps, 3): of kernels, of delegates, and of what holds both.
 
@@ -183,7 +185,7 @@ class PairStates(NamedTuple):
 def pair_states(
     operators: Operators, values: NightValues, is_head: Mask, family: Ints
 ) -> PairStates:
-    """The states of the dumps of a base and a head, told by the levels of the base.
+    """The states of the dumps of a base and a head, by the levels of the base.
 
     Args:
         operators: What is known of the series.
@@ -212,13 +214,13 @@ def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) ->
     base = NightValues(
         values.series[chosen], values.dump[chosen], values.value[chosen], values.dump_count
     )
-    state = dump_states(operators, base, Usual(nothing, nothing, alike))
+    state = dump_states(operators, base, UsualLevels(nothing, nothing, alike))
     residual = base.value - np.nan_to_num(state)
     level, spread = nothing.copy(), nothing.copy()
     middle = group_median(base.series, residual)
     level[base.series] = middle
     spread[base.series] = MAD_TO_SD * group_median(base.series, np.abs(residual - middle))
-    return dump_states(operators, values, Usual(level, spread, alike))
+    return dump_states(operators, values, UsualLevels(level, spread, alike))
 
 
 def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:

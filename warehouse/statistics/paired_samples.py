@@ -58,7 +58,7 @@ class PairedComparison(NamedTuple):
 def compare_pairs(base: Floats, head: Floats) -> PairedComparison:
     """Compare the partners of each row of `base` and `head`, both of shape (rows, pairs).
 
-    Where modes are told apart, each value counts less the centre of its mode; see `centre_modes`.
+    Where there are two modes, each value counts less the centre of its mode; see `centre_modes`.
     The test is exact to 30 pairs. Where all differences have the same sign, ranks can say no more,
     and p is that of Student's t test if that is smaller; it is never less than the least p of a
     Mann-Whitney test of as many dumps. Figures are NaN for a row without pairs.

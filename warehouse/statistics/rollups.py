@@ -15,7 +15,8 @@ from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
 from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
-from warehouse.statistics.totals import find_starts, has_repeats, total_events
+from warehouse.statistics.runs import find_starts
+from warehouse.statistics.totals import has_repeats, total_events
 
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)

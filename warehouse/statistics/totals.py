@@ -18,6 +18,7 @@ from ingest import DecodedBatch
 from ingest.schemas.fields import decoded_fields
 from ingest.schemas.rollups import EVENT_TOTALS, RUN_TOTALS
 from ingest.tables.clocks import is_wrong
+from warehouse.statistics.runs import find_starts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -161,15 +162,6 @@ def run_rows(numbers: RunNumbers, is_complete: Mask, runs: Floats) -> pa.Table:
     columns = [dump.astype(np.int32), (number - numbers.first[dump]).astype(np.int32)]
     columns += list(runs[number].T)
     return pa.Table.from_arrays([pa.array(c) for c in columns], schema=_RUN_COLUMNS)
-
-
-def find_starts(keys: Sequence[Ints]) -> Ints:
-    """Where a row differs from the one before it in any key."""
-    changes = np.ones(len(keys[0]), bool)
-    np.not_equal(keys[0][1:], keys[0][:-1], out=changes[1:])
-    for key in keys[1:]:
-        changes[1:] |= key[1:] != key[:-1]
-    return np.flatnonzero(changes)
 
 
 def has_repeats(keys: Sequence[Ints]) -> bool:

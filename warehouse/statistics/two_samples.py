@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
+from warehouse.statistics.runs import find_starts
 
 CONFIDENCE_P = 0.01  # of the interval: 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
@@ -47,7 +48,7 @@ class SampleComparison(NamedTuple):
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
-        is_centred: Whether modes were told apart.
+        is_centred: Whether each value is compared within its mode.
         base_slow: Share of the base's values on the slow side, where there are two; else NaN.
         head_slow: Share of the head's.
         split: Values above it are on the slow side; NaN as well.
@@ -72,7 +73,7 @@ class SampleComparison(NamedTuple):
 def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).
 
-    Without `has_modes` no modes are told apart.
+    Without `has_modes` values are compared as if they had one mode.
     """
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(11)]
@@ -103,7 +104,7 @@ def _blocks(base: Floats, head: Floats) -> Iterator[tuple[Ints, Floats, Floats]]
 
 
 class Modes(NamedTuple):
-    """Samples whose modes were told apart, see `SampleComparison`."""
+    """Samples whose values are compared within their modes, see `SampleComparison`."""
 
     base: Floats
     head: Floats
@@ -273,12 +274,8 @@ def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, 
 def _alike(*keys: NDArray[np.generic]) -> Iterator[Ints]:
     """The rows of each combination of keys that there is."""
     order = np.lexsort(keys)
-    changes = np.zeros(len(order), bool)
-    for key in keys:
-        changes[1:] |= key[order][1:] != key[order][:-1]
-    for rows in np.split(order, np.flatnonzero(changes)):
-        if len(rows):
-            yield rows
+    if len(order):
+        yield from np.split(order, find_starts([key[order] for key in keys])[1:])
 
 
 def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
@@ -342,7 +339,7 @@ def _exact_p(small: int, large: int) -> tuple[float, ...]:
 def _exact_table() -> dict[tuple[int, int], tuple[float, ...]]:
     table = exact_null_table(EXACT_SIZE)
     small, large, p = (table[name].to_numpy() for name in ("n_small", "n_large", "p"))
-    first = np.flatnonzero(np.diff(small * 100 + large, prepend=-1))
+    first = find_starts([small, large])
     stops = np.append(first[1:], len(p))
     return {
         (int(small[start]), int(large[start])): tuple(p[start:stop].tolist())

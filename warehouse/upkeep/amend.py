@@ -132,7 +132,7 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         connection.execute(read_statement("set_manifest_facts"))
     replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
-    connection.execute(read_statement("settle_names"))
+    connection.execute(read_statement("merge_dimensions"))
 
 
 def _number_names(rows: DumpRows, amendment: Amendment) -> Ids:

@@ -72,7 +72,7 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))
     connection.execute(read_statement("delete_unused"))
-    connection.execute(read_statement("settle_names"))
+    connection.execute(read_statement("merge_dimensions"))
 
 
 def finish_forgetting(store: Path, *, wait: float) -> None:

@@ -1,1 +1,1 @@
-"""Who may do what: tokens, sessions, device pools, and the audit log."""
+"""Who may do what: tokens, device pools, and the audit log."""

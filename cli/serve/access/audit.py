@@ -1,7 +1,7 @@
-"""The audit log: what was written through the service and what SQL was asked, and by whom.
+"""The audit log: writes, SQL and changes of tokens, each with its author.
 
-It is lines of JSON in the store's folder. A file that is full is renamed, `audit.1.jsonl` being the
-newest of those; the oldest goes.
+The log is a file of JSON lines in the store's folder. A full file becomes `audit.1.jsonl`, older
+ones move up by one number, and the oldest is deleted.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from warehouse.errors import StoreError
 FILE_NAME = "audit.jsonl"
 FULL_BYTES = 64 << 20
 KEPT_FILES = 16
-_LONGEST_TEXT = 20_000  # characters; more than a statement may have
+_LONGEST_TEXT = 20_000  # characters; the longest statement has fewer
 
 
 class AuditEntry(NamedTuple):
-    """One thing that was done, or refused.
+    """An action, done or refused.
 
     Attributes:
-        bearer: Name of the token; empty where none was needed or known, `uid N` for a command.
-        action: What: method and route, or the command.
-        what: To what: the dump's SHA-256, the statement, the token.
-        result: `ok`, or the reason why not.
+        bearer: Name of the token; empty without one, `uid N` for a command.
+        action: Method and route, or the command.
+        what: The object: SHA-256 of a dump, a statement, a token.
+        result: `ok`, or the reason of the refusal.
         status: Status of the answer; 0 for a command.
-        milliseconds: Time it took.
+        milliseconds: Duration.
         bytes: Size of the request's body.
         request_id: As in the answer and the other logs.
     """
@@ -45,7 +45,7 @@ class AuditEntry(NamedTuple):
     request_id: str = ""
 
     def line(self) -> str:
-        """The entry as JSON, with the time it is now."""
+        """The entry as JSON, with the current time."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         texts = {
             name: shorten(value, _LONGEST_TEXT)
@@ -56,15 +56,15 @@ class AuditEntry(NamedTuple):
 
 
 class AuditFile:
-    """Appends to a store's audit log; several processes may at once."""
+    """Appends to a store's audit log; several processes may do so at once."""
 
     def __init__(self, store: Path, *, full_bytes: int = FULL_BYTES) -> None:
-        """Take a store; the file is opened when there is something to write."""
+        """Take a store; `append` opens the file."""
         self._path, self._full_bytes = store / FILE_NAME, full_bytes
         self._open: int | None = None
 
     def append(self, lines: bytes) -> None:
-        """Write lines, all of them in one file; an OSError is passed on."""
+        """Write lines to one file; an OSError is passed on."""
         descriptor = self._current()
         if os.fstat(descriptor).st_size + len(lines) > self._full_bytes:
             self._rotate(descriptor)
@@ -72,13 +72,13 @@ class AuditFile:
         write_all(descriptor, lines)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._open is not None:
             os.close(self._open)
             self._open = None
 
     def _current(self) -> int:
-        """The file that has the name now: another process, or logrotate, may have renamed ours."""
+        """The file that has the name now: another process may have renamed the open one."""
         if self._open is not None and not self._is_in_place(self._open):
             self.close()
         if self._open is None:
@@ -94,7 +94,7 @@ class AuditFile:
 
     def _rotate(self, descriptor: int) -> None:
         """Rename the full file and those before it, unless another process just did."""
-        lock(descriptor)  # which closing it releases
+        lock(descriptor)  # closing the file releases the lock
         if not os.fstat(descriptor).st_size or not self._is_in_place(descriptor):
             unlock(descriptor)
             return
@@ -108,10 +108,10 @@ class AuditFile:
 
 
 def audit_command(store: Path, command: str, what: str) -> None:
-    """Put on record what a command did.
+    """Audit a command.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The log cannot be written.
     """
     file = AuditFile(store)
     entry = AuditEntry(f"uid {os.getuid()}", command, what, "ok")

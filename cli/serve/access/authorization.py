@@ -1,11 +1,10 @@
-"""Who may what: tokens with scopes, which each route asks for."""
+"""Authorization: each route needs a token with a certain scope."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -16,33 +15,32 @@ from cli.serve.access.tokens import Tokens, TokenScope
 from cli.serve.http.problems import Problem
 from warehouse.errors import StoreError
 
-Scope = TokenScope  # as routes call it
-COOKIE = "tracehouse"  # in which the page's login keeps its token
+Scope = TokenScope
+COOKIE = "tracehouse"  # has the token of the page's login
 MAKE_ONE = "tracehouse token create NAME --scope admin"
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _PORT = re.compile(r":\d*$")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tracehouse"'}
-# What a proxy adds: who stands behind one does not reach the service from this machine.
+# A proxy adds these headers; clients behind it are on other machines.
 _OF_PROXIES = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
 )  # fmt: skip
 
 
 class Unauthorized(Problem):
-    """A request without a token that holds."""
+    """A request without a valid token."""
 
     def __init__(self, reason: str, detail: str) -> None:
-        """Say what is wrong, and that a token is wanted."""
-        super().__init__(HTTPStatus.UNAUTHORIZED, reason, detail, headers=_CHALLENGE)
+        super().__init__(401, reason, detail, headers=_CHALLENGE)
 
 
 class Bearer(NamedTuple):
-    """Who asks.
+    """A client.
 
     Attributes:
-        name: The token's name, for the audit log; empty where no token is needed.
-        scopes: What they may do.
-        pools: Device pools that they are limited to; None for all.
+        name: Name of the token, for the audit log; empty if no token is needed.
+        scopes: What the client may do.
+        pools: Device pools that the client is limited to; None for all.
     """
 
     name: str
@@ -54,50 +52,50 @@ ANYBODY = Bearer("", frozenset(Scope))
 
 
 class Access:
-    """Tells who asks; without tokens, anybody on this machine may do everything."""
+    """Identifies clients; without tokens, anybody on this machine may do everything."""
 
     def __init__(self, store: Path) -> None:
         """Read the tokens of a store.
 
         Raises:
-            StoreError: They cannot be read.
+            StoreError: The tokens cannot be read.
         """
         self._store, self._tokens = store, Tokens(store)
 
     def check_start(self, host: str) -> None:
-        """Pass if a service may listen on that address.
+        """Check that a service may listen on an address.
 
         Raises:
-            StoreError: Others reach it, and there are no tokens.
+            StoreError: Other machines reach the address, and there are no tokens.
         """
         if not (self._tokens.are_needed or is_loopback(host)):
             raise StoreError(
                 str(self._store),
-                f"a service on {host} is open to others, and there are no tokens; make one with "
-                f"'{MAKE_ONE} --store {self._store}', or listen on 127.0.0.1",
+                f"a service on {host} is open to other machines, and there are no tokens; make "
+                f"one with '{MAKE_ONE} --store {self._store}', or listen on 127.0.0.1",
             )
 
-    def need(self, request: HTTPConnection, scope: Scope) -> Bearer:
-        """Who asks, if they may do that; the request's state keeps it as `bearer`.
+    def need(self, request: HTTPConnection, *scopes: Scope) -> Bearer:
+        """The client, if it has one of the scopes; also kept in the request's state as `bearer`.
 
         Raises:
-            Unauthorized: 401 without a token that holds.
-            Problem: 403 if it lacks the scope, or a page of another site asks.
+            Unauthorized: 401 without a valid token.
+            Problem: 403 without such a scope, or if the request is from a page of another site.
             StoreError: The tokens cannot be read.
         """
         bearer = request.state.bearer = self.identify(request)
-        if scope not in bearer.scopes:
+        if bearer.scopes.isdisjoint(scopes):
             has = ", ".join(sorted(bearer.scopes))
-            problem = f"the token '{bearer.name}' has no scope {scope}, only {has}"
-            raise Problem(HTTPStatus.FORBIDDEN, "no_scope", problem)
+            problem = f"the token '{bearer.name}' has no scope {' or '.join(scopes)}, only {has}"
+            raise Problem(403, "no_scope", problem)
         return bearer
 
     def identify(self, request: HTTPConnection) -> Bearer:
-        """Who asks; see `need`.
+        """The client of a request; see `need`.
 
         Raises:
-            Unauthorized: 401 without a token that holds.
-            Problem: 403 if a page of another site asks.
+            Unauthorized: 401 without a valid token.
+            Problem: 403 if the request is from a page of another site.
             StoreError: The tokens cannot be read.
         """
         self._tokens.refresh()
@@ -110,19 +108,16 @@ class Access:
             check_origin(request, is_cookie=True)
         if secret is None:
             raise Unauthorized("no_token", "send a token: 'Authorization: Bearer SECRET'")
-        return self._bearer_of(secret)
+        return self.bearer_of(secret)
 
     def bearer_of(self, secret: str) -> Bearer:
-        """Who has that secret now.
+        """The client that has a secret.
 
         Raises:
-            Unauthorized: Nobody has, or not any more.
+            Unauthorized: The secret is unknown, or its token was revoked or has expired.
             StoreError: The tokens cannot be read.
         """
         self._tokens.refresh()
-        return self._bearer_of(secret)
-
-    def _bearer_of(self, secret: str) -> Bearer:
         token = self._tokens.find(secret)
         if token is None:
             raise Unauthorized("unknown_token", "there is no such token, or it was revoked")
@@ -134,7 +129,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address, or calls itself by that name.
+    """Whether an address or a name is of this machine only.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "[::1]", "localhost", "0.0.0.0", "farm")]
     [True, True, True, False, False]
@@ -146,11 +141,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _bearer_secret(headers: Mapping[str, str]) -> str | None:
-    """The secret of a header Authorization.
-
-    Raises:
-        Unauthorized: It is of another kind.
-    """
     given = headers.get("authorization")
     if given is None:
         return None
@@ -161,22 +151,18 @@ def _bearer_secret(headers: Mapping[str, str]) -> str | None:
 
 
 def _check_local(headers: Mapping[str, str]) -> None:
-    """Pass if who asks is on this machine, and no page that has its name resolved to it.
-
-    Raises:
-        Problem: 403.
-    """
+    # A page whose name resolves to this machine has another host.
     host = _PORT.sub("", headers.get("host", ""))
     if not is_loopback(host) or any(name in headers for name in _OF_PROXIES):
-        problem = f"without tokens only this machine is served; make one with '{MAKE_ONE}'"
-        raise Problem(HTTPStatus.FORBIDDEN, "not_local", problem)
+        problem = f"without tokens only this machine is served; make a token with '{MAKE_ONE}'"
+        raise Problem(403, "not_local", problem)
 
 
 def check_origin(request: HTTPConnection, *, is_cookie: bool) -> None:
-    """Pass unless a page of another site asks, but for a link to follow.
+    """Check that the request is not from a page of another site, unless it follows a link.
 
     Raises:
-        Problem: 403.
+        Problem: 403; it is.
     """
     headers = request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
@@ -188,5 +174,5 @@ def check_origin(request: HTTPConnection, *, is_cookie: bool) -> None:
         is_ours = is_ours and host in {None, headers.get("host")}
         is_ours = is_ours and not (is_cookie and site is None and origin is None)
     if not is_ours:
-        problem = "a page of another site may do nothing here; send a token instead"
-        raise Problem(HTTPStatus.FORBIDDEN, "other_site", problem)
+        problem = "the request comes from a page of another site; send a token instead"
+        raise Problem(403, "other_site", problem)

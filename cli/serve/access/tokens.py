@@ -1,7 +1,7 @@
-"""Tokens of a store: who may use its service, kept in a file of the store's folder.
+"""Tokens of a store, which give access to its service; they are kept in a file of its folder.
 
-A secret is 256 random bits, which nobody guesses, so that its plain SHA-256 is kept: what makes the
-hash of a password slow would buy nothing here, and cost every request.
+A secret is 256 random bits, so the file has its plain SHA-256: a slow password hash would not
+protect it better, and would delay every request.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from warehouse.engine.store_file import make_folder
 from warehouse.errors import StoreError
 
 FILE_NAME = "tokens.json"
-PREFIX = "tracehouse_"  # of secrets, so that scanners of public code know one
+PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it
 _LOCK_NAME = "tokens.lock"
-_MODE = 0o600  # of both files
+_MODE = 0o600  # both files
 _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
@@ -44,12 +44,12 @@ class Token(BaseModel):
     """One token, without its secret.
 
     Attributes:
-        name: What it is called, in lists and in the audit log.
-        sha256: SHA-256 of its secret.
-        scopes: What its bearer may do; admin is all.
-        pools: Device pools that they are limited to; None for all.
-        created_at: When it was made.
-        expires_at: When it ends; None for never.
+        name: Name in lists and in the audit log.
+        sha256: SHA-256 of the secret.
+        scopes: What the bearer may do; admin is everything.
+        pools: Device pools that the bearer is limited to; None for all.
+        created_at: When the token was made.
+        expires_at: When the token expires; None for never.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +62,7 @@ class Token(BaseModel):
     expires_at: AwareDatetime | None
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether it has ended."""
+        """Whether the token has expired."""
         return self.expires_at is not None and now >= self.expires_at
 
 
@@ -73,18 +73,18 @@ class _File(BaseModel):
 
 
 class Tokens:
-    """The tokens of a store as they are now: what others change holds from the next question on.
+    """The tokens of a store; changes by other processes hold from the next request on.
 
     Attributes:
-        are_needed: Whether there are or were any. Who wants an open service again deletes the file
-            and starts it anew: nobody opens it to all by revoking the last token.
+        are_needed: Whether there are or were any tokens. Revoking the last token does not open the
+            service; to open it, delete the file and restart the service.
     """
 
     def __init__(self, store: Path) -> None:
         """Read the tokens of a store.
 
         Raises:
-            StoreError: They cannot be read.
+            StoreError: The tokens cannot be read.
         """
         self._file = store / FILE_NAME
         self._seen: tuple[int, ...] | None = None
@@ -93,10 +93,10 @@ class Tokens:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read them anew if they have changed.
+        """Read the tokens again if they have changed.
 
         Raises:
-            StoreError: They cannot be read; nobody may anything until they can.
+            StoreError: The tokens cannot be read; nobody has access until they can.
         """
         try:
             found = self._file.stat()
@@ -108,14 +108,14 @@ class Tokens:
         seen = found.st_ino, found.st_mtime_ns, found.st_size
         if seen != self._seen:
             self._seen, self._tokens, self.are_needed = None, (), True
-            self._tokens = _read(self._file)
+            self._tokens = read_tokens(self._file.parent)
             self._seen = seen
 
     def find(self, secret: str) -> Token | None:
         """The token of a secret, even if it has expired; None if there is none."""
         digest = _digest(secret)
         found = None
-        for token in self._tokens:  # all of them: how long it takes tells nothing
+        for token in self._tokens:  # all of them, so that the time reveals nothing
             if hmac.compare_digest(token.sha256, digest):
                 found = token
         return found
@@ -125,9 +125,19 @@ def read_tokens(store: Path) -> Sequence[Token]:
     """The tokens of a store, in the order in which they were made.
 
     Raises:
-        StoreError: They cannot be read.
+        StoreError: The tokens cannot be read.
     """
-    return _read(store / FILE_NAME)
+    file = store / FILE_NAME
+    try:
+        return _File.model_validate_json(file.read_bytes()).tokens
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"])) or "JSON"
+        problem = f"{place} is invalid; restore the file, or delete it and make new tokens"
+        raise StoreError(str(file), problem) from error
 
 
 def create_token(
@@ -138,11 +148,11 @@ def create_token(
     pools: Sequence[str] = (),
     expires_days: int | None = None,
 ) -> str:
-    """The secret of a new token, which is kept nowhere; a store that is not there is begun.
+    """Make a token and return its secret, which is stored nowhere; a missing store is created.
 
     Raises:
-        UsageError: The name cannot be one, or a limit to pools comes with a scope that knows none.
-        StoreError: There is such a token, or they cannot be written.
+        UsageError: The name is invalid, or a scope cannot be limited to pools.
+        StoreError: The name is taken, or the tokens cannot be written.
     """
     if pools and {TokenScope.SQL, TokenScope.ADMIN} & set(scopes):
         raise UsageError("--pool: SQL sees all pools, and so does admin; leave these scopes out")
@@ -172,16 +182,16 @@ def create_token(
 
 
 def revoke_token(store: Path, name: str) -> None:
-    """End a token; a service that runs refuses it from its next request on.
+    """Revoke a token; a running service refuses it from the next request on.
 
     Raises:
-        StoreError: There is no such token, or they cannot be written.
+        StoreError: There is no such token, or the tokens cannot be written.
     """
 
     def remove(tokens: Sequence[Token]) -> Sequence[Token]:
         left = [token for token in tokens if token.name != name]
         if len(left) == len(tokens):
-            problem = f"has no token '{name}'; 'tracehouse token list' shows those there are"
+            problem = f"has no token '{name}'; 'tracehouse token list' lists the tokens"
             raise StoreError(str(store), problem)
         return left
 
@@ -192,25 +202,7 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _read(file: Path) -> Sequence[Token]:
-    try:
-        return _File.model_validate_json(file.read_bytes()).tokens
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
-    except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"])) or "JSON"
-        problem = f"{place} is not as it was written; put the file back, or make the tokens anew"
-        raise StoreError(str(file), problem) from error
-
-
 def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -> None:
-    """Put what a function makes of the tokens in their place: all of it, or nothing.
-
-    Raises:
-        StoreError: They cannot be written.
-    """
     file = store / FILE_NAME
     try:
         with _locked(store), replacing(file, _MODE) as unfinished:
@@ -222,7 +214,7 @@ def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -
 
 @contextmanager
 def _locked(store: Path) -> Iterator[None]:
-    """Keep others from changing the tokens meanwhile."""
+    """Keep other processes from changing the tokens."""
     file = os.open(store / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
     try:
         lock(file)

@@ -1,9 +1,8 @@
-"""A canned query as a bearer asks it, who may be limited to some device pools."""
+"""Requests for canned queries, from clients that may be limited to some device pools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,12 +19,12 @@ Params = Mapping[str, str | list[str]]
 
 
 class QueryRequest(NamedTuple):
-    """A canned query as it was asked.
+    """A request for a canned query.
 
     Attributes:
-        header: The query's.
-        params: Its parameters, as texts.
-        pools: Device pools that the bearer is limited to; None for all.
+        header: Header of the query.
+        params: Parameters, as texts.
+        pools: Device pools that the client is limited to; None for all.
     """
 
     header: Header
@@ -33,35 +32,27 @@ class QueryRequest(NamedTuple):
     pools: frozenset[str] | None
 
     def check_pools(self) -> None:
-        """Pass if the bearer may ask it, of some pools at least.
+        """Check that the query can be limited to the client's pools.
 
         Raises:
-            Problem: 403; it cannot be limited to pools.
+            Problem: 403; it cannot.
         """
-        names = {parameter.name for parameter in self.header.params}
-        if self.pools is not None and "pool" not in names:
-            detail = f"the query {self.header.name} {OF_ALL}"
-            raise Problem(HTTPStatus.FORBIDDEN, "pool", detail)
+        if self.pools is not None and all(one.name != "pool" for one in self.header.params):
+            raise Problem(403, "pool", f"the query {self.header.name} {OF_ALL}")
 
     def answer(self, reader: Warehouse, settings: Settings) -> pa.Table:
-        """Its rows.
-
-        Raises:
-            Problem: It asks of pools that are not the bearer's, or of names that are none.
-        """
+        """The rows of the query; a Problem of other pools or unknown names is passed on."""
         name, params = self.header.name, self.params
         if name in COMPUTED:
             return answer_computed(reader, name, params, settings)
         if self.pools is not None:
-            params = {**params, "pool": pools_to_ask(reader, self.pools, self._given_pools())}
+            given = params.get("pool", [])
+            named = [given] if isinstance(given, str) else given
+            params = {**params, "pool": pools_to_ask(reader, self.pools, named)}
         with hiding_names(self.pools):
             return reader.query(name, **settings.with_expected(self.header, params))
 
-    def _given_pools(self) -> list[str]:
-        given = self.params.get("pool", [])
-        return [given] if isinstance(given, str) else given
-
 
 def find_header(name: str) -> Header:
-    """The header of a canned query or computed one; UnknownQueryError if there is none."""
+    """The header of a canned or computed query; UnknownQueryError if there is none."""
     return COMPUTED[name] if name in COMPUTED else find_query(name).header

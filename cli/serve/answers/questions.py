@@ -1,56 +1,66 @@
-"""Questions about the live store, from programs and from the page: few at a time, none for long."""
+"""Questions to the live store: few at a time, and none for long."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import TypeVar
 
-from cli.serve.answers.limits import ConcurrencyLimit
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from warehouse.errors import SlowAnswerError
 from warehouse.store import Warehouse
 
 _Answer = TypeVar("_Answer")
-_WORKING, _WAITING = 4, 64  # answers at a time, and those that wait for their turn
 
 
-class Questions:
-    """All questions about the live store of a service take turns."""
+class ConcurrencyLimit:
+    """Runs functions in a limited number of threads while others wait; refuses more."""
 
-    def __init__(self, service: Service) -> None:
-        """Nobody asks yet."""
-        self._service, self._turns = service, ConcurrencyLimit(_WORKING, _WAITING)
+    def __init__(self, working: int, waiting: int) -> None:
+        """Limit the functions that run at a time, and those that wait."""
+        self._limiter: CapacityLimiter | None = None
+        self._working, self._most = working, working + waiting
+        self._count = 0
 
-    async def ask(self, answer: Callable[[Warehouse], _Answer]) -> _Answer:
-        """What `answer` makes of the live store, in a thread.
+    async def run(self, function: Callable[[], _Answer]) -> _Answer:
+        """Run a function in a thread.
 
         Raises:
-            Problem: 429 if too many ask; 504 if it took longer than it may.
+            Problem: 429; too many wait already.
         """
-        return await self._turns.take(lambda: self._answer(answer))
+        if self._count >= self._most:
+            detail = f"{self._count} requests are being answered or wait: try again in a second"
+            raise Problem(429, "busy", detail, retry_after=1)
+        self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
+        self._count += 1
+        try:
+            return await run_sync(function, limiter=self._limiter)
+        finally:
+            self._count -= 1
 
-    def _answer(self, answer: Callable[[Warehouse], _Answer]) -> _Answer:
-        with asking(self._service) as reader:
-            return answer(reader)
 
-
-@contextmanager
-def asking(service: Service) -> Iterator[Warehouse]:
-    """The live store, for as long as an answer may take.
+async def ask_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
+    """Call a function with the live store, in a thread.
 
     Raises:
-        Problem: 504; it took longer.
+        Problem: 429 if too many requests wait; 504 if the answer takes too long.
     """
-    seconds = service.settings.query_seconds
-    try:
+    service: Service = request.app.state.service
+    limit: ConcurrencyLimit = request.app.state.store_limit
+
+    def ask() -> _Answer:
         with (
             service.consumer.memory.raised(),
             service.reader() as reader,
-            reader.within(seconds),
+            reader.within(service.settings.query_seconds),
         ):
-            yield reader
+            return answer(reader)
+
+    try:
+        return await limit.run(ask)
     except SlowAnswerError as error:
-        raise Problem(HTTPStatus.GATEWAY_TIMEOUT, "deadline", str(error)) from error
+        raise Problem(504, "deadline", str(error)) from error

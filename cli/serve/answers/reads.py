@@ -1,27 +1,41 @@
-"""What is read: canned queries and the report on live data, the schema, how the store is doing."""
+"""Answers from the live store: canned queries, the report, the schema and the status."""
 
 from __future__ import annotations
 
 import time
-from http import HTTPStatus
+from collections.abc import Mapping
 
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header
-from cli.serve.answers.questions import Questions
+from cli.serve.answers.questions import ask_store
 from cli.serve.answers.tables import (
     TABLE_FORMS,
     entity_tag,
-    is_known,
     table_answer,
     text_answer,
     unchanged,
+)
+from cli.serve.http.endpoints import (
+    OBJECT,
+    PAGING,
+    QUERY_PATH,
+    READ_PROBLEMS,
+    ROWS,
+    TABLE_FORMAT,
+    TEXT,
+    Content,
+    Endpoint,
+    Input,
+    Operation,
+    content_of,
+    format_input,
+    table_content,
 )
 from cli.serve.http.negotiation import RESERVED, choose_form, read_page
 from cli.serve.http.problems import Problem
@@ -29,10 +43,9 @@ from cli.serve.service import Service
 from queries.computed import COMPUTED
 from queries.printable import json_text
 from queries.report import forms
-from queries.report.content import Report
 from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
-from queries.report.settings import Settings, read_settings
+from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_statement
@@ -41,132 +54,102 @@ from warehouse.store import Warehouse
 
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = ("head", "base", "format")
+_PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
 
-class Reads:
-    """Answers what is read."""
+async def list_queries(request: Request) -> Response:
+    """The catalogue: every query with its parameters and columns."""
+    text = json_text([_describe(header) for header in _headers()]) + "\n"
+    tag = entity_tag(text)
+    return unchanged(request, tag) or text_answer(text, "application/json", tag)
 
-    def __init__(self) -> None:
-        """The service starts now."""
-        self._started = time.monotonic()
 
-    async def list_queries(self, request: Request) -> Response:
-        """The catalogue: every canned query with its parameters and columns."""
-        _service(request).access.need(request, Scope.READ)
-        text = json_text([_described(header) for header in _headers()]) + "\n"
-        tag = entity_tag(text)
-        return (
-            unchanged(tag) if is_known(request, tag) else text_answer(text, "application/json", tag)
+async def query(request: Request) -> Response:
+    """The rows of a canned query."""
+    service: Service = request.app.state.service
+    header, pools = find_header(request.path_params["name"]), request.state.bearer.pools
+    wanted = QueryRequest(header, _read_params(request), pools)
+    wanted.check_pools()
+    form, page = choose_form(request, TABLE_FORMS), read_page(request)
+
+    def answer(reader: Warehouse) -> Response:
+        settings = read_settings(service.config)
+        facts = (sorted(request.query_params.multi_items()), form, pools, settings)
+        tag = entity_tag(_version(reader), request.url.path, *facts)
+        return unchanged(request, tag) or table_answer(
+            request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
 
-    async def query(self, request: Request) -> Response:
-        """Rows of a canned query."""
-        service = _service(request)
-        bearer = service.access.need(request, Scope.READ)
-        header = find_header(request.path_params["name"])
-        asked = QueryRequest(header, _read_params(request), bearer.pools)
-        asked.check_pools()
-        form, page = choose_form(request, TABLE_FORMS), read_page(request)
-
-        def answer(reader: Warehouse) -> Response:
-            settings = read_settings(service.config)
-            facts = (sorted(request.query_params.multi_items()), form, asked.pools, settings)
-            tag = entity_tag(_version(reader), request.url.path, *facts)
-            if is_known(request, tag):
-                return unchanged(tag)
-            return table_answer(request, asked.answer(reader, settings), form, page=page, tag=tag)
-
-        return await _questions(request).ask(answer)
-
-    async def schema(self, request: Request) -> Response:
-        """Tables, views and columns that ad-hoc SQL can ask for."""
-        _service(request).access.need(request, Scope.READ)
-        form, page = choose_form(request, TABLE_FORMS), read_page(request)
-        return await _questions(request).ask(
-            lambda reader: table_answer(request, reader.schema(), form, page=page)
-        )
-
-    async def report(self, request: Request) -> Response:
-        """The report of a build up to its night, or of two builds.
-
-        Raises:
-            Problem: 400; what is asked for is unclear.
-        """
-        service = _service(request)
-        need_all_pools(service.access.need(request, Scope.READ), "the report")
-        form = choose_form(request, REPORT_FORMS)
-        head, base = (request.query_params.get(name) or None for name in ("head", "base"))
-        for name in request.query_params:
-            if name not in _OF_REPORTS:
-                detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
-                raise Problem(HTTPStatus.BAD_REQUEST, "parameter", detail)
-        if base is not None and head is None:
-            detail = "say which build to compare, too: head=BUILD"
-            raise Problem(HTTPStatus.BAD_REQUEST, "head", detail)
-
-        def answer(reader: Warehouse) -> Response:
-            settings = read_settings(service.config)
-            tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
-            if is_known(request, tag):
-                return unchanged(tag)
-            return _report_answer(_make_report(reader, settings, head, base), form, tag)
-
-        return await _questions(request).ask(answer)
-
-    async def status(self, request: Request) -> Response:
-        """How the store and the service are doing."""
-        service = _service(request)
-        need_all_pools(service.access.need(request, Scope.READ), "the status")
-        form = choose_form(request, TABLE_FORMS)
-
-        def answer(reader: Warehouse) -> Response:
-            problem = service.consumer.problem
-            own = {
-                "service_problem": pa.array([str(problem) if problem else ""]),
-                "service_seconds": pa.array([int(time.monotonic() - self._started)]),
-            }
-            table = status_table(read_status(service.store, writer=reader))
-            for name, column in own.items():
-                table = table.append_column(name, column)
-            return table_answer(request, table, form)
-
-        return await _questions(request).ask(answer)
+    return await ask_store(request, answer)
 
 
-def routes() -> list[Route]:
-    """What is read, and where."""
-    reads = Reads()
-    return [
-        Route("/v1/queries", reads.list_queries),
-        Route("/v1/queries/{name}", reads.query),
-        Route("/v1/schema", reads.schema),
-        Route("/v1/report", reads.report),
-        Route("/v1/status", reads.status),
-    ]
+async def schema(request: Request) -> Response:
+    """Tables, views and columns for ad-hoc SQL."""
+    form, page = choose_form(request, TABLE_FORMS), read_page(request)
+    return await ask_store(
+        request, lambda reader: table_answer(request, reader.schema(), form, page=page)
+    )
 
 
-def _make_report(
-    reader: Warehouse, settings: Settings, head: str | None, base: str | None
-) -> Report:
-    if base is None or head is None:
-        return nightly_report(reader, settings, head=head)
-    return compare_report(reader, settings, base=base, head=head)
+async def report(request: Request) -> Response:
+    """The report of a build up to its night, or of two builds.
+
+    Raises:
+        Problem: 400; the parameters are unknown or incomplete.
+    """
+    service: Service = request.app.state.service
+    need_all_pools(request.state.bearer, "the report")
+    form = choose_form(request, REPORT_FORMS)
+    head, base = (request.query_params.get(name) or None for name in ("head", "base"))
+    for name in request.query_params:
+        if name not in _OF_REPORTS:
+            detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
+            raise Problem(400, "parameter", detail)
+    if base is not None and head is None:
+        raise Problem(400, "head", "name the build to compare, too: head=BUILD")
+
+    def answer(reader: Warehouse) -> Response:
+        settings = read_settings(service.config)
+        tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
+        if known := unchanged(request, tag):
+            return known
+        if base is None or head is None:
+            made = nightly_report(reader, settings, head=head)
+        else:
+            made = compare_report(reader, settings, base=base, head=head)
+        response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
+        response.headers["Tracehouse-Verdict"] = made.verdict
+        return response
+
+    return await ask_store(request, answer)
 
 
-def _report_answer(made: Report, form: forms.Form, tag: str) -> Response:
-    answer = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
-    answer.headers["Tracehouse-Verdict"] = made.verdict
-    return answer
+async def status(request: Request) -> Response:
+    """The state of the store and the service."""
+    service: Service = request.app.state.service
+    need_all_pools(request.state.bearer, "the status")
+    form = choose_form(request, TABLE_FORMS)
+
+    def answer(reader: Warehouse) -> Response:
+        table = status_table(read_status(service.store, writer=reader))
+        for name, value in (
+            ("service_problem", str(service.consumer.problem or "")),
+            ("service_seconds", int(time.monotonic() - service.started)),
+        ):
+            table = table.append_column(name, pa.array([value]))
+        return table_answer(request, table, form)
+
+    return await ask_store(request, answer)
 
 
 def _version(reader: Warehouse) -> tuple[object, ...]:
-    """What tells the store's state from others; asked first, so that it is never too new."""
+    """The version of the store's content, read before the content, so that it is never too new."""
     (row,) = reader.sql(read_statement("store_version")).to_pylist()
     return tuple(row.values())
 
 
 def _read_params(request: Request) -> Params:
-    """What an address says of parameters: a text, or several; an empty one is not given."""
+    """The parameters of an address: a text, or several; empty texts are ignored."""
     params: dict[str, str | list[str]] = {}
     for name in request.query_params:
         values = [value for value in request.query_params.getlist(name) if value]
@@ -180,33 +163,43 @@ def _headers() -> list[Header]:
     return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
-def _described(header: Header) -> dict[str, object]:
+def _describe(header: Header) -> dict[str, object]:
+    parameters = [parameter._asdict() for parameter in header.params]
     return {
         "name": header.name,
         "purpose": header.purpose,
         "description": header.description,
-        "parameters": [
-            {
-                "name": parameter.name,
-                "type": parameter.type,
-                "is_required": parameter.is_required,
-                "default": parameter.default,
-                "choices": list(parameter.choices),
-                "least": parameter.least,
-                "most": parameter.most,
-                "doc": parameter.doc,
-            }
-            for parameter in header.params
-        ],
+        "parameters": [{name: one[name] for name in _PARAMETER_FIELDS} for one in parameters],
         "columns": [column._asdict() for column in header.columns],
     }
 
 
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+def routes() -> list[Endpoint]:
+    """Endpoints of the live store."""
+    table = {200: table_content()}
+    catalogue = {200: {"application/json": ROWS}, 304: {}}
+    report_answers = {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}}
+    report_inputs = (
+        Input("head", "query", TEXT, "Build it is about; by default the last."),
+        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
+        format_input(REPORT_FORMS),
+    )
+    paged = (TABLE_FORMAT, *PAGING)
+    columns = "Tables, views and columns with their meanings."
+    health = "How the store and the service are doing."
 
+    def get(path: str, summary: str, answers: Mapping[int, Content], *inputs: Input) -> Operation:
+        scopes = (Scope.READ,)
+        return Operation("get", path, summary, scopes, answers, inputs, problems=READ_PROBLEMS)
 
-def _questions(request: Request) -> Questions:
-    questions: Questions = request.app.state.questions
-    return questions
+    queries = get("/v1/queries", "The canned queries.", catalogue)._replace(problems=())
+    rows = get(QUERY_PATH, "Rows of a canned query.", {**table, 304: {}}, *paged)
+    return [
+        Endpoint(list_queries, queries),
+        Endpoint(query, rows),
+        Endpoint(schema, get("/v1/schema", columns, table, *paged)),
+        Endpoint(
+            report, get("/v1/report", "The report of a build.", report_answers, *report_inputs)
+        ),
+        Endpoint(status, get("/v1/status", health, table, TABLE_FORMAT)),
+    ]

@@ -1,4 +1,4 @@
-"""The service's routes, put together; each module of this folder brings its own."""
+"""The application: routes, middleware and the start and end of its logs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
-from cli.serve.access import sessions
 from cli.serve.access.audit import AuditFile
 from cli.serve.answers import reads, sql
-from cli.serve.answers.questions import Questions
-from cli.serve.answers.sql import SqlLimits
+from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.http import health, metrics, openapi
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
@@ -26,24 +24,25 @@ from cli.serve.http.problems import answer_problem
 from cli.serve.http.request_log import RequestLogMiddleware
 from cli.serve.page import routes as page
 from cli.serve.service import Service
-from cli.serve.uploads import dumps as uploads
+from cli.serve.uploads import dump_endpoints
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
-_TOLD = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
+_QUESTIONS = 4, 64  # questions to the live store at a time, and those that wait
+_ERRORS = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
 
 
 def make_app(service: Service) -> Starlette:
-    """The application that answers for a service, which it closes when it is shut down.
+    """The application of a service, which is closed when the application shuts down.
 
-    Its state has the `service`, its `metrics`, `audit`, the queue of the audit log, `questions`,
-    through which the live store is asked, and the `sql_turns` of all who ask SQL.
+    The application's state has the `service`, its `metrics`, the queue `audit` of the audit
+    log, and the limits of questions to the live store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
     lines = LineQueue(write_standard_error, patience=1.0)
     log = Log(lines, is_terminal=sys.stderr.isatty())
-    counted = Metrics(service, audit, lines)
+    figures = Metrics(service, audit, lines)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -58,23 +57,24 @@ def make_app(service: Service) -> Starlette:
             yield
 
     app = Starlette(
-        routes=_routes(),
+        routes=list_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(RequestLogMiddleware, metrics=counted, audit=audit, log=log)],
-        exception_handlers=dict.fromkeys(_TOLD, answer_problem),
+        middleware=[Middleware(RequestLogMiddleware, metrics=figures, audit=audit, log=log)],
+        exception_handlers=dict.fromkeys(_ERRORS, answer_problem),
     )
-    app.state.service, app.state.metrics, app.state.audit = service, counted, audit
-    app.state.questions = Questions(service)
-    app.state.sql_turns = SqlLimits(service)
+    app.state.service, app.state.metrics, app.state.audit = service, figures, audit
+    workers = service.settings.sql_workers
+    app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
+    app.state.sql_limit = ConcurrencyLimit(workers, sql.WAITING * workers)
     return app
 
 
 def _close(service: Service) -> None:
-    """Close it; what went wrong is for whoever runs it to tell, in one line."""
     with suppress(WarehouseError):
-        service.close()
+        service.close()  # `run_service` reports the error
 
 
-def _routes() -> Sequence[BaseRoute]:
-    modules = (uploads, health, metrics, openapi, page, reads, sessions, sql)  # many uploads
+def list_routes() -> Sequence[BaseRoute]:
+    """The routes of the service, the most used ones first."""
+    modules = (dump_endpoints, health, metrics, openapi, page, reads, sql)
     return [route for module in modules for route in module.routes()]

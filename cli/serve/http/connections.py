@@ -1,4 +1,4 @@
-"""Connections: each has so long to say what it wants, in so many bytes, and there are so many."""
+"""Connections, with limits of time, size and number."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from cli.serve.http.joined_writes import JoinedWrites
 from cli.serve.http.problems import Problem, problem_response
 
-HEAD_SECONDS = 10.0  # in which the head of a request must come
-HEAD_BYTES = 64 << 10  # that come of it before it ends
-READ_SECONDS = 60.0  # in which something of an answer must be read
+HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
+HEAD_BYTES = 64 << 10  # largest head
+READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer
 MOST_CONNECTIONS = 16_384
-WAITING_BYTES = 256 << 10  # of a body, beyond which no more is taken; what comes at once at most
+WAITING_BYTES = 256 << 10  # reading pauses while more of a body waits
 
-_OTHER_FILES = 512  # that a service may have open besides
+_OTHER_FILES = 512  # files that a service has open besides connections
 
 
 def most_connections() -> int:
-    """How many connections there may be at a time, with as many open files as may be allowed."""
+    """How many connections there may be at a time; raises the limit of open files for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + _OTHER_FILES
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -32,17 +32,17 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, closed where a request's head is too long or slow, or no answer is read.
+    """A connection, closed if a request's head is too long or slow, or its answer is not read.
 
-    One beyond the most there may be is closed at once.
+    Connections beyond `most` are closed at once.
     """
 
     most = MOST_CONNECTIONS
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request, unless there are too many."""
-        self._waiting: asyncio.TimerHandle | None = None  # for a head
-        self._reading: asyncio.TimerHandle | None = None  # until more of an answer is read
+        """Wait for a request, unless there are too many connections."""
+        self._waiting: asyncio.TimerHandle | None = None  # ends the wait for a head
+        self._reading: asyncio.TimerHandle | None = None  # ends the wait for a reader
         self._is_in_head, self._head_bytes, self._begun = False, 0, 0
         joined: Any = JoinedWrites(transport, self.loop)
         super().connection_made(joined)
@@ -52,7 +52,7 @@ class Connection(HttpToolsProtocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Stop the timers."""
         self._stop_waiting()
         self._stop_reading()
         super().connection_lost(exc)
@@ -65,8 +65,8 @@ class Connection(HttpToolsProtocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take more of a request, and count it where it is all of one head that goes on."""
-        only_head = 0 if self._is_in_head else 1  # that begins in it, unless a body comes first
+        """Take more of a request, and count it if all of it belongs to a head that began before."""
+        only_head = 0 if self._is_in_head else 1  # heads that begin in data that is all one head
         is_awaited, self._begun = self._waiting is not None, 0
         super().data_received(data)
         if self._is_in_head and is_awaited and self._begun == only_head:
@@ -75,13 +75,13 @@ class Connection(HttpToolsProtocol):
                 self.send_400_response("")
 
     def on_headers_complete(self) -> None:
-        """Begin to answer; the body's pace is for whoever reads it."""
+        """Begin to answer; `bodies.receive` limits the time for the body."""
         self._stop_waiting()
         self._is_in_head = False
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body, which is not copied if the one before it was handed on."""
+        """Take a piece of a body, without a copy if no other piece waits."""
         cycle: Any = self.cycle
         if not cycle.response_complete:
             cycle.body = cycle.body + body if cycle.body else body
@@ -90,34 +90,31 @@ class Connection(HttpToolsProtocol):
             cycle.message_event.set()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of one that was answered before its end."""
+        """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._await_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Say what is wrong with the head of a request, and close the connection."""
-        problem = Problem(HTTPStatus.BAD_REQUEST, "malformed", msg)
+        """Answer that the head of a request is malformed or too long, and close the connection."""
+        problem = Problem(400, "malformed", msg)
         if self._head_bytes > HEAD_BYTES:
-            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            detail = f"its head has more than {HEAD_BYTES:,} bytes: send a manifest in a form"
-            problem = Problem(status, "head_too_long", detail)
+            detail = f"the head has more than {HEAD_BYTES:,} bytes: send the manifest in a form"
+            problem = Problem(431, "head_too_long", detail)
         answer = problem_response(problem)
-        lines = [
-            f"HTTP/1.1 {problem.status_code} {HTTPStatus(problem.status_code).phrase}".encode()
-        ]
-        lines += [name + b": " + value for name, value in answer.raw_headers]
-        self.transport.write(b"\r\n".join([*lines, b"connection: close", b"", b""]))
-        self.transport.write(bytes(answer.body))
+        status = f"HTTP/1.1 {problem.status_code} {HTTPStatus(problem.status_code).phrase}"
+        headers = (name + b": " + value for name, value in answer.raw_headers)
+        lines = [status.encode(), *headers, b"connection: close", b"", bytes(answer.body)]
+        self.transport.write(b"\r\n".join(lines))
         self.transport.close()
 
     def pause_writing(self) -> None:
-        """Wait until more of an answer is read."""
+        """Wait until the client reads more of an answer."""
         super().pause_writing()
         self._await_reading()
 
     def resume_writing(self) -> None:
-        """Write the rest of it."""
+        """Write the rest of an answer."""
         self._stop_reading()
         super().resume_writing()
 
@@ -129,7 +126,7 @@ class Connection(HttpToolsProtocol):
         if not self.transport.get_write_buffer_size():
             self.transport.abort()
             return
-        self._await_head()  # whoever asks next reads the last answer first
+        self._await_head()  # the client must read the last answer before it sends a request
         if self._reading is None:
             self._await_reading()
 

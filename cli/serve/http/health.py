@@ -1,15 +1,15 @@
-"""Whether the service lives, and whether it can do its work."""
+"""Health of the service: whether it lives, and whether it can work."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
 
+from cli.serve.http.endpoints import JSON_OBJECT, Endpoint, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from cli.serve.settings import MOST_WAITING
@@ -19,11 +19,11 @@ from warehouse.errors import QueryError, StoreError
 
 
 def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, str]]:
-    """Why the service cannot do its work, each as a word and a sentence; nothing if it can."""
+    """Each reason why the service cannot work, as a word and a sentence."""
     if problem := _store_problem(service):
         yield "store", problem
-    if failure := service.consumer.problem:
-        yield "consumer", str(failure)
+    if service.consumer.problem:
+        yield "consumer", str(service.consumer.problem)
     try:
         free, wanted = shutil.disk_usage(service.store).free, service.settings.free_bytes
     except OSError as error:
@@ -38,17 +38,17 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
 
 
 def _backlog_problem(service: Service) -> str:
-    """Why uploads are put off; empty if they are not."""
+    """Why uploads are deferred; empty if they are not."""
     known, most_bytes = service.consumer.known, service.settings.backlog_bytes
     if (waiting := known.backlog_bytes) >= most_bytes:
-        return f"{waiting:,} bytes were accepted and wait, the limit is {most_bytes:,}"
+        return f"{waiting:,} bytes wait to be indexed, the limit is {most_bytes:,}"
     if (n_waiting := known.backlog_dumps) >= MOST_WAITING:
-        return f"{n_waiting:,} dumps were accepted and wait, the limit is {MOST_WAITING:,}"
+        return f"{n_waiting:,} dumps wait to be indexed, the limit is {MOST_WAITING:,}"
     return ""
 
 
 def _store_problem(service: Service) -> str:
-    """Why the store cannot be asked; empty if it can."""
+    """Why the store cannot be read; empty if it can."""
     file = service.store / FILE_NAME
     try:
         with service.reader() as reader:
@@ -75,9 +75,12 @@ async def _readyz(request: Request) -> Response:
     return JSONResponse({"status": "not ready", "obstacles": obstacles}, 503)
 
 
-def routes() -> Sequence[BaseRoute]:
-    """Routes that supervisors ask; they tell nothing secret and need no token."""
+def routes() -> list[Endpoint]:
+    """Endpoints for supervisors; they reveal nothing secret and need no token."""
+    answers = {200: JSON_OBJECT}
+    lives = Operation("get", "/healthz", "Whether the process lives.", (), answers)
+    ready = "Whether it can do its work, or why not."
     return [
-        Route("/healthz", _healthz, methods=["GET"]),
-        Route("/readyz", _readyz, methods=["GET"]),
+        Endpoint(_healthz, lives),
+        Endpoint(_readyz, Operation("get", "/readyz", ready, (), {**answers, 503: JSON_OBJECT})),
     ]

@@ -1,21 +1,20 @@
-"""What is written to a connection in one turn of the event loop, sent together."""
+"""Writes to a connection within one turn of the event loop, sent together."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-_MOST_BYTES = 16 << 10  # that wait: what is sent later is not counted against a slow reader before
+_MOST_BYTES = 16 << 10  # more than this is sent at once
 
 
 class JoinedWrites:
-    """A transport around another: an answer's head and a short body are one call of the system.
+    """A transport around another, which sends an answer's head and short body in one system call.
 
-    Each call lets other threads in, and the event loop then waits for its turn.
+    Each system call lets other threads run, and the event loop then waits for them.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """Write to a transport."""
         self._transport, self._loop = transport, loop
         self._waiting: list[bytes] = []
         self._byte_count = 0
@@ -24,7 +23,7 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send data with what else is written in this turn."""
+        """Send data, together with other data of this turn."""
         if not self._waiting:
             self._loop.call_soon(self._send)
         self._waiting.append(data)
@@ -33,11 +32,11 @@ class JoinedWrites:
             self._send()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that are still to be sent."""
+        """Number of unsent bytes."""
         return self._byte_count + self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """Close the connection when all is sent."""
+        """Close the connection once everything is sent."""
         self._send()
         self._transport.close()
 

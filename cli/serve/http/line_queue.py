@@ -1,4 +1,4 @@
-"""Lines that a thread writes, so that no answer waits for a disk or a terminal."""
+"""A queue of lines that a thread writes, so that no answer waits for a disk or a terminal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from contextlib import suppress
 from queue import Empty, Full, Queue
 
 _MOST_AT_ONCE = 1000
-_PAUSE = 0.05  # seconds in which lines gather: a thread woken for each would hold up all others
+_PAUSE = 0.05  # seconds to gather lines: waking a thread for each would delay the others
 
 
 class LineQueue:
     """Takes lines from any thread and writes them in order. Use as a context manager.
 
     Attributes:
-        dropped: Lines that found no room, of those that need not wait for it.
-        problem: Why the last could not be written; empty if they were.
+        dropped: Number of lines dropped because the queue was full.
+        problem: Why the last lines could not be written; empty if they were.
     """
 
     def __init__(
         self, write: Callable[[bytes], None], *, most: int = 10_000, patience: float = 30.0
     ) -> None:
-        """Write with a function, which may raise OSError.
+        """Begin with an empty queue.
 
         Args:
-            write: The function.
-            most: Lines that wait at a time.
-            patience: Seconds at the end that it is given to write what waits; the rest is lost.
+            write: Writes lines, and may raise OSError.
+            most: Length of the queue.
+            patience: Seconds at the end to write the lines that wait; the rest is lost.
         """
         self._write, self._patience = write, patience
         self._waiting: Queue[bytes | None] = Queue(most)
@@ -36,7 +36,7 @@ class LineQueue:
         self.dropped, self.problem = 0, ""
 
     def put(self, line: str, *, is_needed: bool) -> None:
-        """Have a line written; one that is not needed is dropped where too many wait."""
+        """Add a line; if the queue is full, wait if the line is needed, else drop it."""
         data = f"{line}\n".encode("utf-8", "backslashreplace")
         try:
             self._waiting.put(data, block=is_needed)
@@ -49,7 +49,7 @@ class LineQueue:
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        with suppress(Full):  # as where a pipe is full that nobody reads
+        with suppress(Full):  # nobody reads the pipe
             self._waiting.put(None, timeout=self._patience)
             self._thread.join(self._patience)
 
@@ -57,12 +57,11 @@ class LineQueue:
         is_open = True
         while is_open:
             lines = self._next()
-            if None in lines:
-                is_open = False
+            is_open = None not in lines
             try:
                 self._write(b"".join(line for line in lines if line is not None))
                 self.problem = ""
-            except OSError as error:  # what is told of it must not end the service
+            except OSError as error:  # a log that fails must not end the service
                 self.problem = str(error.strerror or error)
             if len(lines) < _MOST_AT_ONCE:
                 self._ending.wait(_PAUSE)

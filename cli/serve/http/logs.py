@@ -1,4 +1,4 @@
-"""What the service tells on standard error: JSON lines, or short ones on a terminal."""
+"""The log on standard error: lines of JSON, or short lines on a terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONGEST_TEXT = 4000  # characters
 
 
 class Log:
-    """Lines on standard error, each about one thing."""
+    """A log with a line for each event."""
 
     def __init__(self, lines: LineQueue, *, is_terminal: bool) -> None:
-        """Write to a queue; people read it if it ends at a terminal."""
+        """Write to a queue; lines for a terminal are short."""
         self._lines, self._is_terminal = lines, is_terminal
 
-    def tell(self, level: str, event: str, facts: Mapping[str, object]) -> None:
-        """Write a line; texts are escaped and shortened. It is dropped where nobody reads them."""
+    def write(self, level: str, event: str, facts: Mapping[str, object]) -> None:
+        """Write a line, with escaped and shortened texts; it is dropped if nobody reads the log."""
         shown = {
             name: shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
             for name, value in facts.items()
@@ -38,20 +38,19 @@ class Log:
 
 
 class LogHandler(logging.Handler):
-    """Brings what libraries log, such as a request that failed for a bug, into the log."""
+    """Writes messages of libraries to the log, for example about a bug in a request."""
 
     def __init__(self, log: Log) -> None:
-        """Write to a log."""
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write what was logged, and the end of its traceback."""
+        """Write a message and the end of its traceback."""
         trace = ""
         if record.exc_info:
             trace = logging.Formatter().formatException(record.exc_info)[-_LONGEST_TEXT:]
         facts = {"logger": record.name, "message": record.getMessage(), "traceback": trace}
-        self._log.tell(record.levelname.lower(), "message", facts)
+        self._log.write(record.levelname.lower(), "message", facts)
 
 
 def write_standard_error(data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,24 +20,25 @@ from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from cli.serve.access.authorization import Scope
+from cli.serve.http.endpoints import TEXT, Endpoint, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from warehouse.opening.snapshots import find_snapshots
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when counting began, of every series once more
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
-_MOST_REASONS = 300  # that are counted apart, whatever those who ask make up
+_MOST_REASONS = 300  # counted separately, because clients make reasons up
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 
 
-class Metrics:
-    """Counts answers; everything else is looked up when it is asked for."""
+class Metrics(Collector):
+    """Counts answers, and collects all other figures when they are read."""
 
     def __init__(self, service: Service, audit: LineQueue, log: LineQueue) -> None:
-        """Begin at nothing, beside what a service, its audit log and its log count."""
+        """Begin without answers."""
+        self._service, self._audit, self._log = service, audit, log
         self._registry = CollectorRegistry()
         self._answers = Counter(
             "tracehouse_http_answers",
@@ -47,7 +48,7 @@ class Metrics:
         )
         self._problems = Counter(
             "tracehouse_http_problems",
-            "Requests that were refused or failed, by route and reason: uploads, SQL, all.",
+            "Requests that were refused or failed, by route and reason.",
             ("route", "reason"),
             registry=self._registry,
         )
@@ -61,19 +62,18 @@ class Metrics:
         )
         commits = Histogram(
             "tracehouse_commit_seconds",
-            "Bringing uploads to disk: many small ones together, or a large one.",
+            "Writes of uploads to disk: many small uploads together, or a large one.",
             buckets=_SECONDS,
             registry=self._registry,
         )
         service.acceptor.observe = commits.observe
-        self._registry.register(_Figures(service))
-        self._registry.register(_LineFigures(audit, log))
+        self._registry.register(self)
         ProcessCollector(registry=self._registry)
 
     def count_answer(
         self, *, route: str, method: str, status: int, reason: str, seconds: float
     ) -> None:
-        """Count one; an empty reason is none."""
+        """Count an answer; its reason is empty if the request succeeded."""
         self._answers.labels(route, method, str(status)).inc()
         self._seconds.labels(route, method).observe(seconds)
         if reason:
@@ -85,44 +85,34 @@ class Metrics:
         """All figures, in the text format of Prometheus."""
         return generate_latest(self._registry)
 
-
-class _Figures(Collector):
-    """What the consumer, the disk and the snapshots say now."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
     def collect(self) -> Iterator[Metric]:
-        """The figures."""
-        consumer = self._service.consumer
-        for name, text, number in (
-            ("accepted", "Dumps that were accepted.", consumer.accepted),
-            ("indexed", "Accepted dumps that can be asked for.", consumer.indexed),
+        """The figures of the consumer, the sandbox, the disk, the snapshots and the logs."""
+        consumer, killed = self._service.consumer, self._service.sandbox.killed
+        for name, text, count in (
+            ("dumps_accepted", "Accepted dumps.", consumer.accepted),
+            ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed),
+            ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
+            ("log_lines_dropped", "Lines of the log that nobody read in time.", self._log.dropped),
         ):
-            yield CounterMetricFamily(f"tracehouse_dumps_{name}", text, value=number)
-        text = "SQL statements that did not stop at their deadline, and were killed."
-        yield CounterMetricFamily("tracehouse_sql_killed", text, value=self._service.sandbox.killed)
+            yield CounterMetricFamily(f"tracehouse_{name}", text, value=count)
         refused = CounterMetricFamily(
-            "tracehouse_dumps_refused", "Accepted dumps that were refused then.", labels=["reason"]
+            "tracehouse_dumps_refused", "Accepted dumps that were quarantined.", labels=["reason"]
         )
         for reason, number in consumer.refused.items():
             refused.add_metric([reason], number)
         yield refused
-        waiting = consumer.known
-        for name, text, level in (
-            ("backlog_dumps", "Dumps that were accepted and wait.", waiting.backlog_dumps),
-            ("backlog_bytes", "Their size.", waiting.backlog_bytes),
-            ("lag_seconds", "How long the oldest of them has waited.", waiting.lag_seconds),
-            ("drain_seconds", "Indexing the last batch.", consumer.drain_seconds),
-            ("disk_free_bytes", "Room on the store's disk.", self._free_bytes()),
+        known, problem = consumer.known, self._audit.problem
+        for name, text, value in (
+            ("backlog_dumps", "Accepted dumps that wait to be indexed.", known.backlog_dumps),
+            ("backlog_bytes", "Size of the dumps that wait.", known.backlog_bytes),
+            ("lag_seconds", "How long the oldest of them has waited.", known.lag_seconds),
+            ("drain_seconds", "Time to index the last batch.", consumer.drain_seconds),
+            ("disk_free_bytes", "Free space on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
-            (
-                "consumer_failing",
-                "1 if what was accepted cannot be indexed.",
-                bool(consumer.problem),
-            ),
+            ("consumer_failing", "1 if dumps cannot be indexed.", bool(consumer.problem)),
+            ("audit_failing", "1 if the audit log cannot be written.", bool(problem)),
         ):
-            yield GaugeMetricFamily(f"tracehouse_{name}", text, value=float(level))
+            yield GaugeMetricFamily(f"tracehouse_{name}", text, value=float(value))
 
     def _free_bytes(self) -> float:
         try:
@@ -136,27 +126,13 @@ class _Figures(Collector):
         return time.time() - snapshots[-1].taken_at.timestamp() if snapshots else float("inf")
 
 
-class _LineFigures(Collector):
-    """Whether the logs can be written."""
-
-    def __init__(self, audit: LineQueue, log: LineQueue) -> None:
-        self._audit, self._log = audit, log
-
-    def collect(self) -> Iterator[Metric]:
-        """The figures."""
-        text = "1 if the audit log cannot be written."
-        is_failing = float(bool(self._audit.problem))
-        yield GaugeMetricFamily("tracehouse_audit_failing", text, value=is_failing)
-        text = "Lines of the log on standard error that nobody read in time."
-        yield CounterMetricFamily("tracehouse_log_lines_dropped", text, value=self._log.dropped)
-
-
 async def _metrics(request: Request) -> Response:
-    request.app.state.service.access.need(request, Scope.READ)
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
-def routes() -> Sequence[BaseRoute]:
-    """Route of the figures."""
-    return [Route("/metrics", _metrics, methods=["GET"])]
+def routes() -> list[Endpoint]:
+    """Endpoint of the figures."""
+    answers = {200: {"text/plain": TEXT}}
+    figures = Operation("get", "/metrics", "Figures for Prometheus.", (Scope.READ,), answers)
+    return [Endpoint(_metrics, figures)]

@@ -1,23 +1,22 @@
-"""Which form of an answer a request wants, and which page of it."""
+"""The form of an answer that a request wants, and the page of it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 
 from cli.serve.http.problems import Problem
 
-RESERVED = ("format", "limit", "offset")  # in an address; no parameter of a query is called so
+RESERVED = ("format", "limit", "offset")  # no parameter of a query has these names
 
-_MOST_DIGITS = 15
 _Name = TypeVar("_Name", bound=str)
 
 
 class Page(NamedTuple):
-    """Which rows of an answer are wanted: `limit` from `offset` on; None for all."""
+    """The rows of an answer: `limit` of them from `offset` on; None for all."""
 
     limit: int | None
     offset: int
@@ -27,33 +26,33 @@ ALL = Page(None, 0)
 
 
 def choose_form(request: Request, offered: Mapping[_Name, str]) -> _Name:
-    """The form of an answer: what ?format= names, else what Accept likes best.
+    """The form of an answer: the one in ?format=, else the one that Accept prefers.
 
     Args:
         request: The request.
-        offered: Media types of the forms by their names, the one to prefer first.
+        offered: Media types of the forms by their names, the default first.
 
     Raises:
-        Problem: 400 or 406; none of these is wanted.
+        Problem: 400 or 406; the request wants another form.
     """
     names = ", ".join(offered)
     if (given := request.query_params.get("format")) is not None:
         for name in offered:
             if name == given:
                 return name
-        raise Problem(HTTPStatus.BAD_REQUEST, "format", f"format={given}, wanted one of {names}")
+        raise Problem(400, "format", f"format={given}, wanted one of {names}")
     ranges = _parse_accept(",".join(request.headers.getlist("accept")) or "*/*")
     qualities = {name: _quality(media_type, ranges) for name, media_type in offered.items()}
     best = max(qualities, key=lambda name: qualities[name])
     if not qualities[best]:
         types = ", ".join(media_type.partition(";")[0] for media_type in offered.values())
-        detail = f"nothing of what Accept says is offered: {types}; or ask with ?format= {names}"
-        raise Problem(HTTPStatus.NOT_ACCEPTABLE, "not_acceptable", detail)
+        detail = f"Accept allows none of {types}; accept one of them, or add ?format= {names}"
+        raise Problem(406, "not_acceptable", detail)
     return best
 
 
 def _parse_accept(text: str) -> dict[str, float]:
-    """How much each range of media types is wanted, 0 to 1; what is malformed is not wanted."""
+    """Quality of each range of media types, 0 to 1; a malformed one counts as 0."""
     ranges = {}
     for entry in text.lower().split(","):
         name, *parameters = (part.strip() for part in entry.split(";"))
@@ -72,10 +71,10 @@ def _quality(media_type: str, ranges: Mapping[str, float]) -> float:
 
 
 def read_page(request: Request) -> Page:
-    """The page that is asked for.
+    """The page that a request wants.
 
     Raises:
-        Problem: 400; it is no page.
+        Problem: 400; a number is malformed.
     """
     limit = _read_count(request, "limit", 1)
     return Page(limit, _read_count(request, "offset", 0) or 0)
@@ -85,9 +84,7 @@ def _read_count(request: Request, name: str, least: int) -> int | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    if not (
-        text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) >= least
-    ):
+    if not re.fullmatch("[0-9]{1,15}", text) or int(text) < least:
         detail = f"{name}={text}, wanted a whole number of at least {least}"
-        raise Problem(HTTPStatus.BAD_REQUEST, name, detail)
+        raise Problem(400, name, detail)
     return int(text)

@@ -1,24 +1,22 @@
-"""The service's OpenAPI document: canned queries as their .sql files say, the rest from data."""
+"""The service's OpenAPI document, from its endpoints and the headers of canned queries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from cli.serve.access.authorization import Scope
-from cli.serve.http.operations import (
-    OPERATIONS,
-    PAGING,
-    READ_PROBLEMS,
-    TABLE_FORMAT,
+from cli.serve.http.endpoints import (
+    JSON_OBJECT,
+    QUERY_PATH,
     Content,
+    Endpoint,
     Input,
     Operation,
     table_content,
@@ -31,7 +29,6 @@ from warehouse.catalogue.queries import load_catalogue
 
 Json = dict[str, Any]
 
-_QUERY_PATH = "/v1/queries/{name}"
 _TYPES: Mapping[str, Json] = {
     "STRING": {"type": "string"},
     "INT": {"type": "integer", "format": "int32"},
@@ -56,12 +53,12 @@ _PROBLEM: Json = {
 _SUMMARY = "Takes dumps of ExecuTorch programs, and answers what got slower and where time goes."
 
 
-def openapi_document() -> Json:
-    """The document, of version 3.1."""
+def openapi_document(routes: Sequence[BaseRoute]) -> Json:
+    """The document, of version 3.1, of those routes that are endpoints."""
     from importlib.metadata import version
 
     paths: dict[str, Json] = {}
-    for operation in (*OPERATIONS, *_query_operations()):
+    for operation in _list_operations(routes):
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
     return {
         "openapi": "3.1.0",
@@ -81,29 +78,35 @@ def openapi_document() -> Json:
 
 def route_of(path: str) -> str:
     """The path of the route that answers a path of the document."""
-    start = _QUERY_PATH.partition("{")[0]
-    return _QUERY_PATH if path.startswith(start) else path
+    start = QUERY_PATH.partition("{")[0]
+    return QUERY_PATH if path.startswith(start) else path
 
 
-def _query_operations() -> Iterator[Operation]:
-    """One operation per canned or computed query."""
+def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
+    """The operations of endpoints; that of canned queries once for each query."""
     canned = (query.header for query in load_catalogue().values())
-    for header in (*canned, *COMPUTED.values()):
-        rows = {"type": "array", "items": _row(header.columns)}
-        yield Operation(
-            "get",
-            _QUERY_PATH.format(name=header.name),
-            header.purpose,
-            Scope.READ,
-            {200: table_content(rows), 304: {}},
-            (*_inputs(header), TABLE_FORMAT, *PAGING),
-            problems=READ_PROBLEMS,
-        )
+    headers = (*canned, *COMPUTED.values())
+    for route in routes:
+        if not isinstance(route, Endpoint):
+            continue
+        if route.path == QUERY_PATH:
+            yield from (_query_operation(route.operation, header) for header in headers)
+        else:
+            yield route.operation
 
 
-def _inputs(header: Header) -> Iterator[Input]:
-    for one in header.params:
-        yield Input(one.name, "query", _parameter(one), one.doc, one.is_required)
+def _query_operation(operation: Operation, header: Header) -> Operation:
+    """The operation of a canned or computed query, by that of all queries."""
+    own = [
+        Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
+    ]
+    rows = {"type": "array", "items": _row(header.columns)}
+    return operation._replace(
+        path=QUERY_PATH.format(name=header.name),
+        summary=header.purpose,
+        answers={**operation.answers, 200: table_content(rows)},
+        inputs=(*own, *operation.inputs),
+    )
 
 
 def _parameter(parameter: Parameter) -> Json:
@@ -131,7 +134,8 @@ def _row(columns: Sequence[Column]) -> Json:
 
 
 def _operation(operation: Operation) -> Json:
-    problems = [*operation.problems, *((401, 403) if operation.scope else ())]
+    scopes = " or ".join(operation.scopes)
+    problems = [*operation.problems, *((401, 403) if scopes else ())]
     found: Json = {
         "summary": operation.summary,
         "operationId": _identifier(operation),
@@ -140,10 +144,10 @@ def _operation(operation: Operation) -> Json:
             **{str(one): _answer(one, content) for one, content in operation.answers.items()},
             **{str(one): _answer(one, {PROBLEM: _problem()}) for one in sorted(problems)},
         },
-        "security": [{"token": []}] if operation.scope else [],
+        "security": [{"token": []}] if scopes else [],
     }
-    if operation.scope:
-        found["description"] = f"Needs a token with the scope {operation.scope}, if there are any."
+    if scopes:
+        found["description"] = f"Needs a token with the scope {scopes}, if there are any."
     if operation.body is not None:
         found["requestBody"] = {"required": True, "content": _content(operation.body)}
     return found
@@ -177,15 +181,12 @@ def _problem() -> Json:
 
 
 async def _openapi(request: Request) -> Response:
-    request.app.state.service.access.need(request, Scope.READ)
-    return Response(await run_in_threadpool(_text), media_type="application/json")
+    text = await run_in_threadpool(lambda: json_text(openapi_document(request.app.routes)))
+    return Response(text, media_type="application/json")
 
 
-@cache
-def _text() -> str:
-    return json_text(openapi_document())
-
-
-def routes() -> Sequence[BaseRoute]:
-    """Route of the document."""
-    return [Route("/v1/openapi.json", _openapi, methods=["GET"])]
+def routes() -> list[Endpoint]:
+    """Endpoint of the document."""
+    answers = {200: JSON_OBJECT}
+    document = Operation("get", "/v1/openapi.json", "This document.", (Scope.READ,), answers)
+    return [Endpoint(_openapi, document)]

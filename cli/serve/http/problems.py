@@ -1,4 +1,4 @@
-"""What goes wrong, as answers: a status, and JSON that says what, where and what to do."""
+"""Problems: a status, and JSON that says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from ingest.errors import IngestError
+from ingest.errors import IngestError, ManifestError
 from queries.printable import printable
 from warehouse.errors import (
     ParameterError,
@@ -23,18 +23,18 @@ TYPE = "application/problem+json"
 
 
 class Problem(HTTPException):
-    """A request that is not answered as it was meant.
+    """A request that is refused or fails.
 
     Attributes:
-        status_code: The answer's status.
+        status_code: Status of the answer.
         detail: What is wrong and what to do, as a sentence.
         reason: The same for programs: a word.
-        more: What its answer says besides.
+        more: Other fields of the answer.
     """
 
     def __init__(
         self,
-        status: HTTPStatus,
+        status: int,
         reason: str,
         detail: str,
         *,
@@ -48,7 +48,7 @@ class Problem(HTTPException):
         self.reason, self.more = reason, more or {}
 
     def content(self) -> dict[str, object]:
-        """What its answer says."""
+        """The fields of the answer."""
         return {
             "status": self.status_code,
             "reason": self.reason,
@@ -58,35 +58,36 @@ class Problem(HTTPException):
 
 
 def problem_response(problem: Problem) -> Response:
-    """A problem as an answer."""
+    """The answer that states a problem."""
     headers = problem.headers
     return JSONResponse(problem.content(), problem.status_code, headers=headers, media_type=TYPE)
 
 
 def as_problem(error: Exception) -> Problem:
-    """What a request ran into, as its answer says it."""
+    """The problem that an error is to the client."""
     match error:
         case Problem():
             return error
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            detail = f"{error.detail}: /v1/openapi.json says what can be asked"
+            detail = f"{error.detail}: /v1/openapi.json lists all endpoints"
             return Problem(status, status.name.lower(), detail, headers=error.headers)
-        case ClientDisconnect():  # which nobody hears
-            return Problem(HTTPStatus.BAD_REQUEST, "disconnected", "the client went away")
+        case ClientDisconnect():  # for the logs; nobody reads the answer
+            return Problem(400, "disconnected", "the client went away")
         case UnknownQueryError():
-            return Problem(HTTPStatus.NOT_FOUND, "unknown_query", str(error))
+            return Problem(404, "unknown_query", str(error))
         case StoreError():
-            return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error), retry_after=5)
-        case ParameterError():  # those of reports are called as options are
-            return Problem(HTTPStatus.BAD_REQUEST, "refused", str(error).removeprefix("--"))
+            return Problem(503, "store", str(error), retry_after=5)
+        case ParameterError():  # reports name their parameters like options
+            return Problem(400, "refused", str(error).removeprefix("--"))
         case IngestError() | QueryError() | WarehouseError():
-            return Problem(HTTPStatus.BAD_REQUEST, "refused", str(error))
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service failed; see its log")
+            reason = "manifest" if isinstance(error, ManifestError) else "refused"
+            return Problem(400, reason, str(error))
+    return Problem(500, "internal", "the service failed; its log has the details")
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:
-    """The answer to a request that ran into an error; its state keeps the reason, for the logs."""
+    """The answer to a request that failed; the request's state keeps the reason for the logs."""
     problem = as_problem(error)
     request.state.reason = problem.reason
     return problem_response(problem)

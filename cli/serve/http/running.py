@@ -1,7 +1,8 @@
-"""A service from its start to its end."""
+"""The process of a service, from its start to its end."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
 import uvicorn
 
 from cli.errors import OutputError
@@ -18,23 +20,25 @@ from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection, most_connections
-from cli.serve.http.memory import hold_little_memory
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
-BACKLOG = 512  # connections that wait to be taken, and are then taken in one go
-LAST_SECONDS = 20  # that uploads have to end, when the service is told to
+BACKLOG = 512  # connections that wait to be accepted
+LAST_SECONDS = 20  # time for uploads to end after a signal
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Numbers and values of options of glibc's `mallopt`.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 << 20}
 
 
 class ShutdownSignal:
-    """Whether the process was told to end: the first signal asks for it, the second does it.
+    """Asks the service to end at the first SIGTERM or SIGINT, and ends the process at the second.
 
-    It is heeded from here to the end of the process, whatever that does meanwhile.
+    The handlers stay until the process ends.
     """
 
     def __init__(self) -> None:
-        """Not yet."""
+        """Install the handlers."""
         self.is_wanted = False
         self.begin: Callable[[], None] = lambda: None
         for number in _SIGNALS:
@@ -49,10 +53,9 @@ class ShutdownSignal:
 
 
 class Server(uvicorn.Server):
-    """A server that ends when the process is told to."""
+    """A server that ends at a shutdown signal."""
 
     def __init__(self, config: uvicorn.Config, ending: ShutdownSignal) -> None:
-        """Take what tells it."""
         super().__init__(config)
         ending.begin = self._end
         self.should_exit = ending.is_wanted
@@ -67,23 +70,23 @@ class Server(uvicorn.Server):
 
 
 def run_service(store: Path, settings: ServiceSettings, *, config: Path | None = None) -> None:
-    """Serve a store until SIGTERM or Ctrl-C, then index what was accepted; see `Service`.
+    """Serve a store until SIGTERM or Ctrl-C, then index all accepted dumps; see `Service`.
 
     Raises:
-        WarehouseError: The store cannot be opened, or not all could be indexed; it stays in the
-            inbox. Or others reach the address, and there are no tokens.
-        OutputError: The address cannot be listened on.
+        WarehouseError: The store cannot be opened; other machines reach the address, and there are
+            no tokens; or some dumps could not be indexed and stay in the inbox.
+        OutputError: The service cannot listen on the address.
     """
     Access(store).check_start(settings.host)
     ending = ShutdownSignal()
-    os.umask(os.umask(0o077) | 0o077)  # what is made is its owner's
+    os.umask(os.umask(0o077) | 0o077)  # only the owner reads new files
     Connection.most = most_connections()
     hold_little_memory()
     with listen(settings) as listening:
         service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
         write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
-        how = uvicorn.Config(
+        server_config = uvicorn.Config(
             make_app(service),
             http=Connection,
             ws="none",
@@ -93,8 +96,8 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
             backlog=BACKLOG,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
-        gc.freeze()  # what is there now stays: a search for garbage in it would hold up uploads
-        Server(how, ending).run(sockets=[listening])
+        gc.freeze()  # a search for garbage among the imports would delay uploads
+        Server(server_config, ending).run(sockets=[listening])
         gc.unfreeze()
     service.close()
     if service.problem:
@@ -102,10 +105,10 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket on the address; what it accepts sends each part of an answer at once.
+    """A socket that listens on the address; its connections send each part of an answer at once.
 
     Raises:
-        OutputError: The address cannot be listened on.
+        OutputError: The service cannot listen on the address.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = settings.host, settings.port
@@ -113,9 +116,23 @@ def listen(settings: ServiceSettings) -> socket.socket:
         listening = socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
-        problem = f"cannot be listened on: {error.strerror}; choose others with --host and --port"
+        problem = f"cannot listen: {error.strerror}; choose another address with --host and --port"
         raise OutputError(f"{where}: {problem}") from error
-    # As asyncio does with sockets of its own making; else the end of an answer waits until the
-    # client has acknowledged its beginning, which it does after 40 ms.
+    # asyncio does so for sockets that it makes; else the end of an answer waits for the client to
+    # acknowledge its beginning, which takes 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+def hold_little_memory() -> None:
+    """Make this process return freed memory to the system soon.
+
+    Otherwise each thread, and Arrow's allocator, would keep the memory that it freed.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except AttributeError:  # another C library
+        return
+    for option, value in _MALLOC_OPTIONS.items():
+        set_option(option, value)

@@ -1,31 +1,25 @@
-"""Threads for what must not run on the event loop: few, and waited for."""
+"""Threads for work that would block the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-_Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
 
-async def run_there(
-    threads: Executor,
-    function: Callable[_Given, _Result],
-    *args: _Given.args,
-    **kwargs: _Given.kwargs,
-) -> _Result:
-    """What a function returns that runs in one of the threads.
+async def run_to_end(threads: Executor, function: Callable[[], _Result]) -> _Result:
+    """Run a function in one of the threads.
 
-    Whoever is cancelled meanwhile waits until it has ended: it works on what the caller closes.
+    A caller that is cancelled waits until the function ends, because the function uses files that
+    the caller closes.
 
     Raises:
-        CancelledError: They are.
+        CancelledError: The caller was cancelled.
     """
-    loop = asyncio.get_running_loop()
-    running = loop.run_in_executor(threads, lambda: function(*args, **kwargs))
+    running = asyncio.get_running_loop().run_in_executor(threads, function)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

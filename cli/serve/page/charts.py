@@ -1,4 +1,4 @@
-"""The plots of the site: series over builds, what was recorded, and one run on a time axis."""
+"""The plots of the site: series over builds, coverage, and one run on a time axis."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COLOURS = 8  # classes of lines: c0, c1, ...
 MOST_SLICES = 2000
 _WIDTH, _LEFT, _RIGHT = 720, 72, 16
 _ROW = 18  # height of a row of slices
-_LETTER = 6.2  # width, about
+_LETTER = 6.2  # approximate width
 
 
 class Trend(NamedTuple):
-    """A series over builds: for each build its value in nanoseconds, or None."""
+    """A series over builds: a value in nanoseconds, or None, for each build."""
 
     name: str
     values: list[float | None]
@@ -35,7 +35,7 @@ class Slice(NamedTuple):
 
 
 def trend_plot(builds: Sequence[str], trends: Sequence[Trend], what: str) -> str:
-    """Lines over builds, each of its own colour; empty if there is no value."""
+    """Lines over builds, each in its own colour; empty if there is no value."""
     known = [value for trend in trends for value in trend.values if value is not None]
     if not known:
         return ""
@@ -45,12 +45,8 @@ def trend_plot(builds: Sequence[str], trends: Sequence[Trend], what: str) -> str
         svg.Line(x1=_LEFT, x2=_WIDTH - _RIGHT, y1=196, y2=196, class_=["axis"])
     ]
     for number, trend in enumerate(trends):
-        placed = [
-            (across(i), None if value is None else down(value))
-            for i, value in enumerate(trend.values)
-        ]
-        dots = _dots(builds, trend, placed)
-        parts.append(svg.G(elements=[*lines(placed), *dots], class_=[f"c{number % COLOURS}"]))
+        elements = _curve(builds, trend, across, down)
+        parts.append(svg.G(elements=elements, class_=[f"c{number % COLOURS}"]))
     parts += [
         label(_LEFT - 8, down(value) + 4, duration_text(value), "end")
         for value in {min(known), max(known)}
@@ -65,17 +61,14 @@ def trend_plot(builds: Sequence[str], trends: Sequence[Trend], what: str) -> str
 
 
 def spark_plot(builds: Sequence[str], trend: Trend, colour: int | None = None) -> str:
-    """A small line without axes, as high as a twentieth of its value or more."""
+    """A small line without axes, whose height spans at least 5 % of its value."""
     known = [value for value in trend.values if value is not None]
     if not known:
         return ""
     across = Scale(0, max(1, len(builds) - 1), 4, 156)
     middle = (min(known) + max(known)) / 2
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
-    placed = [
-        (across(i), None if value is None else down(value)) for i, value in enumerate(trend.values)
-    ]
-    elements = [*lines(placed), *_dots(builds, trend, placed)]
+    elements = _curve(builds, trend, across, down)
     group = svg.G(elements=elements, class_=[] if colour is None else [f"c{colour}"])
     return picture([group], width=160, height=28, text=_spoken(trend), class_="spark")
 
@@ -95,7 +88,7 @@ def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -
 
 
 def timeline_plot(slices: Iterable[Slice]) -> str:
-    """Slices under those that hold them; the longest of them, if there are too many."""
+    """Slices under the slices that contain them; only the longest if there are too many."""
     longest = sorted(slices, key=lambda one: -one.duration)[:MOST_SLICES]
     placed = sorted(longest, key=lambda one: (one.start, -one.duration))
     if not placed:
@@ -125,16 +118,18 @@ def _bar(one: Slice, level: int, across: Scale) -> svg.Element:
     return svg.G(elements=elements, class_=[f"kind-{one.kind}"])
 
 
-def _dots(
-    builds: Sequence[str], trend: Trend, placed: Sequence[tuple[float, float | None]]
-) -> list[svg.Element]:
-    dots: list[svg.Element] = []
+def _curve(builds: Sequence[str], trend: Trend, across: Scale, down: Scale) -> list[svg.Element]:
+    """A line and its points, each with its value on hover."""
+    placed = [
+        (across(i), None if value is None else down(value)) for i, value in enumerate(trend.values)
+    ]
+    elements = list(lines(placed))
     for build, value, (x, y) in zip(builds, trend.values, placed, strict=True):
         if y is not None:
             hover = f"{name_text(trend.name)}, {name_text(build)}: {duration_text(value)}"
             dot = svg.Circle(cx=x, cy=y, r=2.6, class_=["point"], elements=[title(hover)])
-            dots.append(dot)
-    return dots
+            elements.append(dot)
+    return elements
 
 
 def _spoken(trend: Trend) -> str:

@@ -1,25 +1,35 @@
-"""The newest dumps, and one of them: its facts, and one of its runs on a time axis."""
+"""The views of the newest dumps, and of one dump: its facts, and a run on a time axis."""
 
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 from typing import Any
 
 from cli.serve.http.problems import Problem
 from cli.serve.page.charts import Slice, timeline_plot
 from cli.serve.page.fleet import age_text
-from cli.serve.page.site import MOST_ROWS, NAMES, Cell, Table, Visit, link, view
+from cli.serve.page.site import (
+    MOST_ROWS,
+    NAMES,
+    Cell,
+    Parts,
+    Table,
+    Visit,
+    date_text,
+    link,
+    more_text,
+    pick,
+    view,
+)
 from queries.report.figures import NONE, count_text, duration_text, number_text, place_text
 
 MOST_DUMPS = 200
 MOST_EVENTS = 500
-_SHOWN = (
-    "dump_id, sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events, "
-    "byte_count, source"
-)
+_PLACE = ("device", "model", "backend")
+_COUNTS = ("n_runs", "n_events", "byte_count")
+_SHOWN = ", ".join(("sha256", *_PLACE, "build", "captured_at", "ingested_at", *_COUNTS))
 _NEWEST = (
-    f"SELECT {_SHOWN}, pool FROM named_dumps WHERE "  # noqa: S608 - names of ours
+    f"SELECT {_SHOWN} FROM named_dumps WHERE "  # noqa: S608 - constant names
     + " AND ".join(
         f"($none_{name} OR {name} IN (SELECT unnest($of_{name})) "
         f"OR len(list_filter($of_{name}, lambda one: {name} GLOB one)) > 0)"
@@ -31,7 +41,7 @@ _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
 @view
-def dumps(visit: Visit) -> tuple[str, dict[str, Any]]:
+def dumps(visit: Visit) -> Parts:
     """A line for each dump, the newest first."""
     chosen = visit.chosen()
     params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
@@ -39,25 +49,24 @@ def dumps(visit: Visit) -> tuple[str, dict[str, Any]]:
     rows = visit.store.sql(_NEWEST, params).to_pylist()
     table = Table(
         "Newest dumps",
-        ("Dump", "Model", "Build", "Recorded", "Taken in", "Runs", "Events", "Bytes"),
+        ("Dump", "Model", "Build", "Recorded", "Ingested", "Runs", "Events", "Bytes"),
         [_row(row) for row in rows[:MOST_DUMPS]],
         frozenset({5, 6, 7}),
     )
-    return "tables.html.jinja", {
+    return {
         "title": "Dumps",
         "tables": [table] if rows else [],
-        "empty": "No dump is recorded here: upload some, or clear the filters.",
-        "cut": f"Only the newest {MOST_DUMPS} are shown." if len(rows) > MOST_DUMPS else "",
+        "empty": "No dumps here: upload some, or clear the filters.",
+        "cut": f"Only the newest {MOST_DUMPS} dumps are shown." if len(rows) > MOST_DUMPS else "",
     }
 
 
 @view
-def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """A dump's facts, and one run: that of the address (run=), else the one of median length."""
+def dump(visit: Visit) -> Parts:
+    """A dump's facts, and the run in the address (run=), else the one of median length."""
     found = _find(visit, str(visit.request.path_params["sha256"]))
-    run = visit.first("run")
-    given = {"dump": found["dump_id"], "run": run or None}
-    timeline = visit.store.query("run_timeline", **given)
+    run = visit.first("run") or None
+    timeline = visit.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
     slices = [
         Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
@@ -70,49 +79,42 @@ def dump(visit: Visit) -> tuple[str, dict[str, Any]]:
         [_event(row, found) for row in events[:MOST_EVENTS]],
         frozenset({1, 4, 5}),
     )
-    where = place_text(found["device"], found["model"], found["backend"])
-    more = timeline.num_rows - MOST_EVENTS
-    return "tables.html.jinja", {
+    return {
         "title": f"Dump {found['sha256'][:12]}",
-        "lead": f"{where}, {found['build']}",
+        "lead": f"{place_text(**pick(found, *_PLACE))}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
         "charts": [timeline_plot(slices)],
         "tables": [table] if events else [],
         "empty": "The run has no events.",
-        "cut": f"{more:,} more events are in the query run_timeline." if more > 0 else "",
+        "cut": more_text(timeline.num_rows - MOST_EVENTS, "event", "see the query run_timeline"),
         "filter_names": (),
     }
 
 
 def _find(visit: Visit, sha256: str) -> dict[str, Any]:
-    """The dump of a SHA-256, or of its beginning.
-
-    Raises:
-        Problem: There is none that the visitor may see, or there are several.
-    """
     rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
-    seen = [row for row in rows if visit.pools is None or row["pool"] in visit.pools]
-    if len(seen) != 1:
-        problem = "no dump" if not seen else "several dumps"
-        detail = f"{problem} of SHA-256 {sha256}"
-        raise Problem(HTTPStatus.NOT_FOUND, "unknown_dump", detail)
-    return seen[0]
+    pools = visit.bearer.pools
+    visible = [row for row in rows if pools is None or row["pool"] in pools]
+    if len(visible) != 1:
+        problem = "several dumps" if visible else "no dump"
+        raise Problem(404, "unknown_dump", f"{problem} of SHA-256 {sha256}")
+    return visible[0]
 
 
-def _row(row: dict[str, Any]) -> list[Cell]:
+def _row(row: dict[str, Any]) -> list[Cell | str]:
     return [
         Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}")),
-        Cell(place_text(row["device"], row["model"], row["backend"])),
-        Cell(row["build"], link("/operators", device=row["device"], build=row["build"])),
-        Cell(NONE if row["captured_at"] is None else f"{row['captured_at']:%Y-%m-%d %H:%M}Z"),
-        Cell(age_text(row["ingested_at"])),
-        *(Cell(f"{row[name]:,}") for name in ("n_runs", "n_events", "byte_count")),
+        place_text(**pick(row, *_PLACE)),
+        Cell(row["build"], link("/operators", **pick(row, "device", "build"))),
+        NONE if row["captured_at"] is None else date_text(row["captured_at"]),
+        age_text(row["ingested_at"]),
+        *(f"{row[name]:,}" for name in _COUNTS),
     ]
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is known of the dump, beside its numbers for programs."""
+    """The dump's fields and tags, without internal ones."""
     tags = json.loads(found["tags"] or "{}")
     shown = {
         name.replace("_", " "): value
@@ -131,27 +133,27 @@ def _text(value: object) -> str:
 
 
 def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Which run is shown, and the addresses of its neighbours."""
+    """The run that is shown, and the addresses of others."""
     index = events[0]["run_index"] if events else 0
     path = f"/dumps/{found['sha256']}"
     count = found["n_runs"] or 0
     return {
-        "text": f"Run {index} of {count_text(count, 'run')}, counted from 0",
+        "text": f"Run {index} of {count_text(count, 'run')}, numbered from 0",
         "before": link(path, run=str(index - 1)) if index > 0 else "",
         "after": link(path, run=str(index + 1)) if index + 1 < count else "",
         "median": link(path),
     }
 
 
-def _event(row: dict[str, Any], found: dict[str, Any]) -> list[Cell]:
-    where = {name: found[name] for name in ("device", "model", "backend")}
-    target = link("/operator", event=row["event_name"], delegate_id=row["delegate_id"], **where)
+def _event(row: dict[str, Any], found: dict[str, Any]) -> list[Cell | str]:
+    name, delegate = row["event_name"], row["delegate_id"]
+    target = link("/operator", event=name, delegate_id=delegate, **pick(found, *_PLACE))
     instruction = row["instruction_id"]
     return [
-        Cell(row["event_name"], target),
-        Cell(NONE if instruction is None else str(instruction)),
-        Cell(row["delegate_id"] or ""),
-        Cell(row["kind"]),
-        Cell(duration_text(row["start_ns"])),
-        Cell("cannot be right" if row["is_flagged"] else duration_text(row["duration_ns"])),
+        Cell(name, target),
+        NONE if instruction is None else str(instruction),
+        delegate or "",
+        row["kind"],
+        duration_text(row["start_ns"]),
+        "implausible" if row["is_flagged"] else duration_text(row["duration_ns"]),
     ]

@@ -1,4 +1,4 @@
-"""Latency over builds: of whole models on each device, and of one operator."""
+"""The views of latency over builds: of whole models on each device, and of one operator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
-from cli.serve.page.fleet import build_order
-from cli.serve.page.site import Cell, Table, Visit, link, view
+from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, pick, view
 from queries.report.figures import (
-    NONE,
     delta_text,
     duration_text,
     name_text,
@@ -21,13 +19,13 @@ from warehouse.errors import ParameterError
 METHOD = "Method::execute"
 MOST_BUILDS = 40
 MOST_SERIES = 200
-_KEYS = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
+_PLACE = ("device", "model", "backend")
+_KEYS = (*_PLACE, "run", "event_name", "delegate_id", "ordinal")
 
 
 class _Series(NamedTuple):
-    """One event of a model on a device, with its row of each build that is shown."""
+    """One event of a model on a device, with a row, or None, for each build."""
 
-    key: dict[str, Any]
     rows: list[dict[str, Any] | None]
 
     def trend(self, name: str) -> Trend:
@@ -37,71 +35,80 @@ class _Series(NamedTuple):
     def last(self) -> dict[str, Any]:
         return next(row for row in reversed(self.rows) if row is not None)
 
+    @property
+    def place(self) -> str:
+        """Device, model and backend, and the run's name if the model has several."""
+        run = self.last["run"]
+        return place_text(**pick(self.last, *_PLACE)) + (
+            f", {name_text(run)}" if " " in run else ""
+        )
+
+    @property
+    def numbered_place(self) -> str:
+        """The place, and the number of the operator among those of its name."""
+        return f"{self.place} #{self.last['ordinal']}"
+
 
 @view
-def latency(visit: Visit) -> tuple[str, dict[str, Any]]:
+def latency(visit: Visit) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
-    trends = [one.trend(_where(one.key)) for one in series[:COLOURS]]
     is_drawn = len(series) <= COLOURS
-    rows = [
-        _row(builds, one, number if is_drawn else None)
-        for number, one in enumerate(series[:MOST_SERIES])
-    ]
+    trends = [one.trend(one.place) for one in series] if is_drawn else []
     table = Table(
         "Time of one run, by build",
-        ("Model", "Median", "Against the build before", "Dumps", "Build", "History"),
-        rows,
+        ("Model", "Median", "Change from last build", "Dumps", "Build", "History"),
+        [
+            _row(builds, one, number if is_drawn else None)
+            for number, one in enumerate(series[:MOST_SERIES])
+        ],
         frozenset({1, 2, 3}),
     )
-    return "tables.html.jinja", {
+    return {
         "title": "Latency",
-        "charts": [trend_plot(builds, trends, METHOD)] if is_drawn else [],
-        "legend": [trend.name for trend in trends] if is_drawn else [],
-        "tables": [table] if rows else [],
-        "empty": f"No run has a {METHOD} here: widen the filters.",
-        "cut": _cut(series),
+        "charts": [trend_plot(builds, trends, METHOD)],
+        "legend": [trend.name for trend in trends],
+        "tables": [table] if series else [],
+        "empty": f"No run has the event {METHOD} here: widen the filters.",
+        "cut": more_text(len(series) - MOST_SERIES, "model"),
     }
 
 
 @view
-def operator(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """One operator over the builds, on each device that is chosen."""
-    event, delegate = visit.first("event"), visit.first("delegate_id")
-    ordinal = visit.first("ordinal")
-    chosen = {
-        "event": event or METHOD,
-        "delegate_id": delegate or None,
-        "ordinal": ordinal or None,
-    }
-    builds, series = _history(visit, **chosen)
+def operator(visit: Visit) -> Parts:
+    """One operator over the builds, on each chosen device."""
+    fields = {name: visit.first(name) for name in ("event", "delegate_id", "ordinal")}
+    event, delegate, ordinal = fields.values()
+    builds, series = _history(
+        visit, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
+    )
     name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdigit() else event
-    trends = [one.trend(_name(one.key)) for one in series[:COLOURS]]
+    trends = [one.trend(one.numbered_place) for one in series[:COLOURS]]
     tables = [
         Table(
-            _name(one.key),
-            ("Build", "Median", "Lowest dump", "Highest dump", "Change", "Dumps", "Events"),
+            one.numbered_place,
+            ("Build", "Median", "Fastest dump", "Slowest dump", "Change", "Dumps", "Events"),
             [_point(row) for row in reversed(one.rows) if row is not None],
             frozenset(range(1, 7)),
         )
         for one in series[:COLOURS]
     ]
-    return "tables.html.jinja", {
+    return {
         "title": name or "Operator",
         "charts": [trend_plot(builds, trends, name)],
         "legend": [trend.name for trend in trends],
         "tables": tables,
-        "empty": "No such operator here: name it in the address (event=), or widen the filters.",
-        "cut": _cut(series, COLOURS),
-        "fields": tuple((k, visit.first(k)) for k in ("event", "delegate_id", "ordinal")),
+        "empty": "No such operator here: check event= in the address, or widen the filters.",
+        "cut": more_text(len(series) - COLOURS, "place"),
+        "fields": tuple(fields.items()),
     }
 
 
 def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
-    """The newest builds that are there, and the series over them, the slowest first.
+    """The newest builds, and the series over them, the slowest first.
 
     Raises:
-        ParameterError: A filter names what the store does not have.
+        ParameterError: A filter has an unknown name.
     """
     given = {name: value for name, value in params.items() if value is not None}
     try:
@@ -110,58 +117,35 @@ def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
         if error.param != "event":
             raise
         return [], []  # the store has no such event yet
-    there = {row["build"] for row in rows}
-    builds = [build for build in build_order(visit) if build in there][-MOST_BUILDS:]
+    builds = visit.builds(rows)[-MOST_BUILDS:]
     found: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in _KEYS), {})[row["build"]] = row
     series = [
-        _Series(dict(zip(_KEYS, key, strict=True)), [by_build.get(build) for build in builds])
-        for key, by_build in found.items()
+        _Series([by_build.get(build) for build in builds])
+        for by_build in found.values()
         if by_build.keys() & set(builds)
     ]
     return builds, sorted(series, key=lambda one: -(one.last["p50_ns"] or 0))
 
 
-def _name(key: dict[str, Any]) -> str:
-    """A series among those of one operator: where it runs, and which of that name it is."""
-    return f"{_where(key)} #{key['ordinal']}"
-
-
-def _where(key: dict[str, Any]) -> str:
-    """Device, model and backend, and which runs where the model has several."""
-    run = f", {name_text(key['run'])}" if " " in key["run"] else ""
-    return f"{place_text(**_place(key))}{run}"
-
-
-def _place(key: dict[str, Any]) -> dict[str, Any]:
-    return {name: key[name] for name in ("device", "model", "backend")}
-
-
-def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell]:
-    last, place = one.last, _where(one.key)
-    where = {**_place(one.key), "build": last["build"]}
+def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell | str]:
+    last, where = one.last, pick(one.last, *_PLACE, "build")
     return [
-        Cell(place, link("/operators", **where)),
-        Cell(duration_text(last["p50_ns"])),
-        Cell(NONE if last["change"] is None else delta_text(last["change"])),
-        Cell(f"{last['dump_count']:,}"),
+        Cell(one.place, link("/operators", **where)),
+        duration_text(last["p50_ns"]),
+        delta_text(last["change"]),
+        f"{last['dump_count']:,}",
         Cell(last["build"], link("/dumps", **where)),
-        Cell("", picture=spark_plot(builds, one.trend(place), colour)),
+        Cell("", picture=spark_plot(builds, one.trend(one.place), colour)),
     ]
 
 
-def _point(row: dict[str, Any]) -> list[Cell]:
-    where = {name: row[name] for name in ("device", "model", "backend", "build")}
+def _point(row: dict[str, Any]) -> list[Cell | str]:
     return [
-        Cell(row["build"], link("/dumps", **where)),
-        *(Cell(duration_text(row[name])) for name in ("p50_ns", "min_ns", "max_ns")),
-        Cell(NONE if row["change"] is None else delta_text(row["change"])),
-        Cell(f"{row['dump_count']:,}"),
-        Cell(f"{row['sample_count']:,}"),
+        Cell(row["build"], link("/dumps", **pick(row, *_PLACE, "build"))),
+        *(duration_text(row[name]) for name in ("p50_ns", "min_ns", "max_ns")),
+        delta_text(row["change"]),
+        f"{row['dump_count']:,}",
+        f"{row['sample_count']:,}",
     ]
-
-
-def _cut(series: Sequence[_Series], most: int = MOST_SERIES) -> str:
-    more = len(series) - most
-    return f"{more:,} more series: filter them." if more > 0 else ""

@@ -1,22 +1,70 @@
-"""Where a visitor gives a token; cli.serve.access.sessions keeps it in a cookie."""
+"""Login of browsers: a token in a cookie that no script reads and no other site sends."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
+from cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
+from cli.serve.http.bodies import read_short
 from cli.serve.http.problems import Problem
 from cli.serve.page.site import show
 
+_MOST_BYTES = 4096  # largest form
+_SECONDS = 30 * 24 * 3600  # a session
 
-def login_form(request: Request, refusal: Problem | None = None, place: str = "/") -> Response:
-    """The form, and why the last token was refused."""
+
+async def login(request: Request) -> Response:
+    """The login form, or the answer to it: a cookie with its `token`, and the way to its `next`."""
+    if request.method != "POST":
+        return _show_form(request, request.query_params.get("next", "/"))
+    check_origin(request, is_cookie=False)
+    form = await _read_form(request)
+    place, token = form.get("next", "/"), form.get("token", "").strip()
+    try:
+        request.state.bearer = request.app.state.service.access.bearer_of(token)
+    except Unauthorized as problem:
+        request.state.reason = problem.reason
+        return _show_form(request, place, problem)
+    answer = RedirectResponse(_own_place(place), 303)
+    answer.set_cookie(
+        COOKIE,
+        token,
+        max_age=_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+async def logout(request: Request) -> Response:
+    """Delete the cookie."""
+    check_origin(request, is_cookie=False)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _show_form(request: Request, place: str, refusal: Problem | None = None) -> Response:
     parts: dict[str, Any] = {"title": "Sign in", "place": place, "refusal": refusal}
-    return show(request, "login.html.jinja", parts, status=refusal.status_code if refusal else 200)
+    return show(request, "login", parts, status=refusal.status_code if refusal else 200)
 
 
-def login(request: Request) -> Response:
-    """The form, which leads where the visitor wanted to go."""
-    return login_form(request, place=request.query_params.get("next", "/"))
+async def _read_form(request: Request) -> dict[str, str]:
+    threads = request.app.state.service.spooling
+    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
+    try:
+        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
+    except ValueError as error:
+        raise Problem(400, "not_a_form", "the form is malformed, wanted token=SECRET") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def _own_place(path: str) -> str:
+    r"""The path, if it is in this site: browsers take //host and /\host for other sites."""
+    is_own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_own else "/"

@@ -1,12 +1,13 @@
-"""What all views share: who may see them, filters in the address, tables, the frame around them."""
+"""The frame of all views: access, filters in the address, tables and navigation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -14,17 +15,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
+from cli.serve.service import Service
 from ingest.errors import IngestError
+from queries.report.figures import count_text
 from queries.report.html import page_environment
 from warehouse.errors import QueryError, WarehouseError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from cli.serve.answers.questions import Questions
-    from cli.serve.service import Service
-    from warehouse import Warehouse
+from warehouse.store import Warehouse
 
 VIEWS = {
     "/": "Fleet",
@@ -35,24 +33,24 @@ VIEWS = {
     "/errors": "Refused",
     "/sql": "SQL",
 }
-NAMES = ("device", "pool", "build", "model", "backend")  # what one can filter by
+NAMES = ("device", "pool", "build", "model", "backend")  # filters
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-MOST_ROWS = 50_000  # that a view makes something of
+MOST_ROWS = 50_000  # most rows that a view reads
 _LONGEST_LINK = 8000
-_Render = tuple[str, dict[str, Any]]  # a template, and what it shows
+_BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
+Parts = dict[str, Any]  # the variables of a template
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, which may be a link, or a picture of ours."""
+    """A cell of a table: a link, or a picture as SVG."""
 
     text: str
     href: str = ""
@@ -61,11 +59,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a view; `numbers` are the columns that stand right."""
+    """A table of a view; `numbers` are the columns that are aligned right."""
 
     title: str
     columns: Sequence[str]
-    rows: list[list[Cell]]
+    rows: Sequence[Sequence[Cell | str]]
     numbers: frozenset[int] = frozenset()
     note: str = ""
 
@@ -76,8 +74,8 @@ class Visit:
 
     Attributes:
         request: The request.
-        store: The store as it is now.
-        filters: The names that its address asks for, of those in NAMES.
+        store: The live store.
+        filters: Values of the filters in the address.
         bearer: The visitor.
     """
 
@@ -86,32 +84,22 @@ class Visit:
     filters: Mapping[str, list[str]] = field(default_factory=dict)
     bearer: Bearer = ANYBODY
 
-    @property
-    def pools(self) -> frozenset[str] | None:
-        """Device pools that the visitor is limited to; None for all."""
-        return self.bearer.pools
-
-    def first(self, name: str, default: str = "") -> str:
-        """A value of the address; its first, if there are several."""
-        return self.request.query_params.get(name, default)
+    def first(self, name: str) -> str:
+        """The value of a parameter of the address; empty without one."""
+        return self.request.query_params.get(name, "")
 
     def chosen(self) -> dict[str, list[str]]:
-        """The filters, as canned queries take them.
-
-        Raises:
-            Problem: 403; the visitor is limited to other pools. Or 404: theirs have no device.
-        """
-        if self.pools is None:
+        """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
+        if self.bearer.pools is None:
             return dict(self.filters)
-        asked = pools_to_ask(self.store, self.pools, self.filters.get("pool", ()))
-        return {**self.filters, "pool": asked}
+        pools = pools_to_ask(self.store, self.bearer.pools, self.filters.get("pool", ()))
+        return {**self.filters, "pool": pools}
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
-        """Rows of a canned query about what the visitor chose.
+        """Rows of a canned query with the filters; a ParameterError is passed on.
 
         Raises:
-            Problem: 413; they are too many for a page.
-            ParameterError: A filter names what the store does not have.
+            Problem: 413; there are too many rows for a page.
         """
         table = self.store.query(name, **{**self.chosen(), **params})
         if table.num_rows > MOST_ROWS:
@@ -119,9 +107,19 @@ class Visit:
                 f"{table.num_rows:,} rows are too many for a page, which takes {MOST_ROWS:,}: "
                 "filter by device, model or build"
             )
-            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "answer_too_long", detail)
-        found: list[dict[str, Any]] = table.to_pylist()
-        return found
+            raise Problem(413, "answer_too_long", detail)
+        rows: list[dict[str, Any]] = table.to_pylist()
+        return rows
+
+    def builds(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+        """The builds of rows, the newest last."""
+        known = {row["build"] for row in rows}
+        return [build for build in self.build_order() if build in known]
+
+    def build_order(self) -> list[str]:
+        """All builds of the store, the newest last."""
+        builds: list[str] = self.store.sql(_BUILDS)["build"].to_pylist()
+        return builds
 
 
 def link(path: str, **params: object) -> str:
@@ -131,42 +129,56 @@ def link(path: str, **params: object) -> str:
     return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
 
 
-def view(make: Callable[[Visit], _Render]) -> Callable[[Request], Awaitable[Response]]:
-    """The route of a view: whoever may read sees it, others are asked for a token."""
+def pick(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Some fields of a row."""
+    return {name: row[name] for name in names}
+
+
+def more_text(count: int, noun: str, remedy: str = "use the filters") -> str:
+    """A note that some things are not shown; empty if there are none."""
+    return f"{count_text(count, f'more {noun}')}: {remedy}." if count > 0 else ""
+
+
+def date_text(when: datetime) -> str:
+    """A time in UTC, to the minute."""
+    return f"{when:%Y-%m-%d %H:%M}Z"
+
+
+def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        questions: Questions = request.app.state.questions
         bearer, filters = ANYBODY, _filters(request)
 
-        def shown(store: Warehouse) -> Response:
+        def render(store: Warehouse) -> Response:
             with hiding_names(bearer.pools):
-                template, parts = make(Visit(request, store, filters, bearer))
-            return show(request, template, parts, filters=filters)
+                parts = make(Visit(request, store, filters, bearer))
+            return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:
             bearer = service.access.need(request, Scope.READ)
-            return await questions.ask(shown)
+            return await ask_store(request, render)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
-            return _failed(request, as_problem(error))
+            return show_problem(request, error, "problem")
 
     return answer
 
 
 def _filters(request: Request) -> dict[str, list[str]]:
-    """The names that an address asks for; empty fields of the form are none."""
-    given = {name: request.query_params.getlist(name) for name in NAMES}
-    kept = {name: [value for value in values if value] for name, values in given.items()}
-    return {name: values for name, values in kept.items() if values}
+    """The filters in the address, without empty fields of the form."""
+    address = request.query_params
+    given = {name: [value for value in address.getlist(name) if value] for name in NAMES}
+    return {name: values for name, values in given.items() if values}
 
 
 def to_login(request: Request) -> Response:
-    """The way to the form that asks for a token, and from there back."""
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return RedirectResponse(link("/login", next=asked), HTTPStatus.SEE_OTHER)
+    """Send a visitor to the login form, which leads back to the address."""
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(link("/login", next=wanted), 303)
 
 
 def show(
@@ -175,9 +187,9 @@ def show(
     parts: Mapping[str, Any],
     *,
     filters: Mapping[str, list[str]] | None = None,
-    status: int = HTTPStatus.OK,
+    status: int = 200,
 ) -> Response:
-    """A view as a page."""
+    """Render the template of a view as a page."""
     filters = filters or {}
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
@@ -191,18 +203,26 @@ def show(
         "fields": (),
         "signed_in": bearer.name if COOKIE in request.cookies else "",
     }
-    text = page_environment("cli.serve.page").get_template(template).render(**frame | dict(parts))
+    text = (
+        page_environment("cli.serve.page")
+        .get_template(f"{template}.html.jinja")
+        .render(**frame | dict(parts))
+    )
     return HTMLResponse(text, status, HEADERS)
 
 
 def style(_: Request) -> Response:
-    """The style sheet: that of reports, and what the site has besides."""
+    """The style sheet of reports and of the site."""
     text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
     return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
 
 
-def _failed(request: Request, problem: Problem) -> Response:
-    request.state.reason = problem.reason  # for the logs
+def show_problem(
+    request: Request, error: Exception, template: str, parts: Mapping[str, Any] | None = None
+) -> Response:
+    """Show an error in a template; the request's state keeps the reason for the logs."""
+    problem = as_problem(error)
+    request.state.reason = problem.reason
     title = HTTPStatus(problem.status_code).phrase
-    parts = {"title": title, "problem": problem.detail}
-    return show(request, "problem.html.jinja", parts, status=problem.status_code)
+    shown = {"title": title, **(parts or {}), "problem": problem.detail}
+    return show(request, template, shown, status=problem.status_code)

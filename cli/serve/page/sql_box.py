@@ -1,27 +1,23 @@
-"""A box for SQL, with recipes; the statement is in the address, so that an answer is a link."""
+"""The view of SQL, with recipes; the statement is in the address, so an answer can be linked."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.serve.access.authorization import Unauthorized
-from cli.serve.answers.sql import check_asker
-from cli.serve.http.problems import Problem, as_problem
-from cli.serve.page.site import Cell, Table, show, to_login
+from cli.serve.answers.sql import ask_sql, check_access
+from cli.serve.http.problems import Problem
+from cli.serve.page.site import Table, more_text, show, show_problem, to_login
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
 from warehouse.errors import WarehouseError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cli.serve.answers.sql import SqlLimits
 
 MOST_ROWS = 500
 RECIPES = (
@@ -43,37 +39,31 @@ RECIPES = (
 
 
 async def sql_box(request: Request) -> Response:
-    """The box; and what its statement answers."""
+    """The box, and the answer to its statement."""
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
-    turns: SqlLimits = request.app.state.sql_turns
     try:
-        check_asker(request)
+        check_access(request)
         if not text.strip():
-            return show(request, "sql.html.jinja", parts)
-        table, taken_at = await turns.ask(request, text)
+            return show(request, "sql", parts)
+        table, taken_at = await ask_sql(request, text)
     except Unauthorized:
         return to_login(request)
     except (Problem, WarehouseError) as error:
-        problem = as_problem(error)
-        request.state.reason = problem.reason  # for the logs
-        found = {**parts, "problem": problem.detail}
-        return show(request, "sql.html.jinja", found, status=problem.status_code)
+        return show_problem(request, error, "sql", parts)
     answer = await run_in_threadpool(_answer, table, taken_at)
-    return show(request, "sql.html.jinja", {**parts, **answer})
+    return show(request, "sql", {**parts, **answer})
 
 
 def _answer(table: pa.Table, taken_at: datetime) -> dict[str, Any]:
-    rows = [[Cell(_text(value)) for value in row] for row in plain_rows(table.slice(0, MOST_ROWS))]
-    shown = Table("Answer", table.column_names, rows, _numbers(table))
-    more = table.num_rows - MOST_ROWS
+    rows = [list(map(_text, row)) for row in plain_rows(table.slice(0, MOST_ROWS))]
     return {
-        "tables": [shown],
+        "tables": [Table("Answer", table.column_names, rows, _numbers(table))],
         "lead": (
             f"{count_text(table.num_rows, 'row')}, from the snapshot of "
             f"{taken_at:%Y-%m-%d %H:%M:%S}Z"
         ),
-        "cut": f"{more:,} more rows: POST /v1/sql gives all of them." if more > 0 else "",
+        "cut": more_text(table.num_rows - MOST_ROWS, "row", "POST /v1/sql returns all of them"),
     }
 
 
@@ -84,13 +74,7 @@ def _text(value: object) -> str:
 
 
 def _numbers(table: pa.Table) -> frozenset[int]:
-    import pyarrow as pa
-
-    types = pa.types
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return frozenset(
-        i
-        for i, column in enumerate(table.schema)
-        if types.is_integer(column.type)
-        or types.is_floating(column.type)
-        or types.is_decimal(column.type)
+        i for i, column in enumerate(table.schema) if any(one(column.type) for one in is_number)
     )

@@ -1,87 +1,85 @@
-"""What every upload goes through: its body brought in, its files let go of, its refusal told."""
+"""Arrivals: an upload's body is received into files, which are closed when it is dealt with."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import errno
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http import HTTPStatus
+from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
 
 from cli.serve.http.bodies import KEPT_BYTES, declared_bytes, inflate, receive
-from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_there
+from cli.serve.http.problems import Problem, as_problem
+from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
-from cli.serve.uploads.commits import as_full
 from cli.serve.uploads.multipart import PartReader
+from ingest.errors import IngestError
 from warehouse.errors import StoreError
 from warehouse.inbox.spools import Spool
 
-_Held = TypeVar("_Held", Spool, PartReader)
-
-
-async def bring(
-    service: Service,
-    request: Request,
-    encoding: str | None,
-    take: Callable[[bytes], None],
-    most_bytes: int,
-) -> None:
-    """Give a request's body, unpacked, to `take`, piece by piece and never on the event loop long.
-
-    Raises:
-        Problem: It is too large, too slow, not whole, or there is no room left on the disk.
-        StoreError: The disk is full.
-    """
-    room = service.admission.check_room
-
-    def take_if_room(piece: bytes) -> None:
-        room()
-        take(piece)
-
-    if encoding is None:
-        await receive(request, take_if_room, service.spooling, most_bytes=most_bytes)
-        return
-    async with held(service, service.inbox.spool()) as packed:
-        await receive(request, packed.write, service.spooling, most_bytes=most_bytes)
-        await run_there(
-            service.inflating, inflate, packed, encoding, take_if_room, most_bytes=most_bytes
-        )
+_Files = TypeVar("_Files", Spool, PartReader)
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 @asynccontextmanager
-async def held(service: Service, files: _Held) -> AsyncIterator[_Held]:
-    """What has come, until the body ends; deleting a large file takes long."""
+async def received(request: Request, files: _Files, most_bytes: int) -> AsyncIterator[_Files]:
+    """A spool or the parts of a form, with the unpacked body of an upload that is admitted.
+
+    Problems of admission, of the body and of the disk, and a StoreError, are passed on.
+    """
+    service: Service = request.app.state.service
+
+    def write(piece: bytes) -> None:
+        service.admission.check_room()
+        files.write(piece)
+
+    with service.admission.admit(request, most_bytes) as encoding:
+        async with _closing(service, files):
+            if encoding is None:
+                await receive(request, write, service.spooling, most_bytes=most_bytes)
+            else:
+                async with _closing(service, service.inbox.spool()) as packed:
+                    await receive(request, packed.write, service.spooling, most_bytes=most_bytes)
+                    unpack = partial(inflate, packed, encoding, write, most_bytes=most_bytes)
+                    await run_to_end(service.inflating, unpack)
+            yield files
+
+
+@asynccontextmanager
+async def _closing(service: Service, files: _Files) -> AsyncIterator[_Files]:
     try:
         yield files
     finally:
-        if files.is_large:
-            await run_there(service.spooling, files.close)
+        if files.is_large:  # deleting a large file takes long
+            await run_to_end(service.spooling, files.close)
         else:
             files.close()
 
 
 @asynccontextmanager
 async def refusing(request: Request) -> AsyncIterator[None]:
-    """Tell why an upload is refused, and close its connection if much of its body is left.
+    """Turn errors into problems, and close the connection if much of the body is unread.
 
     Raises:
-        Problem: It is.
+        Problem: The upload is refused.
     """
     try:
         yield
-    except StoreError as error:
-        told = as_full(error)
-        _close_after(request, told)
-        raise told from error
-    except Problem as problem:
-        _close_after(request, problem)
-        raise
+    except (Problem, IngestError, StoreError) as error:
+        problem = _as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
+        declared = declared_bytes(request)
+        if problem.status_code == 408 or declared is None or declared > KEPT_BYTES:
+            problem.headers = {**(problem.headers or {}), "Connection": "close"}
+        raise problem from (None if problem is error else error)
 
 
-def _close_after(request: Request, problem: Problem) -> None:
-    declared = declared_bytes(request)
-    is_slow = problem.status_code == HTTPStatus.REQUEST_TIMEOUT
-    if is_slow or declared is None or declared > KEPT_BYTES:
-        problem.headers = {**(problem.headers or {}), "Connection": "close"}
+def _as_write_problem(error: StoreError) -> Problem:
+    """The problem of a failed write: the disk is full, or something else that may pass."""
+    cause: BaseException | None = error
+    while cause and not isinstance(cause, OSError):
+        cause = cause.__cause__
+    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+        return Problem(507, "disk_full", "the store's disk is full", retry_after=30)
+    return Problem(503, "store", f"the store's inbox {error.problem}", retry_after=5)

@@ -1,42 +1,39 @@
-"""Uploads accepted from the event loop: many small ones share a write, a large one has its own."""
+"""Commits of uploads: many small ones share a write, a large one has its own."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Callable
 from concurrent.futures import Executor
-from http import HTTPStatus
+from functools import partial
 
 from cli.serve.access.authorization import Bearer
 from cli.serve.access.pools import pool_of
 from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_there
+from cli.serve.http.threads import run_to_end
 from ingest.dump import Refusal
-from warehouse.errors import StoreError
 from warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
 from warehouse.inbox.group_commit import GroupCommit
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 
-_LINGER_SECONDS = 0.003  # in which others may join: each write costs as much as an upload
-_ENOUGH = 8  # uploads that wait for no others; so do all there are
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
+_ENOUGH = 8  # so many uploads wait for no others; neither do all that are under way
 
 
 class Commits:
-    """Brings uploads into the inbox."""
+    """Commits uploads to the inbox from the event loop."""
 
     def __init__(
         self, acceptor: Acceptor, threads: Executor, spooling: Executor, count: Callable[[], int]
     ) -> None:
-        """Take what accepts.
+        """Begin without uploads.
 
         Args:
             acceptor: Accepts deliveries.
-            threads: A thread for small uploads alone, so that a large one delays none of them.
+            threads: A thread for small uploads only, so that a large one delays none of them.
             spooling: Threads for large uploads.
-            count: Gives the number of uploads under way, those that wait to be written included.
+            count: Returns the number of uploads under way, including those that wait to be written.
         """
         self._acceptor, self._count = acceptor, count
         self._threads, self._spooling = threads, spooling
@@ -46,24 +43,25 @@ class Commits:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def commit(self, bearer: Bearer, delivery: Delivery, spool: Spool | None) -> Outcome:
-        """What became of an upload, which is on disk if it is accepted.
+        """Commit an upload, which is on disk afterwards.
+
+        A StoreError is passed on.
 
         Args:
-            bearer: Who sent it.
+            bearer: The sender.
             delivery: The upload.
-            spool: Where its dump lies, if that may become a log of its own.
+            spool: The dump's spool, if its file may become a log of its own.
 
         Raises:
-            Problem: It is refused.
-            StoreError: It cannot be written.
+            Problem: The upload is refused.
         """
         outcome: Outcome | None = None
         if spool and spool.is_large:
-            accept = self._acceptor.accept_spooled
-            outcome = await run_there(self._spooling, accept, delivery, spool)
+            accept = partial(self._acceptor.accept_spooled, delivery, spool)
+            outcome = await run_to_end(self._spooling, accept)
         outcome = outcome or await self._join(delivery)
         if outcome.refusal:
-            problem = _problem(outcome.refusal, outcome.known_manifest, bearer)
+            problem = _refuse(outcome.refusal, outcome.known_manifest, bearer)
             raise problem
         return outcome
 
@@ -82,26 +80,14 @@ class Commits:
         return _LINGER_SECONDS if 0 < waiting < min(_ENOUGH, self._count()) else 0.0
 
 
-def _problem(refusal: Refusal, known_manifest: str, bearer: Bearer) -> Problem:
+def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> Problem:
     place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
-    detail = f"{place}{refusal.detail}"
-    if refusal.reason != CONFLICT:
-        return Problem(HTTPStatus.BAD_REQUEST, refusal.reason, detail)
-    if bearer.pools is not None and pool_of(known_manifest) not in bearer.pools:
-        detail = (
-            "these bytes are known under another manifest, of a device pool that the token may "
-            "not see: correct the manifest that is sent, or ask somebody who may see that pool"
-        )
-    return Problem(HTTPStatus.CONFLICT, CONFLICT, detail)
-
-
-def as_full(error: StoreError) -> Problem:
-    """A failed write as an answer: the disk is full, or something else that may pass."""
-    cause: BaseException | None = error
-    while cause and not isinstance(cause, OSError):
-        cause = cause.__cause__
-    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
-        status = HTTPStatus.INSUFFICIENT_STORAGE
-        return Problem(status, "disk_full", "the store's disk is full", retry_after=30)
-    detail = f"the store's inbox {error.problem}"
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store", detail, retry_after=5)
+    status, detail = 400, f"{place}{refusal.detail}"
+    if refusal.reason == CONFLICT:
+        status = 409
+        if bearer.pools is not None and pool_of(known_manifest) not in bearer.pools:
+            detail = (
+                "these bytes are known under another manifest, of a device pool that the token may "
+                "not see: correct the manifest, or ask somebody who may see that pool"
+            )
+    return Problem(status, refusal.reason, detail)

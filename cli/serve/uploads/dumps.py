@@ -1,6 +1,6 @@
-"""Dumps over HTTP: taken in, and what became of them.
+"""Uploads of dumps, and their states.
 
-A manifest in a header is JSON in ASCII: other letters are written as its escapes (\\u00fc).
+A manifest in a header is JSON in ASCII; other characters are escaped (\\u00fc).
 """
 
 from __future__ import annotations
@@ -8,37 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from http import HTTPStatus
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from cli.serve.access.authorization import Bearer, Scope
 from cli.serve.access.pools import check_pool, pool_of
 from cli.serve.http.problems import Problem
-from cli.serve.http.threads import run_there
 from cli.serve.service import Service
-from cli.serve.uploads.arrivals import bring, held, refusing
+from cli.serve.uploads.arrivals import received
 from cli.serve.uploads.multipart import PartReader
-from cli.serve.uploads.zips import ZipMemberResult, answer_taken, read_artifact, take_group
+from cli.serve.uploads.zips import take_zip
 from ingest.dump import HashedFile
-from ingest.errors import ManifestError
-from ingest.manifest.fields import COUNTERS, Fields
+from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
 from ingest.manifest.resolver import correct_manifest, parse_fields, parse_stated
 from ingest.manifest.runner_output import add_counters, parse_printed
 from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
-from warehouse.consumer import Consumer
 from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import make_delivery
-from warehouse.inbox.spools import Spool
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
-_NAME_LETTERS = 16  # of a SHA-256 that names a dump
+_NAME_LETTERS = 16  # of a SHA-256 in the name of a dump
 _PRINTED = {"log": LOG_SUFFIX, "qhas": QHAS_SUFFIX}
 _COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 _FORM, _ZIP = "multipart/form-data", "application/zip"
@@ -46,96 +39,62 @@ _ERRORS = (
     "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
     "LIMIT 1"
 )
-_UNKNOWN = HTTPStatus.NOT_FOUND, "unknown_dump", "no dump of this SHA-256 was sent"
+_UNKNOWN = 404, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
-
-
-def routes() -> list[Route]:
-    """Where dumps are sent, and asked for."""
-    return [
-        Route("/v1/dumps/{sha256}", put_dump, methods=["PUT"]),
-        Route("/v1/dumps/{sha256}", get_dump, methods=["GET"]),
-        Route("/v1/dumps", post_dumps, methods=["POST"]),
-    ]
 
 
 async def put_dump(request: Request) -> Response:
     """Take a dump that is sent under its SHA-256, with its manifest in a header.
 
     Raises:
-        Problem: It is not taken.
+        Problem: The upload is refused.
     """
-    service = _service(request)
+    service: Service = request.app.state.service
+    sha256, bearer = _sha256_of(request), request.state.bearer
+    manifest = _header_manifest(request.headers.get(MANIFEST_HEADER))
+    check_pool(bearer, manifest.device.pool)
     most_bytes = service.settings.max_dump_bytes
-    async with refusing(request):
-        bearer = service.access.need(request, Scope.INGEST)
-        sha256 = _sha256_of(request)
-        manifest = _stated_manifest(request.headers.get(MANIFEST_HEADER))
-        check_pool(bearer, manifest.device.pool)
-        with service.admission.admit(request, most_bytes) as encoding:
-            async with held(service, service.inbox.spool()) as spool:
-                await bring(service, request, encoding, spool.write, most_bytes)
-                if spool.sha256 != sha256:
-                    detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that name"
-                    raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
-                file = spool.hashed(_name(sha256))
-                delivery = make_delivery(manifest.canonical_json(), file)
-                return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
+    async with received(request, service.inbox.spool(), most_bytes) as spool:
+        if spool.sha256 != sha256:
+            detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that address"
+            raise Problem(400, "sha256", detail)
+        delivery = make_delivery(manifest.canonical_json(), spool.hashed(_name(sha256)))
+        return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
 
 
 async def post_dumps(request: Request) -> Response:
-    """Take a dump with all that comes with it, in parts; or a zip of dumps.
+    """Take a dump and its companions as the parts of a form, or a zip of dumps.
 
     Raises:
-        Problem: It is not taken.
+        Problem: The upload is refused.
     """
-    service = _service(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    async with refusing(request):
-        bearer = service.access.need(request, Scope.INGEST)
-        if kind not in (_FORM, _ZIP):
-            detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
-            raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
-        with service.admission.admit(request, service.settings.max_body_bytes) as encoding:
-            take = _take_parts if kind == _FORM else _take_zip
-            return await take(request, bearer, encoding)
+    if kind == _FORM:
+        return await _take_parts(request)
+    if kind == _ZIP:
+        stated = _ascii(request.headers.get(MANIFEST_HEADER, "{}"))
+        return await take_zip(request, parse_fields(MANIFEST_HEADER, stated))
+    detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
+    raise Problem(415, "content_type", detail)
 
 
 async def get_dump(request: Request) -> Response:
-    """What became of a dump.
-
-    Raises:
-        Problem: It is not known, or not for everybody to ask.
-    """
-    service = _service(request)
-    try:
-        bearer = service.access.need(request, Scope.INGEST)
-    except Problem as problem:
-        if problem.status_code != HTTPStatus.FORBIDDEN:
-            raise
-        bearer = service.access.need(request, Scope.READ)
-    sha256 = _sha256_of(request)
-    state = await run_in_threadpool(find_state, service, sha256, bearer.pools)
+    """The state of a dump; a Problem is passed on if it is unknown."""
+    service: Service = request.app.state.service
+    sha256, pools = _sha256_of(request), request.state.bearer.pools
+    state = await run_in_threadpool(_find_state, service, sha256, pools)
     return JSONResponse({"sha256": sha256, **state})
 
 
-def find_state(
+def _find_state(
     service: Service, sha256: str, pools: Collection[str] | None
 ) -> Mapping[str, str | None]:
-    """State of a dump, and why it is that: as `GET /v1/dumps/{sha256}` says it.
-
-    Args:
-        service: What took it.
-        sha256: Its SHA-256.
-        pools: Device pools that whoever asks is limited to; None for all.
-
-    Raises:
-        Problem: It is not known, or of another pool.
-    """
-    consumer = service.consumer
-    if pools is not None and _pools_of(consumer, sha256).difference(pools):
-        raise Problem(*_UNKNOWN)
-    is_caught_up, is_waiting = consumer.is_caught_up, consumer.known.is_waiting(sha256)
+    known = service.consumer.known
+    if pools is not None:
+        manifests = known.manifests([sha256]).values()
+        if not {pool_of(manifest) for manifest in manifests}.issubset(pools):
+            raise Problem(*_UNKNOWN)
+    is_caught_up, is_waiting = service.consumer.is_caught_up, known.is_waiting(sha256)
     with service.reader() as reader:
         is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
         refused = reader.sql(_ERRORS, {"sha256": sha256}).to_pylist()
@@ -146,24 +105,18 @@ def find_state(
     if is_stored or refused:
         return {"state": "indexed" if is_stored else "quarantined", **error}
     if not is_caught_up:
-        detail = "not all is indexed yet that was accepted before the service was started"
-        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "starting", detail, retry_after=2)
+        detail = "dumps that were accepted before the service started are still being indexed"
+        raise Problem(503, "starting", detail, retry_after=2)
     raise Problem(*_UNKNOWN)
 
 
-def _pools_of(consumer: Consumer, sha256: str) -> set[str | None]:
-    """The device pool of a dump, if it is known."""
-    return set(map(pool_of, consumer.known.manifests([sha256]).values()))
-
-
-async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) -> Response:
-    service = _service(request)
+async def _take_parts(request: Request) -> Response:
+    service, bearer = request.app.state.service, request.state.bearer
     settings = service.settings
-    reader = PartReader(request, service.inbox, settings.max_dump_bytes)
-    async with held(service, reader) as form:
-        await bring(service, request, encoding, form.write, settings.max_body_bytes)
+    parts = PartReader(request, service.inbox, settings.max_dump_bytes)
+    async with received(request, parts, settings.max_body_bytes) as form:
         form.check()
-        manifest = _parse(bytes(form.parts["manifest"].spool.data), "manifest")
+        manifest = parse_stated("manifest", form.parts["manifest"].spool.data)
         manifest = await run_in_threadpool(_add_printed, manifest, form)  # a log may be long
         check_pool(bearer, manifest.device.pool)
         dump = form.parts["dump"].spool
@@ -175,62 +128,30 @@ async def _take_parts(request: Request, bearer: Bearer, encoding: str | None) ->
 
 
 def _add_printed(manifest: Manifest, form: PartReader) -> Manifest:
-    """The manifest with the counters in what the runner printed.
-
-    Raises:
-        Problem: That is malformed.
-    """
-    try:
-        printed = [
-            counter
-            for part, suffix in _PRINTED.items()
-            if part in form.parts and form.parts[part].spool.byte_count
-            for counter in parse_printed(part, form.parts[part].spool.data, suffix)
-        ]
-        if not printed:
-            return manifest
-        stated = [counter.model_dump() for counter in manifest.counters or ()]
-        fields: Fields = {COUNTERS: add_counters(stated, printed)}
-        return correct_manifest(manifest.canonical_json(), "manifest", fields)
-    except ManifestError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
+    """The manifest with the counters in the runner's output."""
+    printed = [
+        counter
+        for part, suffix in _PRINTED.items()
+        if part in form.parts and form.parts[part].spool.byte_count
+        for counter in parse_printed(part, form.parts[part].spool.data, suffix)
+    ]
+    if not printed:
+        return manifest
+    stated = [counter.model_dump() for counter in manifest.counters or ()]
+    fields = {COUNTERS: add_counters(stated, printed)}
+    return correct_manifest(manifest.canonical_json(), "manifest", fields)
 
 
 def _companion(form: PartReader, part: str, name: str) -> HashedFile | None:
     found = form.parts.get(part)
-    if found is None or not found.spool.byte_count:  # as forms send it without a file
+    if found is None or not found.spool.byte_count:  # a form without a file sends an empty part
         return None
     return found.spool.hashed(found.file_name or f"{name}: {_COMPANIONS[part]}")
 
 
-async def _take_zip(request: Request, bearer: Bearer, encoding: str | None) -> Response:
-    service = _service(request)
-    settings = service.settings
-    stated = _parse_object(request.headers.get(MANIFEST_HEADER, "{}"))
-    async with held(service, service.inbox.spool(is_zip=True)) as spool:
-        await bring(service, request, encoding, spool.write, settings.max_body_bytes)
-
-        def room(byte_count: int) -> Spool:
-            service.admission.check_room(byte_count)
-            return service.inbox.spool()
-
-        groups = read_artifact(spool.path, stated, settings.max_dump_bytes, room)
-        taken: list[ZipMemberResult] = []
-        while group := await run_there(service.spooling, next, groups, None):
-            taken += await take_group(service, bearer, group)
-    request.state.what = ", ".join(one.sha256 or one.name for one in taken)
-    return answer_taken(taken)
-
-
 def _answer(sha256: str, outcome: Outcome) -> Response:
-    """The answer to an upload."""
-    status = HTTPStatus.CREATED if outcome.is_new else HTTPStatus.OK
-    return JSONResponse({"sha256": sha256, "state": outcome.state}, status)
-
-
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+    content = {"sha256": sha256, "state": outcome.state}
+    return JSONResponse(content, 201 if outcome.is_new else 200)
 
 
 def _name(sha256: str) -> str:
@@ -238,47 +159,23 @@ def _name(sha256: str) -> str:
 
 
 def _sha256_of(request: Request) -> str:
-    """The SHA-256 that a path names.
-
-    Raises:
-        Problem: It is none.
-    """
     sha256: str = request.path_params["sha256"]
     if not _SHA256.fullmatch(sha256):
-        detail = f"found {sha256!r:.100} in the path, wanted a SHA-256 in small hexadecimal letters"
-        raise Problem(HTTPStatus.BAD_REQUEST, "sha256", detail)
+        detail = f"found {sha256!r:.100} in the path, wanted a SHA-256 in lower-case hexadecimal"
+        raise Problem(400, "sha256", detail)
     return sha256
 
 
-@lru_cache(maxsize=256)  # many dumps have the same
-def _stated_manifest(text: str | None) -> Manifest:
-    """The manifest in a header.
-
-    Raises:
-        Problem: It is missing, malformed, or lacks a field.
-    """
+@lru_cache(maxsize=256)  # many dumps share a manifest
+def _header_manifest(text: str | None) -> Manifest:
     if text is None:
         detail = f"no header {MANIFEST_HEADER}: state device, build and model in it, as JSON"
-        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", detail)
-    return _parse(_ascii(text), MANIFEST_HEADER)
-
-
-def _parse(data: bytes, place: str) -> Manifest:
-    try:
-        return parse_stated(place, data)
-    except ManifestError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
-
-
-def _parse_object(text: str) -> dict[str, object]:
-    try:
-        return parse_fields(MANIFEST_HEADER, _ascii(text))
-    except ManifestError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", str(error)) from error
+        raise Problem(400, "manifest", detail)
+    return parse_stated(MANIFEST_HEADER, _ascii(text))
 
 
 def _ascii(text: str) -> bytes:
     if not text.isascii():
-        detail = f"{MANIFEST_HEADER}: not ASCII; write other letters as \\uXXXX"
-        raise Problem(HTTPStatus.BAD_REQUEST, "manifest", detail)
+        detail = f"{MANIFEST_HEADER}: not ASCII; write other characters as \\uXXXX"
+        raise Problem(400, "manifest", detail)
     return text.encode()

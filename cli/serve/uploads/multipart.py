@@ -1,8 +1,8 @@
-"""Bodies in parts (multipart/form-data): a dump, its manifest, and what comes with it."""
+"""Bodies in parts (multipart/form-data): a dump, its manifest and its companions."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
+from typing import NamedTuple
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -19,45 +19,32 @@ _LONGEST_NAME = 255
 
 
 class FormProblem(Problem):
-    """A body in parts is not what it should be."""
+    """A body in parts is malformed."""
 
-    def __init__(self, what: str) -> None:
-        """Say what is wrong."""
-        super().__init__(HTTPStatus.BAD_REQUEST, "multipart", f"the body is malformed: {what}")
+    def __init__(self, problem: str) -> None:
+        super().__init__(400, "multipart", f"the body is malformed: {problem}")
 
 
-class FormPart:
-    """A part: the name of the file that it holds, and what has come of it."""
+class FormPart(NamedTuple):
+    """A part: the name of its file, its content so far, and its largest size."""
 
-    def __init__(self, file_name: str, spool: Spool, most_bytes: int) -> None:
-        """Take room for at most so many bytes."""
-        self.file_name, self.spool = file_name, spool
-        self._most_bytes = most_bytes
-
-    def write(self, data: bytes) -> None:
-        """Take more of it.
-
-        Raises:
-            TooLargeProblem: It is.
-            StoreError: The disk is full.
-        """
-        if self.spool.byte_count + len(data) > self._most_bytes:
-            raise TooLargeProblem(self._most_bytes)
-        self.spool.write(data)
+    file_name: str
+    spool: Spool
+    most_bytes: int
 
 
 class PartReader:
-    """Takes a body apart while it comes; close it.
+    """Takes a body apart while it arrives; call `close` afterwards.
 
     Attributes:
         parts: The parts by name.
     """
 
     def __init__(self, request: Request, inbox: Inbox, most_bytes: int) -> None:
-        """Find the parts' boundary in the request's head; `most_bytes` are those of a file.
+        """Find the boundary of the parts in the request's head; `most_bytes` limits a file.
 
         Raises:
-            FormProblem: There is none.
+            FormProblem: The head has no boundary.
         """
         self.parts: dict[str, FormPart] = {}
         self._inbox, self._most_bytes = inbox, most_bytes
@@ -84,10 +71,10 @@ class PartReader:
     def write(self, piece: bytes) -> None:
         """Take the next piece of the body.
 
+        A StoreError is passed on.
+
         Raises:
-            FormProblem: It is malformed, or has a part that is not known, or twice.
-            TooLargeProblem: A part is.
-            StoreError: The disk is full.
+            FormProblem: The body is malformed, or a part is unknown, given twice or too large.
         """
         try:
             self._parser.write(piece)
@@ -100,15 +87,15 @@ class PartReader:
         return any(part.spool.is_large for part in self.parts.values())
 
     def close(self) -> None:
-        """Let go of the parts."""
+        """Close the parts' files."""
         for part in self.parts.values():
             part.spool.close()
 
     def check(self) -> None:
-        """Pass if the body is at its end, with a dump and a manifest.
+        """Check that the body is complete and has a dump and a manifest.
 
         Raises:
-            FormProblem: It is not.
+            FormProblem: It is incomplete.
         """
         if not self._is_ended:
             raise FormProblem("it ends in the middle of a part")
@@ -144,8 +131,10 @@ class PartReader:
         self.parts[name] = self._part
 
     def _write(self, data: bytes, start: int, end: int) -> None:
-        if self._part:
-            self._part.write(data[start:end])
+        if part := self._part:
+            if part.spool.byte_count + end - start > part.most_bytes:
+                raise TooLargeProblem(part.most_bytes)
+            part.spool.write(data[start:end])
 
     def _end(self) -> None:
         self._is_ended = True

@@ -43,9 +43,9 @@ def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> N
     cross_section(
         [
             (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
-            (["g", "--reason", "  "], "say why, in words"),
+            (["g", "--reason", "  "], "wanted a reason, found none"),
             (["g"], "Missing option '--reason'"),
-            (["--reason", "x"], "say which, or --model, --device or --since"),
+            (["--reason", "x"], "wanted groups, --model, --device or --since"),
         ],
         2,
     ),
@@ -65,6 +65,7 @@ def test_without_a_store_nothing_is_decided(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_an_id_that_no_group_has_decides_nothing(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_an_id_that_no_group_has_decides_nothing(
     assert "the report of b11 has no group 'zzz'" in outcome.error
 
 
+@pytest.mark.slow
 def test_groups_are_chosen_by_model_device_and_build(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:

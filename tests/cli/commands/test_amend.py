@@ -19,13 +19,14 @@ def dumps(run: Run, store: Path) -> list[dict[str, object]]:
     return list(rows)
 
 
+@pytest.mark.slow
 def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
     before = dumps(run, own)
     device, build = before[0]["device"], before[0]["build"]
     args = ("amend", "--where", f"device={device},build={build}", "--set", "build=a,b=c",
             "--set", "tags.lab=3", "--store", own, "--format", "json")  # fmt: skip
     shown = run(*args)
-    assert shown.error == "note: nothing was changed; --yes corrects these manifests"
+    assert shown.error == "note: nothing was changed; add --yes to correct these manifests"
     rows = json.loads(shown.text)
     assert {(row["field"], row["old"], row["new"]) for row in rows} == {
         ("build.id", f"'{build}'", "'a,b=c'"),

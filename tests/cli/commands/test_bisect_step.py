@@ -36,6 +36,7 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "code", "word"), [("b8", 0, "good"), ("b9", 1, "bad")])
 def test_the_status_is_what_git_wants(
     run: Run, nightly_store: Path, group: str, build: str, code: int, word: str
@@ -45,6 +46,7 @@ def test_the_status_is_what_git_wants(
     assert outcome.error.startswith(f"{word}: {build}: the change of convolution in group {group}")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_the_build_is_that_of_the_commit_that_git_has_out(
     run: Run, tmp_path: Path, commit: str
@@ -69,9 +71,10 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "two"], check=True)
     outcome = run("bisect-step", group["id"], "--store", store)
     assert outcome.code == 125
-    assert outcome.error.startswith("skip: no build in the store was made of commit ")
+    assert outcome.error.startswith("skip: no build in the store was made from commit ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -109,4 +112,4 @@ def test_without_a_repository_the_build_must_be_said(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     outcome = run("bisect-step", group, "--store", nightly_store)
     assert outcome.code == 128
-    assert "say --build BUILD" in outcome.err
+    assert "name one with --build BUILD" in outcome.err

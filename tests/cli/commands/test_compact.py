@@ -10,6 +10,7 @@ from tests.cli.conftest import Run
 from warehouse import Warehouse
 
 
+@pytest.mark.slow
 def test_a_store_is_compacted_and_its_size_told(run: Run, store: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
     with Warehouse.open(own) as warehouse:
@@ -33,7 +34,7 @@ def test_a_store_without_room_to_give_back_stays_and_that_is_said(
     before = (own / "warehouse.duckdb").stat()
     done = run("compact", "--store", own, "--format", "json")
     assert done.err == (
-        "note: the DuckDB file has no room to give back: a copy of it is not smaller\n"
+        "note: the DuckDB file has no space to return: a copy of it is not smaller\n"
     )
     (row,) = json.loads(done.text)
     assert row["old_bytes"] == row["new_bytes"] == before.st_size

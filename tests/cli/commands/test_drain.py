@@ -24,7 +24,6 @@ def hand_over(store: Path, count: int) -> None:
             inbox.accept(tiny_incoming(number))
 
 
-@pytest.mark.system
 def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 3)
     outcome = run("drain", "--store", tmp_path, "--format", "json")
@@ -41,13 +40,15 @@ def test_the_help_and_the_docs_tell_what_decoding_may_take(run: Run) -> None:
         f"{children.MOST_SECONDS:.0f} s",
         f"{children.SECONDS_PER_BYTE * (1 << 20):.0f} s per MiB",
     )
-    assert f"{memory[0]} of memory and {memory[1]}, and {time[0]} and {time[1]}" in help_
+    assert (
+        f"{memory[0]} of memory plus {memory[1]} of dumps, and at most {' plus '.join(time)}"
+        in help_
+    )
     limits = (ROOT / "docs/limits.md").read_text()
     assert f"| {' + '.join(memory)} |" in limits
     assert f"| {' + '.join(time)} |" in limits
 
 
-@pytest.mark.system
 def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 1)
     (log,) = (tmp_path / "inbox").glob("*.log")

@@ -3,12 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from tests.support.command import Outcome
 from tests.support.corpus import CORPUS
@@ -103,21 +99,6 @@ def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     program = build_program(node("a\x1b[2Jb\n", debug_handle="1"))
     path.write_bytes(build_etrecord(**{EDGE: program}))
     assert r"a\x1b[2Jb\n = torch.ops" in run("etrecord", "show", path).text
-
-
-@pytest.mark.system
-def test_neither_duckdb_nor_pandas_is_loaded() -> None:
-    code = (
-        "import sys; from cli.main import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "etrecord", "show", RECORD], capture_output=True, text=True
-    )
-    assert done.stderr == "\n"
-    assert done.stdout
 
 
 def test_diff_prints_a_row_per_difference(run: Run) -> None:

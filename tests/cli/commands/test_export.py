@@ -18,6 +18,7 @@ def lake(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_exporting_tells_what_was_done(run: Run, store: Path, tmp_path: Path) -> None:
     outcome = run("export", "lake", tmp_path / "lake", "--store", store, "--format", "json")
     assert (outcome.code, outcome.err) == (0, "")
@@ -45,6 +46,7 @@ def test_a_lake_is_asked_in_place_of_a_store(
     assert json.loads(found.text) == json.loads(wanted.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     cross_section(
@@ -60,7 +62,7 @@ def test_a_lake_is_asked_in_place_of_a_store(
             (("report", "--nightly"),),
             (("query", "nightly_verdicts"),),
         ],
-        2,
+        5,
     ),
     ids=" ".join,
 )

@@ -94,7 +94,7 @@ def test_clocks_of_files_are_as_stated(run):
 
 def test_cycles_are_noted(run):
     done = run("export", "trace", DUMP, "--clock", "cycles", "--format", "folded")
-    assert done.err == f"note: {DUMP}: cycles of unknown rate; 1 ns shown is 1 cycle\n"
+    assert done.err == f"note: {DUMP}: the clock's rate is unknown; 1 ns shown is 1 cycle\n"
 
 
 def test_a_clock_that_is_none_is_a_fault_of_the_command_line(run):
@@ -137,4 +137,4 @@ def test_a_dump_that_the_store_lacks_is_told(run, store):
     for number in ("0", "99999999999999999999"):
         done = run("export", "trace", number, "--store", store)
         assert (done.code, done.out) == (1, b"")
-        assert f"dump {number}: the store has none of that number" in done.err
+        assert f"dump {number}: the store has no such dump" in done.err

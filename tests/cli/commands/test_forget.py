@@ -22,12 +22,14 @@ def test_a_dump_is_deleted_only_with_yes(run: Run, own: Path) -> None:
     args = ("forget", "--dump", sha256[:12], "--store", own, "--format", "json")
     shown = run(*args)
     assert [row["sha256"] for row in json.loads(shown.text)] == [sha256]
-    assert shown.error == "note: nothing was changed; --yes deletes these dumps for good"
+    assert shown.error == "note: nothing was changed; add --yes to delete these dumps for good"
     assert run("archive", "get", sha256, "--store", own).code == 0
     (own / "warehouse.duckdb.old-1").touch()
     done = run(*args, "--yes")
     assert (done.code, done.text) == (0, shown.text)
-    assert done.error.endswith("old-1: was put aside, and may hold what was forgotten; delete it")
+    assert done.error.endswith(
+        "old-1: an old file that was kept and may hold forgotten dumps; delete it"
+    )
     assert "has no file" in run("archive", "get", sha256, "--store", own).error
     left = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
     assert left == dumps[1:]
@@ -71,6 +73,7 @@ def test_status_tells_what_ends_a_forget_that_was_interrupted(
     assert run("status", "--store", own).err == ""
 
 
+@pytest.mark.slow
 def test_an_interrupted_forget_is_done_when_it_is_repeated(
     run: Run, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +84,7 @@ def test_an_interrupted_forget_is_done_when_it_is_repeated(
         assert run(*args).code == 1
     done = run(*args)
     assert (done.code, done.text) == (0, "")
-    assert done.error.startswith("note: an interrupted 'tracehouse forget' is done now")
+    assert done.error.startswith("note: completed an interrupted 'tracehouse forget'")
     assert run("status", "--store", own).err == ""
     again = run(*args)
     assert (again.code, "has no dump of" in again.error) == (1, True)

@@ -199,6 +199,7 @@ def test_malformed_manifest_beside_a_dump_is_no_usage_error(
     assert "a.json: captured_at: found 'yesterday'" in outcome.error
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) -> None:
     assert run("ingest", DUMP, *NAMES, "--store", own).err == ""
@@ -208,6 +209,7 @@ def test_progress_shows_on_a_terminal_only(run: Run, own: Path, tmp_path: Path) 
     assert "40/40" in outcome.text
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_quiet_shows_no_progress_on_a_terminal(tmp_path: Path) -> None:
     outcome = run_on_terminal("ingest", FARM, "--store", tmp_path / "other.store", "-q")
@@ -355,7 +357,7 @@ def test_dry_run_shows_what_would_come_in_and_writes_nothing(
     refused, said = outcome.err.splitlines()
     assert refused.startswith(f"refused: {tmp_path}/bad.etdp: ")
     assert said == (
-        f"dry run: nothing was written; to come in: 1 dump, in {own} already: 0, refused: 1 file"
+        f"dry run: nothing was written; new: 1 dump, already in {own}: 0, refused: 1 file"
     )
     assert not own.exists()
 
@@ -366,5 +368,5 @@ def test_dry_run_knows_what_is_in_the_store(run: Run, own: Path) -> None:
     before = {path: path.read_bytes() for path in own.rglob("*.duckdb")}
     outcome = run(*asked, "--dry-run")
     assert outcome.code == 0
-    assert "to come in: 0 dumps, in " in outcome.error
+    assert "new: 0 dumps, already in " in outcome.error
     assert {path: path.read_bytes() for path in own.rglob("*.duckdb")} == before

@@ -1,3 +1,5 @@
+"""Paths that cannot be read, beside others that can."""
+
 from __future__ import annotations
 
 import json
@@ -40,7 +42,7 @@ def test_a_bad_path_among_good_ones_is_refused_and_the_rest_taken(
 def test_paths_that_are_all_bad_leave_no_store_behind(run: Run, own: Path) -> None:
     outcome = run("ingest", own / "a", own / "b", "--keep-going", "--store", own)
     assert outcome.code == 1
-    assert f"nor can these be taken: {own / 'b'}" in outcome.error
+    assert f"also unusable: {own / 'b'}" in outcome.error
     assert not own.exists()
 
 

@@ -1,3 +1,5 @@
+"""What `inspect` says of a dump with an ETRecord."""
+
 from __future__ import annotations
 
 import csv
@@ -60,4 +62,4 @@ def test_another_graph_can_tell_the_operators(run):
 def test_what_is_stated_of_an_etrecord_needs_one(run, option, what):
     done = run("inspect", MIXED, *option)
     assert (done.code, done.out) == (2, b"")
-    assert f"wanted --etrecord, whose {what} it is" in done.err
+    assert f"wanted --etrecord, too: the {what} is" in done.err

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from cli.main import main
-from ingest.producers import use_own_rules
+from ingest.producers import use_user_rules
 from tests.support.producer_dumps import producer_dump
 from warehouse import Warehouse
 
@@ -38,16 +38,16 @@ unit = "mJ"
 
 
 @pytest.fixture
-def own_rules(tmp_path, monkeypatch):
+def user_rules(tmp_path, monkeypatch):
     """A working directory with a rule of its own, and a dump of QNN."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tracehouse.toml").write_text(OWN)
     (tmp_path / "qnn.etdp").write_bytes(producer_dump("QNN", 2))
     yield tmp_path
-    use_own_rules([])
+    use_user_rules([])
 
 
-def test_json_tells_which_rule_made_an_event_what_it_is(inspect, own_rules):
+def test_json_tells_which_rule_made_an_event_what_it_is(inspect, user_rules):
     _, out, _ = inspect("qnn.etdp", "--format", "json")
     blocks = json.loads(out)["event_blocks"]
     events = {event["name"]: event for event in blocks[1]["events"]}
@@ -63,11 +63,11 @@ def test_json_tells_which_rule_made_an_event_what_it_is(inspect, own_rules):
     assert told["native_call_add.out"][2]["event_name"] == "native_call_.*"
 
 
-def test_what_is_ingested_follows_the_rules_of_the_working_directory(own_rules, capsysbinary):
+def test_what_is_ingested_follows_the_rules_of_the_working_directory(user_rules, capsysbinary):
     facts = [f"--{name}=x" for name in ("device", "build", "model")]
     with contextlib.suppress(SystemExit):
         main(["ingest", "qnn.etdp", *facts, "--store", "store", "--quiet"])
-    with Warehouse.open(own_rules / "store", read_only=True) as store:
+    with Warehouse.open(user_rules / "store", read_only=True) as store:
         rows = store.sql("SELECT DISTINCT name, value FROM counters WHERE unit = 'mJ'").to_pylist()
     assert {(row["name"], row["value"]) for row in rows} == {
         ("RPC (execute) time (us)", 29_409),
@@ -75,15 +75,15 @@ def test_what_is_ingested_follows_the_rules_of_the_working_directory(own_rules, 
     }
 
 
-def test_a_rule_that_is_none_is_told(inspect, own_rules):
-    (own_rules / "tracehouse.toml").write_text(OWN.replace("RPC", "RPC("))
+def test_a_rule_that_is_none_is_told(inspect, user_rules):
+    (user_rules / "tracehouse.toml").write_text(OWN.replace("RPC", "RPC("))
     status, _, err = inspect("qnn.etdp")
     assert status == 1
-    assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: no regular")
+    assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: not a")
 
 
-def test_a_rule_that_is_none_stops_only_commands_that_need_rules(own_rules, capsysbinary):
-    (own_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
+def test_a_rule_that_is_none_stops_only_commands_that_need_rules(user_rules, capsysbinary):
+    (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
     facts = [f"--{name}=x" for name in ("device", "build", "model")]
     codes = []
     for args in (
@@ -97,4 +97,4 @@ def test_a_rule_that_is_none_stops_only_commands_that_need_rules(own_rules, caps
             main(args)
         codes.append("[[producers]]" in capsysbinary.readouterr().err.decode())
     assert codes == [True, True, False, False, False]
-    assert not (own_rules / "store").exists()
+    assert not (user_rules / "store").exists()

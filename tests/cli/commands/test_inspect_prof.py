@@ -3,8 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -114,21 +112,3 @@ def test_names_do_not_steer_a_terminal(tmp_path):
     assert b"\x1b]" not in outcome.out
     assert r"run\x1b]0;x: profile (ms)" in outcome.text
     assert r"a\x1b[2Jb" in outcome.text
-
-
-@pytest.mark.system
-def test_neither_duckdb_nor_rich_is_loaded():
-    code = (
-        "import sys; from cli.main import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "sys.exit(' '.join(sys.modules.keys() & {'duckdb', 'rich', 'pandas'}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect-prof", BLOB],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == "\n"
-    assert done.stdout

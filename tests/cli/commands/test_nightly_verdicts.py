@@ -4,11 +4,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import Outcome
 
 Run = Callable[..., Outcome]
 
 
+@pytest.mark.slow
 def test_nightly_verdicts_are_a_query_like_the_others(run: Run, store: Path) -> None:
     assert "nightly_verdicts" in run("query", "--help").text
     line = ("query", "nightly-verdicts", "--store", store, "--head", "ch26", "--format", "json")

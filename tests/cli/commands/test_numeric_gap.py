@@ -45,7 +45,10 @@ def test_runs_of_other_methods_than_the_stated_one_are_left_out(run, method):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((PORTABLE, XNNPACK, "--method", "decode"), "wanted its ETRecord as well"),
+        (
+            (PORTABLE, XNNPACK, "--method", "decode"),
+            "--method needs the ETRecord that defines the method",
+        ),
         ((PORTABLE, *RECORDS[:2], "--method", "decode"), "wanted forward without HEAD"),
         ((PORTABLE, XNNPACK, *RECORDS, "--method", "encode"), "has no method 'encode'"),
     ],
@@ -85,8 +88,8 @@ def test_dumps_of_different_programs_are_not_said_to_agree(run, more):
     assert done.code == 1
     n = len(run("numeric-gap", REAL / "gru_portable_n3_debug.etdp", PORTABLE).text.splitlines()) - 1
     assert done.error == (
-        f"error: none of {n} values could be compared; wanted two dumps of one program, or the "
-        "ETRecord of each, and their debug buffers; the column reason says why"
+        f"error: none of {n} values could be compared (see the column reason); wanted two dumps of "
+        "one program, or the ETRecord of each, and their debug buffers"
     )
 
 
@@ -120,13 +123,13 @@ def test_bad_input_is_one_line(run, args, message):
 def test_unknown_metric_is_a_usage_error_before_a_file_is_read(run):
     done = run("numeric-gap", "gone.etdp", "gone.etdp", "--metric", "psnr")
     assert (done.code, done.out) == (2, b"")
-    assert done.error.startswith("error: metric 'psnr': unknown, wanted one of")
+    assert done.error.startswith("error: metric 'psnr': unknown; choose from")
 
 
 def test_one_dump_needs_an_etrecord(run):
     done = run("numeric-gap", PORTABLE)
     assert done.code == 2
-    assert "wanted --etrecord, to run its program, or HEAD" in done.err
+    assert "wanted HEAD, or --etrecord to run the program in it" in done.err
 
 
 def test_one_dump_needs_executorch(run, monkeypatch):
@@ -196,4 +199,4 @@ def test_dumps_of_the_store_answer_as_their_files_do(run, tmp_path):
 def test_a_dump_of_the_store_brings_its_own_companions(run, tmp_path):
     done = run("numeric-gap", 1, PORTABLE, "--etrecord", MODELS / "mixed_xnnpack.etrecord")
     assert done.code == 2
-    assert "dump 1 has the debug buffer and ETRecord it was ingested with" in done.err
+    assert "dump 1 of the store already has its debug buffer and ETRecord" in done.err

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import Outcome
 
 Run = Callable[..., Outcome]
@@ -28,6 +30,7 @@ def test_what_would_help_is_told(run: Run, store: Path) -> None:
         assert row["with_help"] > 0.001
 
 
+@pytest.mark.slow
 def test_a_change_too_small_for_the_noise_has_no_number(run: Run, store: Path) -> None:
     args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--build", "base")
     (fine, _), (coarse, _) = (

@@ -67,6 +67,7 @@ def test_query_prints_the_columns_of_its_header(run: Run, store: Path, name: str
     assert next(csv.reader(io.StringIO(outcome.text))) == names
 
 
+@pytest.mark.slow
 def test_options_are_the_parameters(run: Run, store: Path) -> None:
     args = (*COMPARISON, "--model", "conv", "--backend=portable", "--min-change", "0.05")
     rows = json.loads(run(*args, "--store", store, "--format", "json").text)

@@ -17,6 +17,7 @@ def own(store: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(store, tmp_path / "own.store"))
 
 
+@pytest.mark.slow
 def test_a_rebuild_shows_that_every_table_is_equal(run: Run, own: Path) -> None:
     done = run("rebuild", "--store", own, "--format", "csv")
     header, *rows = done.text.splitlines()
@@ -26,6 +27,7 @@ def test_a_rebuild_shows_that_every_table_is_equal(run: Run, own: Path) -> None:
     assert all(row.endswith(",true") for row in rows)
 
 
+@pytest.mark.slow
 def test_a_damaged_store_names_the_command_that_mends_it(run: Run, own: Path) -> None:
     (own / "warehouse.duckdb").write_bytes(b"DUCK" * 10_000)
     for args in (("query", "dumps"), ("sql", "SELECT 1"), ("schema",)):
@@ -40,6 +42,7 @@ def test_a_damaged_store_names_the_command_that_mends_it(run: Run, own: Path) ->
     assert run("query", "dumps", "--store", own).code == 0
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -> None:
     with Inbox.open(own) as inbox:
@@ -79,6 +82,7 @@ def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
     assert run("rebuild", "--store", own).code == 0
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_terminal_sees_progress(own: Path) -> None:
     assert "segments, " in run_on_terminal("rebuild", "--store", own).text

@@ -34,7 +34,6 @@ def dumps(run, store):
 
 
 @pytest.mark.smoke
-@pytest.mark.system
 def test_recorded_dump_is_shown_and_stored(run, program, own):
     done = run("record", program, *NAMES, "--store", own, "--format", "json")
     assert (done.code, done.err) == (0, "note: this is dump 1 of the store\n")
@@ -63,7 +62,6 @@ def test_method_that_was_run_stands_in_the_manifest(run, program, own, stated):
     assert json.loads(row["manifest"])["method"] == "forward"
 
 
-@pytest.mark.system
 def test_recording_that_the_store_does_not_take_is_kept(run, tmp_path, program, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
@@ -107,7 +105,6 @@ def test_inputs_are_given_to_the_program(run, tmp_path, program, own):
     assert done.code == 0
 
 
-@pytest.mark.system
 def test_etrecord_is_stored_with_the_dump(run, program, own):
     record = MODELS / "mixed_xnnpack.etrecord"
     run("record", program, *NAMES, "--etrecord", record, "--store", own)
@@ -141,13 +138,12 @@ def test_progress_shows_on_a_terminal(program, own, monkeypatch):
     assert "0/50 iterations" in done.text
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("--inputs", "gone.npz"), "gone.npz: does not exist"),
         (("--etrecord", "gone.etrecord"), "gone.etrecord: does not exist"),
-        (("--output", "gone/a.etdp"), "gone/a.etdp: no such folder"),
+        (("--output", "gone/a.etdp"), "gone/a.etdp: its folder does not exist"),
         (("--python", "gone"), "gone: cannot be run: No such file or directory"),
         (("--method", "x"), "ExecuTorch cannot run x: it has no method 'x'"),
     ],
@@ -181,7 +177,6 @@ def test_device_and_build_are_needed(run, program, own):
     assert "wanted --device and --build" in done.err
 
 
-@pytest.mark.system
 def test_without_executorch_the_remedy_is_told(run, tmp_path, program, own, monkeypatch):
     (tmp_path / "executorch.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -19,9 +19,9 @@ Run = Callable[..., Outcome]
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "say either --nightly or --base BUILD"),
-        (["--nightly", "--base", "b1"], "say either --nightly or --base BUILD"),
-        (["--base", "b1"], "say which build to compare, too"),
+        ([], "wanted either --nightly or --base BUILD"),
+        (["--nightly", "--base", "b1"], "wanted either --nightly or --base BUILD"),
+        (["--base", "b1"], "wanted the build to compare with --base"),
         (["--nightly", "--format", "pdf"], "pdf"),
         (["--base", "b1", "--head", "b1"], "'b1', which is 'base' too; wanted another one"),
     ],
@@ -49,6 +49,7 @@ def test_a_terminal_sees_that_it_is_made(nightly_store: Path, tmp_path: Path) ->
     assert "making the report 0:00:0" in outcome.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "begins"),
     cross_section(
@@ -70,7 +71,7 @@ def test_the_form_is_that_of_the_files_suffix(
     args = ("report", "--nightly", "--head", "b9", "--store", nightly_store, "--output", file)
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (0, b"")
-    unknown = ", in markdown, as its name ends in none of .html, .htm, .json, .xml, .md"
+    unknown = ", in markdown, as its suffix is none of .html, .htm, .json, .xml, .md"
     assert outcome.err == (
         "b9: 1 suspected regression, improvements: 0, series judged: 10 of 10\n"
         f"report: {file}{'' if file.suffix else unknown}\n"
@@ -173,6 +174,7 @@ def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     assert group["members"][0]["device"] == name.strip()
 
 
+@pytest.mark.slow
 def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
     run: Run, nightly_store: Path, tmp_path: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_broken_budget_fails_a_night_that_is_quiet_otherwise(
     assert run(*args).code == 0
 
 
+@pytest.mark.slow
 def test_metrics_of_the_benchmark_apps_are_judged(run: Run, tmp_path: Path) -> None:
     for number in range(8):
         for dump in record_build(number, count=8):

@@ -15,9 +15,10 @@ def own(store: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(store, tmp_path / "own.store"))
 
 
+@pytest.mark.slow
 def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, own: Path) -> None:
     shown = run("retention", "--raw-days", "0", "--store", own, "--format", "json")
-    assert shown.error == "note: nothing was changed; --yes drops these events"
+    assert shown.error == "note: nothing was changed; add --yes to drop these events"
     rows = json.loads(shown.text)
     assert rows[0].keys() >= {"build", "dump_count", "event_count", "event_bytes"}
     assert run("query", "percentiles", "--store", own).err == ""
@@ -61,7 +62,7 @@ def test_with_a_lake_only_what_it_holds_goes_and_is_read_from_there(
     names = ("--device", "d", "--build", "late", "--model", "m")
     assert run("ingest", extra, *names, "--store", own).code == 0
     done = run(*args, "--lake", lake)
-    assert done.error == ("note: the lake lacks 1 of the dumps; 'tracehouse export lake' first")
+    assert done.error == ("note: the lake lacks 1 of the dumps; run 'tracehouse export lake' first")
     assert "late" not in {row["build"] for row in json.loads(done.text)}
     again = run("query", "percentiles", "--store", own, "--lake", lake, "--format", "json")
     assert again.error.startswith("note: raw events of ")

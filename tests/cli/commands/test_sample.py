@@ -23,5 +23,5 @@ def test_another_file_in_its_place_is_kept(run: Run, tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text("{}")
     done = run("sample", tmp_path)
     assert (done.code, done.text) == (1, "")
-    assert "truth.json: another file of this name, wanted a new or empty folder" in done.error
+    assert "truth.json: another file has this name; wanted a new or empty folder" in done.error
     assert [path.name for path in tmp_path.iterdir()] == ["truth.json"]

@@ -49,7 +49,7 @@ def test_a_folder_that_is_not_empty_is_an_error(run, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     done = run("simulate", tmp_path, *TINY)
     assert (done.code, done.out) == (1, b"")
-    assert done.error.startswith(f"error: {tmp_path}: not empty, wanted a new or empty folder, or")
+    assert done.error.startswith(f"error: {tmp_path}: not empty; wanted a new or empty folder, or")
 
 
 def test_sizes_out_of_range_are_wrong_usage(run, tmp_path):

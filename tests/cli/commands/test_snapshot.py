@@ -29,6 +29,7 @@ def test_a_snapshot_says_where_it_is(run: Run, own: Path) -> None:
     assert row["bytes"] == Path(row["path"]).stat().st_size
 
 
+@pytest.mark.slow
 def test_who_reads_beside_a_writer_is_told_the_age_of_what_is_read(run: Run, own: Path) -> None:
     asked = (
         ("query", "dumps"),

@@ -15,7 +15,7 @@ def test_a_secret_is_printed_alone_and_once(run: Run, tmp_path: Path) -> None:
     made = run("token", "create", "lab", "--scope", "ingest", "--scope", "read", *store)
     assert (made.code, made.error) == (
         0,
-        "note: this is shown once; send it as 'Authorization: Bearer SECRET'",
+        "note: the secret is shown only once; send it as 'Authorization: Bearer SECRET'",
     )
     token = Tokens(tmp_path / "store").find(made.text.rstrip("\n"))
     assert token is not None

@@ -42,7 +42,7 @@ def test_ingest_with_a_url_is_the_same(run: Run, service: StandIn) -> None:
     sent = counts(run("--url", service.url, "ingest", FOLDER, "--format", "json"))
     assert (sent["accepted"], sent["refused"]) == (len(service.held), 0)
     done = run("--url", service.url, "ingest", FOLDER, "--snapshot")
-    assert (done.code, "for a store of this machine" in done.err) == (2, True)
+    assert (done.code, "are for local stores" in done.err) == (2, True)
 
 
 def test_names_and_companions_are_found_as_ingest_does(
@@ -97,9 +97,10 @@ def test_address_and_token_may_stand_before_or_behind_its_name(
 
 def test_it_needs_an_address(run: Run, tmp_path: Path) -> None:
     done = run("upload", tmp_path)
-    assert (done.code, "say where the service is" in done.err) == (2, True)
+    assert (done.code, "wanted the service's URL" in done.err) == (2, True)
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_terminal_shows_how_far_it_has_come(service: StandIn) -> None:
     shown = run_on_terminal("upload", FARM, "--url", service.url)

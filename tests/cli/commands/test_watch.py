@@ -48,6 +48,7 @@ def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path
     assert len(stored_event_counts(tmp_path / "store")) == 4
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
     put(farm / "broken.etdp", b"ED00" * 10)
@@ -80,6 +81,7 @@ def arrived(service: StandIn, count: int) -> Callable[[], bool]:
     return lambda: len(service.held) == count
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_path: Path) -> None:
     with stand_in_service() as service:

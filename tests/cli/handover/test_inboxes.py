@@ -44,7 +44,7 @@ def test_dumps_are_left_to_another_process_that_writes_the_store(
     with Warehouse.open(store, create=True) as warehouse:
         with open_inbox(store) as take:
             take(tiny_incoming(1))
-        assert "writes it; what is found is left in its inbox" in capsys.readouterr().err
+        assert "has the store open; dumps are left in its inbox" in capsys.readouterr().err
         assert warehouse.drain().n_dumps == 1
 
 

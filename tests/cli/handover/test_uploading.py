@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.handover.delivering import HandedOver
+from cli.handover.delivering import DeliveryResult
 from cli.handover.uploading import UploadSummary
 from ingest.dump import Refusal
 
@@ -10,11 +10,11 @@ from ingest.dump import Refusal
 def test_files_are_accepted_known_conflicts_and_refused_together() -> None:
     summary = UploadSummary()
     for one in (
-        HandedOver("a", 1_500_000, is_new=True),
-        HandedOver("b", 500_000, is_new=False),
-        HandedOver("c", 7, is_new=False, refusal=Refusal("c", None, "conflict", None, "other")),
-        HandedOver("d", 7, is_new=False, refusal=Refusal("d", None, "truncated", 3, "ends")),
-        HandedOver("e", 0, is_new=True),
+        DeliveryResult("a", 1_500_000, is_new=True),
+        DeliveryResult("b", 500_000, is_new=False),
+        DeliveryResult("c", 7, is_new=False, refusal=Refusal("c", None, "conflict", None, "other")),
+        DeliveryResult("d", 7, is_new=False, refusal=Refusal("d", None, "truncated", 3, "ends")),
+        DeliveryResult("e", 0, is_new=True),
     ):
         summary.add(one)
     (row,) = summary.table(2.5).to_pylist()

@@ -20,7 +20,7 @@ from ingest.watching.buckets import Bucket
 from ingest.watching.follower import Follower
 from ingest.watching.notices import Notices
 from ingest.watching.places import LocalFolder
-from ingest.watching.record import TakenFiles
+from ingest.watching.record import WatchRecord
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 
@@ -56,7 +56,7 @@ def watch(
 ) -> Watch:
     is_uri = "://" in folder
     place = Bucket(folder) if is_uri else LocalFolder(folder)
-    follower = Follower(place, TakenFiles(None), Notices(is_on=False), quiet_seconds=0, now=now)
+    follower = Follower(place, WatchRecord(None), Notices(is_on=False), quiet_seconds=0, now=now)
     options = WatchOptions(NAMES if manifest is None else manifest, None, None, 1, 0.01, True)
     return Watch(place, follower, take, options)
 
@@ -149,7 +149,7 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
     running._take = take_until_all
     running.run(stop)
     assert len(set(take.names)) == 3
-    assert capsys.readouterr().err == f"note: {AWAY}; tried again\n"
+    assert capsys.readouterr().err == f"note: {AWAY}; will be retried\n"
 
 
 def test_a_place_that_is_gone_ends_it_once(tmp_path: Path) -> None:

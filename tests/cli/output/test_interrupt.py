@@ -28,9 +28,9 @@ main()
 BUSY = """
 import os, signal, threading
 import duckdb
-from cli.output.interrupt import told_progress
+from cli.output.interrupt import interruptible_progress
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-with told_progress(None):
+with interruptible_progress(None):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     duckdb.sql("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b").fetchall()
 """
@@ -50,8 +50,7 @@ def test_ingest_that_is_stopped_says_what_is_in(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (-signal.SIGINT, "")
     assert count > 0
     assert done.stderr == (
-        f"stopped: {count} of 40 files are done; the same command again does the rest, and "
-        "nothing twice\n"
+        f"stopped: {count} of 40 files are done; run the same command again to do the rest\n"
     )
 
 

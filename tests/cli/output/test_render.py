@@ -207,6 +207,7 @@ def test_csv_safe_leaves_numbers_alone(capfdbinary: pytest.CaptureFixture[bytes]
     assert capfdbinary.readouterr().out == b"a,b,c,d\n-1,-0.5,-Infinity,-2.5\n"
 
 
+@pytest.mark.slow
 def test_long_texts_are_cut_in_tables_and_nowhere_else(printed: Print) -> None:
     name = "n" * 7_000_000
     table = pa.table({name[:1000]: [name, "b"], "x": [[name], []]})

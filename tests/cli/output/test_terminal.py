@@ -83,6 +83,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_every_canned_query_fits_a_terminal(store: Path) -> None:
     lines = [
@@ -107,7 +108,7 @@ def test_every_canned_query_fits_a_terminal(store: Path) -> None:
 def test_rows_left_out_are_told() -> None:
     lines = shown(pa.table({"a": range(MAX_ROWS + 5)}), 80)
     assert len(lines) == 2 + MAX_ROWS + 1
-    assert lines[-1] == "The first 1,000 of 1,005 rows; in a pipe or file you get all."
+    assert lines[-1] == "The first 1,000 of 1,005 rows; pipes and files get all of them."
 
 
 def test_no_rows_are_told() -> None:

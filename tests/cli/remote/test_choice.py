@@ -72,7 +72,7 @@ def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path
         done = run("--url", service.url, *command, "--store", store)
         assert (done.code, done.error) == (
             2,
-            "error: say either --store or --url (or $TRACEHOUSE_URL)",
+            "error: wanted either --store or --url (or $TRACEHOUSE_URL), not both",
         )
     assert service.asked == []
 
@@ -88,12 +88,12 @@ ELSEWHERE = {
 def test_commands_that_need_the_store_itself_say_so(run: Run, command: str) -> None:
     done = run("--url", "http://127.0.0.1:1", command)
     assert done.code == 2
-    assert done.error.startswith(f"error: '{command}' works with a store of this machine")
+    assert done.error.startswith(f"error: '{command}' works with a local store only")
 
 
 def test_what_compares_stored_values_says_so(run: Run) -> None:
     done = run("--url", "http://127.0.0.1:1", "numeric-gap", "1", "2")
-    assert (done.code, "this reads a store of this machine" in done.error) == (2, True)
+    assert (done.code, "this needs a local store" in done.error) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcom
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 5))
 def test_answers_are_those_of_the_store(
     asked: Callable[..., tuple[Outcome, Outcome]], form: str
@@ -95,7 +96,7 @@ def test_what_the_store_cannot_answer_is_told_as_it_is_here(run: Run, service: S
 def test_files_are_not_read_through_a_service(run: Run, service: StandIn) -> None:
     done = run("--url", service.url, "sql", "SELECT 1", "--allow-files")
     assert (done.code, service.asked) == (1, [])
-    assert done.error == "error: --allow-files: a service reads no files; leave out --url"
+    assert done.error == "error: --allow-files needs a local store; leave out --url"
 
 
 def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
@@ -107,7 +108,7 @@ def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
         done = run("--url", service.url, *args)
         assert done.code == 1
         assert done.error == (
-            f"error: {service.url}{path}: its answer is of another kind; "
+            f"error: {service.url}{path}: unexpected answer; "
             "is this the address of a tracehouse service?"
         )
 

@@ -54,4 +54,8 @@ def test_what_is_printed_is_what_decides_the_exit_status(run: Run, service: Stan
 
 def test_settings_are_the_service_s_own(run: Run, service: StandIn, tmp_path: Path) -> None:
     done = run("--url", service.url, "report", "--nightly", "--config", tmp_path / "t.toml")
-    assert (done.code, "settings of its own" in done.err, service.asked) == (2, True, [])
+    assert (done.code, "a service uses its own settings" in done.err, service.asked) == (
+        2,
+        True,
+        [],
+    )

@@ -128,6 +128,7 @@ def allow_signatures(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         monkeypatch.setattr(module, "MOST_SIGNATURES", count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", cross_section(MANY, 3))
 @pytest.mark.parametrize("company", [0, 1, 30])
 def test_dumps_with_too_many_signatures_are_refused_and_no_others(

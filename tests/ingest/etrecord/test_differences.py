@@ -64,5 +64,5 @@ def test_a_program_does_not_differ_from_itself(path):
 
 
 def test_an_etrecord_is_not_compared_with_a_program():
-    with pytest.raises(EtRecordError, match="compare two of a kind"):
+    with pytest.raises(EtRecordError, match="wanted two of a kind"):
         compare(program("xnnpack"), record("cnn_xnnpack"))

@@ -66,5 +66,5 @@ def test_damaged_programs_are_read_or_refused(name):
 
 
 def test_what_is_no_program_is_refused():
-    with pytest.raises(SourceError, match=r"^x: is no ExecuTorch program"):
+    with pytest.raises(SourceError, match=r"^x: is not an ExecuTorch program"):
         decode_program(b"PK\3\4" * 9, "x")

@@ -225,13 +225,13 @@ def test_part_that_cannot_be_read_stops_only_those_who_ask_for_it(read):
     assert record.representative_inputs is not None
     told = refusal(lambda: record.reference_outputs)
     assert told == "!reference_outputs: is not a zip of torch.save; save it with a newer ExecuTorch"
-    assert refusal(lambda: record.graphs).startswith("!exported_program: is no JSON (Expecting ")
+    assert refusal(lambda: record.graphs).startswith("!exported_program: is not JSON (Expecting ")
 
 
 @pytest.mark.parametrize(
     ("map_", "problem"),
     [
-        (b"", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b"", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
         (b"\xff", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         ([], "found a list, wanted an object"),
         ({"forward": 1}, "found 1, wanted an object"),
@@ -349,15 +349,15 @@ def test_target_is_the_name_that_the_inspector_shows(read, target, op_type):
 @pytest.mark.parametrize(
     ("opcodes", "problem"),
     [
-        (b"K\x01", "holds a int, wanted values by method"),
-        (b"}X\x01\x00\x00\x00fK\x01s", "holds a int, wanted a list"),
-        (b"}X\x01\x00\x00\x00f]](ctorch\nSize\nK\x01eas", "holds a value that is neither"),
+        (b"K\x01", "has a int, wanted values by method"),
+        (b"}X\x01\x00\x00\x00fK\x01s", "has a int, wanted a list"),
+        (b"}X\x01\x00\x00\x00f]](ctorch\nSize\nK\x01eas", "has a value that is neither"),
         (
             b"}(X\x01\x00\x00\x00f](" + b"N" * 2000 + b"eq\x00"
             b"X\x01\x00\x00\x00g](" + b"h\x00" * 2000 + b"eu",
-            "holds more than 1,000,000 values",
+            "has more than 1,000,000 values",
         ),
-        (b"}X\x01\x00\x00\x00f]q\x00h\x00as", "holds a value that is neither"),
+        (b"}X\x01\x00\x00\x00f]q\x00h\x00as", "has a value that is neither"),
     ],
 )
 def test_reference_outputs_of_another_form_are_refused(read, opcodes, problem):
@@ -373,9 +373,9 @@ def test_file_that_is_no_etrecord_is_told_apart(read, tmp_path):
     assert (
         refusal(read, b"\0\0\0\0ET12") == ": is an ExecuTorch program, wanted an ETRecord (a zip)"
     )
-    assert refusal(read, b"") == ": is no zip, wanted an ETRecord (a zip)"
+    assert refusal(read, b"") == ": is not a zip, wanted an ETRecord (a zip)"
     assert (
-        refusal(read, build_zip({"a": b""})) == ": is a zip without ETRECORD_V0, wanted an ETRecord"
+        refusal(read, build_zip({"a": b""})) == ": is a zip without ETRECORD_V0; wanted an ETRecord"
     )
     assert refusal(read, b"PK\x03\x04").startswith(": unreadable zip (File is not a zip file)")
     with pytest.raises(SourceError, match="does not exist"):
@@ -385,7 +385,10 @@ def test_file_that_is_no_etrecord_is_told_apart(read, tmp_path):
 def test_hostile_zips_are_refused_before_they_are_unpacked(read):
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = _zip_twice("debug_handle_map")
-    assert refusal(read, twice) == "!debug_handle_map: this name is there twice, wanted once"
+    assert (
+        refusal(read, twice)
+        == "!debug_handle_map: the zip has several members of this name, wanted one"
+    )
     handles = {"ETRECORD_V0": b"", "debug_handle_map": b"{}" + b" " * (65 << 20)}
     bomb = build_zip(handles, zipfile.ZIP_DEFLATED)
     assert "would take 68,157,442 bytes, wanted at most" in refusal(read, bomb)

@@ -245,6 +245,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     tags=st.dictionaries(st.text(), json_values, max_size=4),
     captured_at=st.none() | st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat),

@@ -48,7 +48,7 @@ def test_pairs_that_are_not_kept_are_gone_but_where_the_user_places_them(tmp_pat
         assert place.keep() == []
     assert place.folder.is_dir()
     with (
-        pytest.raises(RecordingError, match="kept: cannot be made: File exists, wanted a new"),
+        pytest.raises(RecordingError, match="kept: cannot be created: File exists; wanted a new"),
         place_for_pairs(str(tmp_path / "kept"), "cnn.pte"),
     ):
         pass

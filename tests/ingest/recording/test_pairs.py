@@ -73,7 +73,7 @@ def test_the_other_build_is_a_reference_called_by_its_content(folder: Path) -> N
     assert str(first["build"]).startswith("reference-")
     assert first["role"] == "reference"
     assert "role" not in plan(folder).base.fields
-    with pytest.raises(RecordingError, match="both programs are called build b1, wanted another"):
+    with pytest.raises(RecordingError, match="both programs have the build b1; wanted another"):
         plan(folder, "b1")
 
 

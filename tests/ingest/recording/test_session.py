@@ -113,7 +113,7 @@ def test_a_damaged_file_raises_or_gives_arrays(tmp_path, place, byte):
 
 
 def test_what_is_no_program_is_told_at_once(tmp_path):
-    with pytest.raises(SourceError, match=r"load_only.etdp: is no ExecuTorch program"):
+    with pytest.raises(SourceError, match=r"load_only.etdp: is not an ExecuTorch program"):
         check_program(str(CORPUS / "real" / "load_only.etdp"))
     with pytest.raises(SourceError, match="cannot be read: Is a directory"):
         check_program(str(tmp_path))
@@ -182,14 +182,14 @@ def test_what_the_runtime_fails_of_is_told(stand_in, program, problem):
 
 @pytest.mark.system
 def test_unknown_method_is_told_with_the_known_ones(stand_in):
-    with pytest.raises(RecordingError, match=r"no method 'x', wanted one of: decode, forward"):
+    with pytest.raises(RecordingError, match=r"no method 'x'; wanted one of: decode, forward"):
         record(write_program(stand_in / "a.pte"), method="x")
 
 
 def test_nothing_is_written_over(stand_in):
     program = write_program(stand_in / "a.pte")
     (stand_in / "a.debug.bin").touch()
-    with pytest.raises(RecordingError, match=r"a\.debug\.bin: exists, wanted a new file"):
+    with pytest.raises(RecordingError, match=r"a\.debug\.bin: already exists; wanted a new file"):
         record(program)
 
 
@@ -204,7 +204,7 @@ def test_an_environment_without_executorch_is_told_what_to_install(tmp_path, mon
 @pytest.mark.system
 @pytest.mark.parametrize(
     ("python", "problem"),
-    [("gone", "gone: cannot be run: No such file"), ("false", "false: exit status 1, wanted Pyth")],
+    [("gone", "gone: cannot be run: No such file"), ("false", "false: exit status 1; wanted Pyth")],
 )
 def test_what_is_no_python_is_told(tmp_path, python, problem):
     with pytest.raises(RecordingError, match=problem):

@@ -72,7 +72,7 @@ def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (
             ServiceConnection(url) as connection,
-            pytest.raises(ServiceError, match=r"does not answer in 0\.1 s"),
+            pytest.raises(ServiceError, match=r"did not answer within 0\.1 s"),
         ):
             connection.ask("GET", "/v1/status")
 
@@ -178,7 +178,7 @@ def test_a_service_that_is_not_there_is_named() -> None:
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ServiceError, match="not the address of a service, wanted http://HOST:PORT"):
+    with pytest.raises(ServiceError, match="not the address of a service; wanted http://HOST:PORT"):
         ServiceConnection(url)
 
 
@@ -219,7 +219,7 @@ def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> 
 @pytest.mark.parametrize("token", ["a\nb", "\u00e9"])
 def test_what_is_no_token_is_not_sent(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
     monkeypatch.setenv("TRACEHOUSE_TOKEN", token)
-    with pytest.raises(ServiceError, match=r"TRACEHOUSE_TOKEN holds no token"):
+    with pytest.raises(ServiceError, match=r"TRACEHOUSE_TOKEN is not a token"):
         ServiceConnection("http://127.0.0.1:1")
 
 

@@ -71,6 +71,7 @@ def verdicts(store: Warehouse, base: str, head: str) -> dict[Key, str]:
     }
 
 
+@pytest.mark.store
 @pytest.mark.slow
 def test_only_truncated_dumps_are_refused(farm, store):
     _, summary, truth = farm
@@ -82,6 +83,7 @@ def test_only_truncated_dumps_are_refused(farm, store):
     assert dumps == [{"n": summary.dumps - len(errors), "events": summary.events}]
 
 
+@pytest.mark.slow
 @pytest.mark.store
 def test_comparing_builds_finds_every_planted_change(farm, store):
     _, _, truth = farm
@@ -100,6 +102,7 @@ def test_comparing_builds_finds_every_planted_change(farm, store):
             assert {found[operator] for operator in operators} == {change["kind"]}
 
 
+@pytest.mark.store
 @pytest.mark.slow
 def test_comparing_builds_flags_nothing_else(farm, store):
     _, _, truth = farm
@@ -214,7 +217,7 @@ def test_the_estimate_is_what_is_written_but_for_what_gets_lost(farm):
 
 def test_a_folder_that_is_not_empty_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(SinkError, match="not empty, wanted a new or empty folder"):
+    with pytest.raises(SinkError, match="not empty; wanted a new or empty folder"):
         write(tmp_path, FarmSize(1, 1, 1, 1, 1))
     assert contents(tmp_path) == {"mine.txt": b"mine"}
 

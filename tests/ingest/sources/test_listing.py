@@ -48,7 +48,7 @@ def test_a_path_at_fault_stands_in_the_list_and_the_others_are_found(tmp_path: P
 
 def test_paths_that_are_all_at_fault_are_told_together(tmp_path: Path) -> None:
     listed = list_sources([str(tmp_path / name) for name in "abcdef"], FolderNames())
-    wanted = rf"a: does not exist: .*; nor can these be taken: {tmp_path}/b, .*/d and 2 more"
+    wanted = rf"a: does not exist: .*; also unusable: {tmp_path}/b, .*/d and 2 more"
     with pytest.raises(SourceError, match=wanted):
         need_one(listed)
     need_one([])
@@ -120,7 +120,7 @@ def test_zips_deeper_than_two_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "n.zip"
     path.write_bytes(packed({"2.zip": packed({"3.zip": packed({"a.etdp": b""})})}))
     (source,) = find_sources([path])
-    with pytest.raises(SourceError, match=r"2\.zip!3\.zip: zips lie in each other more than 2"):
+    with pytest.raises(SourceError, match=r"2\.zip!3\.zip: zips are nested more than 2"):
         read_source(source)
 
 

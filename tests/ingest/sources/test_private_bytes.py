@@ -129,7 +129,7 @@ def test_a_copy_without_room_names_the_directory(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(private_bytes.os, "pwrite", refuse)
-    with pytest.raises(SourceError, match=r"no room for a private copy in .* let TMPDIR name"):
+    with pytest.raises(SourceError, match=r"no space for a private copy in .* set TMPDIR"):
         read_source(Source(str(path)))
 
 

@@ -115,19 +115,19 @@ def test_sinks_of_one_folder_do_not_collide(tmp_path):
 
 def test_folder_with_another_manifest_is_refused(tmp_path):
     FolderSink(tmp_path, MANIFEST)
-    with pytest.raises(SinkError, match=r"manifest\.json: states something else, wanted a folder"):
+    with pytest.raises(SinkError, match=r"manifest\.json: has another manifest; wanted one folder"):
         FolderSink(tmp_path, {**MANIFEST, "build": "b2"})
 
 
 def test_manifest_that_is_not_json_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(SinkError, match=r"manifest\.json: not JSON, wanted"):
+    with pytest.raises(SinkError, match=r"manifest\.json: not JSON; wanted"):
         FolderSink(tmp_path, MANIFEST)
 
 
 def test_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SinkError, match=r"file.*: .*, wanted a folder to write to"):
+    with pytest.raises(SinkError, match=r"file.*: .*; wanted a writable folder"):
         FolderSink(tmp_path / "file" / "out", MANIFEST)
 
 

@@ -12,8 +12,8 @@ from ingest.found_dumps import FoundDumps
 from ingest.watching.buckets import Bucket
 from ingest.watching.follower import Follower
 from ingest.watching.notices import Notices
-from ingest.watching.places import FileSeen
-from ingest.watching.record import TakenFiles
+from ingest.watching.places import WatchedFile
+from ingest.watching.record import WatchRecord
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 
@@ -35,20 +35,20 @@ def farm(tmp_path: Path) -> Path:
 
 def test_new_files_are_found_below_it(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
-    follower = Follower(bucket, TakenFiles(None), Notices(is_on=False), quiet_seconds=2)
+    follower = Follower(bucket, WatchRecord(None), Notices(is_on=False), quiet_seconds=2)
     assert sorted(follower.look().dumps) == [
         f"{farm}/b1/mv2/other.etdp",
         f"{farm}/b1/mv2/run.etdp",
     ]
     file = farm / "b1/mv2/run.etdp"
-    assert bucket.look(str(file)) == FileSeen(str(file), file.stat().st_size, 10**18)
+    assert bucket.look(str(file)) == WatchedFile(str(file), file.stat().st_size, 10**18)
     assert bucket.look(str(farm / "none")) is None
     assert list(bucket.list_folder(f"{farm}/gone")) == []
 
 
 def test_copies_come_with_companions_and_manifests_and_under_their_own_name(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}/b1")
-    with bucket.brought([f"{farm}/b1/mv2/run.etdp"]) as (copy,):
+    with bucket.local_paths([f"{farm}/b1/mv2/run.etdp"]) as (copy,):
         (incoming,) = FoundDumps([copy])
         manifest = incoming.manifest()
         assert (manifest.device.name, manifest.build.id, manifest.model.name) == (
@@ -58,7 +58,7 @@ def test_copies_come_with_companions_and_manifests_and_under_their_own_name(farm
         assert incoming.debug_buffer is not None
         assert incoming.debug_buffer.read() == b"debug"
         assert incoming.etrecord is not None
-        assert bucket.shown(incoming.name) == f"file://{farm}/b1/mv2/run.etdp"
+        assert bucket.restore_paths(incoming.name) == f"file://{farm}/b1/mv2/run.etdp"
         assert not os.path.exists(copy.replace("run.etdp", "other.etdp"))
     assert not os.path.exists(copy)
 
@@ -66,7 +66,7 @@ def test_copies_come_with_companions_and_manifests_and_under_their_own_name(farm
 def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
     (farm / "b1" / "manifest.json").unlink()
-    with bucket.brought([f"{farm}/b1/mv2/other.etdp"]) as copies:
+    with bucket.local_paths([f"{farm}/b1/mv2/other.etdp"]) as copies:
         (incoming,) = FoundDumps(copies, layout="{build}/{model}/*.etdp")
         assert incoming.manifest().build.id == "b1"
 
@@ -89,5 +89,5 @@ def test_keys_in_a_uri_are_told_to_nobody() -> None:
 
 def test_a_file_that_vanishes_before_it_is_copied_is_left_out(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
-    with bucket.brought([f"{farm}/gone.etdp"]) as (copy,):
+    with bucket.local_paths([f"{farm}/gone.etdp"]) as (copy,):
         assert not os.path.exists(copy)

@@ -11,7 +11,7 @@ import pytest
 from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.notices import Notices
 from ingest.watching.places import LocalFolder
-from ingest.watching.record import TakenFiles
+from ingest.watching.record import WatchRecord
 from tests.support.stores import write
 
 OLD = 1_000_000_000  # seconds: the time of files that nobody writes any more
@@ -31,7 +31,7 @@ class Farm:
     """A folder that is followed; `heard` says whether the system tells of changes."""
 
     def __init__(self, folder: Path, *, is_heard: bool = False, most_files: int = 1000) -> None:
-        self.folder, self.clock, self.taken = folder, Clock(), TakenFiles(None)
+        self.folder, self.clock, self.taken = folder, Clock(), WatchRecord(None)
         self.notices = Notices(is_on=is_heard)
         self.follower = Follower(
             LocalFolder(str(folder)),

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
-from ingest.watching.places import FileSeen, LocalFolder
+from ingest.watching.places import LocalFolder, WatchedFile
 from tests.support.stores import write
 
 
 def test_files_are_seen_with_size_and_time_and_folders_without(tmp_path: Path) -> None:
     place, file = LocalFolder(str(tmp_path)), write(tmp_path / "run.etdp", b"123")
     (tmp_path / "below").mkdir()
-    seen = FileSeen(str(file), 3, file.stat().st_mtime_ns)
+    seen = WatchedFile(str(file), 3, file.stat().st_mtime_ns)
     assert set(place.list_folder(place.root)) == {
         seen,
-        FileSeen(str(tmp_path / "below"), is_folder=True),
+        WatchedFile(str(tmp_path / "below"), is_folder=True),
     }
     assert place.look(str(file)) == seen
     assert place.look(str(tmp_path / "none")) is None

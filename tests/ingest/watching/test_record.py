@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
-from ingest.watching.places import FileSeen
-from ingest.watching.record import TakenFiles
+from ingest.watching.places import WatchedFile
+from ingest.watching.record import WatchRecord
 
-A, B, C = (FileSeen(f"/farm/{name}.etdp", 10, 20) for name in "abc")
+A, B, C = (WatchedFile(f"/farm/{name}.etdp", 10, 20) for name in "abc")
 
 
 def test_a_file_is_known_until_its_size_or_time_changes() -> None:
-    with TakenFiles(None) as taken:
+    with WatchRecord(None) as taken:
         taken.add([A])
         assert A in taken
         assert B not in taken
@@ -24,10 +24,10 @@ def test_a_file_is_known_until_its_size_or_time_changes() -> None:
 
 def test_what_was_taken_is_known_after_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "new" / "farm.taken"
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         taken.add([A, B])
         taken.add([])
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         assert (A in taken, B in taken, C in taken, len(taken)) == (True, True, False, 2)
         taken.add([C])
     assert file.stat().st_size < 50
@@ -35,13 +35,13 @@ def test_what_was_taken_is_known_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_torn_end_is_dropped_and_the_rest_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "farm.taken"
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         taken.add([A, B])
     file.write_bytes(file.read_bytes()[:-3])
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         assert (A in taken, B in taken) == (True, False)
         taken.add([C])
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         assert (A in taken, B in taken, C in taken) == (True, False, True)
 
 
@@ -49,23 +49,23 @@ def test_another_kind_of_file_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("mine")
     with pytest.raises(SourceError, match=r"notes\.txt: not the state of a watch; name another"):
-        TakenFiles(file)
+        WatchRecord(file)
     assert file.read_text() == "mine"
     with pytest.raises(SourceError, match="cannot be opened: File exists"):
-        TakenFiles(file / "below")
+        WatchRecord(file / "below")
 
 
 def test_what_is_gone_is_forgotten_after_a_turn_and_the_file_shrinks(tmp_path: Path) -> None:
     file = tmp_path / "farm.taken"
-    with TakenFiles(file) as taken:
-        many = [FileSeen(f"/farm/{number}.etdp", 1, 2) for number in range(20_000)]
+    with WatchRecord(file) as taken:
+        many = [WatchedFile(f"/farm/{number}.etdp", 1, 2) for number in range(20_000)]
         taken.add(many)
-        taken.end_turn()
+        taken.end_sweep()
         assert len(taken) == 20_000
         assert many[7] in taken
-        taken.end_turn()
+        taken.end_sweep()
         assert (len(taken), many[7] in taken, many[8] in taken) == (1, True, False)
         taken.add([A])
     assert file.stat().st_size < 100
-    with TakenFiles(file) as taken:
+    with WatchRecord(file) as taken:
         assert (len(taken), A in taken, many[7] in taken) == (2, True, True)

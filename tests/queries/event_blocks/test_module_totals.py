@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ingest.sources.paths import Source
-from queries.event_blocks.build import BuiltBlock, BuiltEvent, read_event_blocks
+from queries.event_blocks.build import BlockData, EventData, read_event_blocks
 from queries.event_blocks.module_totals import module_paths, module_total_table, module_totals
 from queries.event_blocks.samples import Samples, SampleStatistics
 from queries.event_blocks.time_scales import TimeScale
@@ -32,7 +32,7 @@ def event(kind, instruction, time, *modules, handles=1, samples_per_run=None):
     }
     origin = Origin(handles if modules else None, module_hierarchy=hierarchy)
     samples = Samples([time], [0], [], samples_per_run, [], statistics)
-    return BuiltEvent("name", kind, instruction, None, samples, NOTHING, *origin)
+    return EventData("name", kind, instruction, None, samples, NOTHING, *origin)
 
 
 def _ends(path):
@@ -40,7 +40,7 @@ def _ends(path):
 
 
 def block(*events):
-    return BuiltBlock("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
+    return BlockData("Execute", -1, TimeScale.NS, TimeScale.MS, NOTHING, list(events))
 
 
 def total(path, *events, is_exact=False):
@@ -132,9 +132,11 @@ def test_the_table_has_a_row_per_block_that_counts_and_their_sum():
 
 def test_an_unknown_module_lists_the_known_ones():
     blocks = [block(event("kernel", 0, 1.0, "b.c"), event("kernel", 1, 1.0, "a"))]
-    with pytest.raises(QueryError, match=r"no event of this dump is in it; there are a, b, b\.c"):
+    with pytest.raises(
+        QueryError, match=r"no event of this dump is in it; known modules: a, b, b\.c"
+    ):
         module_total_table(blocks, "x", is_exact=False, unit=TimeScale.MS)
-    with pytest.raises(QueryError, match="none is known"):
+    with pytest.raises(QueryError, match="no module is known"):
         module_total_table([block()], "x", is_exact=False, unit=TimeScale.MS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ingest import decode_dumps
-from queries.event_blocks.build import BuiltBlock, build_event_blocks
+from queries.event_blocks.build import BlockData, build_event_blocks
 from queries.event_blocks.value_json import value_json
 from queries.event_blocks.values_by_run import ValuesByRun
 from tests.support.corpus import CORPUS, read_dump, read_golden
@@ -47,7 +47,7 @@ def values_of(*runs: list[Content], buffer: bytes | None = NAN * 2) -> ValuesByR
     return event.values
 
 
-def read_blocks(name: str) -> list[BuiltBlock]:
+def read_blocks(name: str) -> list[BlockData]:
     buffer = (CORPUS / f"{name}.debug.bin").read_bytes()
     return build_event_blocks(decode_dumps([read_dump(name)]).tables, debug_buffer=buffer)
 

@@ -9,7 +9,7 @@ from queries.event_blocks.module_totals import module_totals
 from queries.event_blocks.time_scales import TimeScale
 from queries.inspector.blocks import (
     EventBlock,
-    built_block,
+    block_data,
     event_columns,
     inspector_block,
     printed_columns,
@@ -105,7 +105,7 @@ def test_a_block_there_and_back_is_the_same():
         run(timed("native_call_a", 20, 25, instruction_id=1, chain_index=0)),
         target_time_scale=TimeScale.NS,
     )
-    back = built_block(inspector_block(block, None, None))
+    back = block_data(inspector_block(block, None, None))
     assert (back.name, back.bundled_input_index, len(back.events)) == ("Execute", -1, 1)
     [event], [again] = block.events, back.events
     assert again.samples == event.samples
@@ -117,7 +117,7 @@ def test_a_changed_event_goes_back_changed():
     event.perf_data.raw.append(2.0)
     event.debug_handles = (7, 8)
     event.debug_data = [np.ones(2, np.float32), [np.zeros(1)], None, 3]
-    [built] = built_block(EventBlock("Execute", [event])).events
+    [built] = block_data(EventBlock("Execute", [event])).events
     assert (built.samples.raw, built.samples.statistics.avg) == ([1.0, 2.0], 1.5)
     assert (built.debug_handles, built.instruction_id) == ([7, 8], 4)
     tensor, tensors, missing, number = built.debug_data
@@ -130,10 +130,10 @@ def test_repetitions_count_for_module_totals_until_samples_are_added():
     [block] = blocks_of(loop, target_time_scale=TimeScale.NS)
     [event] = (twin := inspector_block(block, None, None)).events
     event.module_hierarchy = dict(IN_FC)
-    [total] = module_totals([built_block(twin)], "fc")
+    [total] = module_totals([block_data(twin)], "fc")
     assert total.total == 30
     event.perf_data.raw.append(10.0)
-    [total] = module_totals([built_block(twin)], "fc")
+    [total] = module_totals([block_data(twin)], "fc")
     assert total.total == 10
 
 

@@ -92,7 +92,7 @@ def test_a_comparator_of_executorchs_class_is_taken_and_warned_of():
     given = Foreign()
     assert comparator_of(given, "the inspector") is given
     assert given.inspector == "the inspector"
-    with pytest.warns(UserWarning, match=r"Foreign is made for torch's tensors .* tensors='torch'"):
+    with pytest.warns(UserWarning, match=r"Foreign expects torch's tensors .* tensors='torch'"):
         warn_of_arrays(given)
     warn_of_arrays(MaxDifference())  # no warning, which would be an error here
 
@@ -115,7 +115,9 @@ def test_whatever_a_comparator_returns_becomes_a_float(result):
     ("result", "form"), [(ONES, r"ndarray of shape \[3\]"), ("far", "str"), ({}, "dict")]
 )
 def test_what_is_no_number_is_a_type_error_that_says_what_it_is(result, form):
-    with pytest.raises(TypeError, match=f"a comparator returned a {form}, wanted one number"):
+    with pytest.raises(
+        TypeError, match=f"a comparator returned a {form}; it must return one number"
+    ):
         as_float(result)
 
 

@@ -118,5 +118,5 @@ def test_unknown_metric_names_the_known():
     with pytest.raises(QueryError) as caught:
         find_comparators(["psnr"])
     assert str(caught.value) == (
-        "metric 'psnr': unknown, wanted one of mse, l1, snr, cosine_similarity"
+        "metric 'psnr': unknown; choose from mse, l1, snr, cosine_similarity"
     )

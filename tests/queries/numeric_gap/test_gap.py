@@ -115,7 +115,7 @@ def test_runs_of_unknown_methods_correspond_in_order():
 
 
 def test_runs_of_other_methods_are_refused():
-    with pytest.raises(QueryError, match="base logged values of a, head of b; wanted a method"):
+    with pytest.raises(QueryError, match="base logged values of a, head of b; compare dumps"):
         numeric_gap([a_run(1, method="a")], [a_run(1, method="b")])
 
 

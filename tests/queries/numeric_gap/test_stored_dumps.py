@@ -39,6 +39,7 @@ def from_file(name, *, record=None, has_buffer=True):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     cross_section(
@@ -65,7 +66,7 @@ def test_operators_are_those_of_the_dump_on_disk(tmp_path, name, options):
 
 def test_a_number_that_no_dump_has_is_refused(tmp_path):
     from_store(tmp_path, "prefill_decode_portable_debug")
-    problem = "dump 9: the store has none of that number"
+    problem = "dump 9: the store has no such dump"
     with (
         Warehouse.open(tmp_path / "store", read_only=True) as store,
         pytest.raises(QueryError, match=problem),

@@ -37,5 +37,5 @@ def test_without_a_font_there_is_no_picture_without_its_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("queries.plots.picture.FAMILIES", ("No Such Font",))
-    with pytest.raises(QueryError, match=r"needs a font, wanted one of: No Such Font.*\.svg"):
+    with pytest.raises(QueryError, match=r"needs one of the fonts No Such Font.*\.svg"):
         picture_of(SQUARE.format(inside=TEXT))

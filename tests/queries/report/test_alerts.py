@@ -53,6 +53,7 @@ def test_what_a_pool_shows_is_one_alert_about_its_devices(pool_night):
     assert alert.headline.cost_ns == sum(member.cost_ns for member in alert.members)
 
 
+@pytest.mark.slow
 def test_the_id_of_a_group_stays_from_night_to_night(nights):
     ids = {alerts_of(night, {})[0].id for night in nights.values()}
     assert len(ids) == 1
@@ -166,6 +167,7 @@ def test_a_fix_is_told_for_as_long_as_a_base_and_an_old_improvement_no_more(tmp_
     assert told["b15"] == {}
 
 
+@pytest.mark.slow
 def test_hostile_names_are_quoted_in_commands(tmp_path):
     evil = "a b'; rm -rf ~ #$(x)"
     dumps = [

@@ -30,6 +30,7 @@ def told(report):
     return report.verdict, group.is_of_environment
 
 
+@pytest.mark.slow
 def test_a_new_model_with_more_threads_excuses_no_other_model(tmp_path):
     dumps = [dump for number in range(NIGHTS) for dump in night(number)]
     for number in range(BAD, NIGHTS):
@@ -39,6 +40,7 @@ def test_a_new_model_with_more_threads_excuses_no_other_model(tmp_path):
     assert report.groups[0].environment == []
 
 
+@pytest.mark.slow
 def test_a_control_model_with_fewer_threads_excuses_no_other_model(tmp_path):
     dumps = [dump for number in range(NIGHTS) for dump in night(number)]
     for number in range(NIGHTS):
@@ -56,7 +58,7 @@ def test_a_control_model_with_fewer_threads_excuses_no_other_model(tmp_path):
             ([2] * (BAD - 1) + [1, 1, 1], ("regressions", False)),  # they changed too early
             ([None] * BAD + [1, 1], ("regressions", False)),  # nothing is known of those before
         ],
-        3,
+        4,
     ),
 )
 def test_the_threads_of_the_model_itself_excuse_it_if_they_changed_with_it(
@@ -106,6 +108,7 @@ def test_what_is_relative_to_a_reference_in_the_same_environment_is_not_excused(
     assert told(judge(tmp_path, dumps)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("threads", "expected"),
     cross_section([(1, ("other_environment", True)), (2, ("regressions", False))], 2),

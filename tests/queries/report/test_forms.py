@@ -10,7 +10,7 @@ from hypothesis.strategies import data, floats, lists, text
 
 from queries.report.content import BuildPoint, Quality
 from queries.report.forms import FORMS, render
-from queries.report.measured import ExactChange
+from queries.report.parts import ExactChange
 from tests.support.command import ENVIRONMENT
 from tests.support.reports import full_report, group, member, read_xml, report, stability
 

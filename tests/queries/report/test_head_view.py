@@ -25,6 +25,7 @@ def test_the_base_is_the_builds_before_newest_first(nightly, last):
     assert view(nightly, "b0").base() == []
 
 
+@pytest.mark.slow
 def test_series_are_counted_by_verdict(nightly, last):
     assert view(nightly, "b0").count_verdicts() == {"needs_more_builds": 10}
     assert view(nightly, "b8").count_verdicts() == {"unchanged": 10}
@@ -63,6 +64,7 @@ def test_a_device_that_was_gone_for_as_long_as_a_base_is_not_missing_any_more(tm
         assert view(store, "b17").missing() == []
 
 
+@pytest.mark.slow
 def test_too_few_dumps_of_a_device_are_told(tmp_path):
     dumps = [*record_build(0), *record_build(1), *record_build(2, count=4)]
     dumps += record_build(2, device="tablet")
@@ -76,6 +78,7 @@ def test_too_few_dumps_of_a_device_are_told(tmp_path):
     assert "phone net: 4 dumps, 8 wanted" in report.summary
 
 
+@pytest.mark.slow
 def test_operators_that_come_and_go_are_told(tmp_path, last):
     (new,) = last.operator_changes()
     assert (new.change, new.event_name, new.detail) == (

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, SHOWN, html_text
+from queries.report.verdicts import State, Verdict
 from tests.support.reports import coverage, full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
@@ -136,11 +137,21 @@ def test_a_night_without_changes_is_short_and_says_so() -> None:
     assert "svg" not in {tag for tag, _ in page.tags}
 
 
-@pytest.mark.parametrize("verdict", ["regressions", "suspects", "clear", "not_enough_data"])
+@pytest.mark.parametrize("verdict", Verdict)
 def test_every_verdict_has_a_name_and_a_colour(verdict) -> None:
     page = html_text(report_of(verdict=verdict))
-    assert f'class="verdict {verdict}"' in page
-    assert f".verdict.{verdict}" in page
+    assert f'class="verdict {verdict.tone}"' in page
+    assert f".verdict.{verdict.tone} {{ --tone" in page
+
+
+@pytest.mark.parametrize("state", State)
+def test_every_state_has_a_colour_and_a_gain_is_good_until_it_is_decided(state) -> None:
+    slower, faster = group(state=state), group(member(delta=-0.1), state=state)
+    page = html_text(report_of(slower, faster))
+    assert f'class="group {state.tone} regression {state}' in page
+    tone = "soft" if state.tone == "soft" else "good"
+    assert f'class="group {tone} improvement {state}' in page
+    assert all(f".group.{one} {{ --tone" in page for one in ("warn", "good", "soft"))
 
 
 def test_the_same_report_is_the_same_page() -> None:

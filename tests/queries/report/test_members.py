@@ -96,6 +96,7 @@ def test_nights_of_one_level_are_compared(night):
     assert same.p[0] > 0.001
 
 
+@pytest.mark.slow
 def test_ticks_of_unknown_rate_have_no_nanoseconds(tmp_path):
     cycles = {"clock": {"unit": "cycles"}}
     dumps = [

@@ -19,10 +19,10 @@ from warehouse.errors import ParameterError
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import (
-    JudgedPart,
+    PartResult,
+    drop_quiet_values,
     join_parts,
     judge_part,
-    without_quiet_values,
 )
 
 SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
@@ -210,13 +210,13 @@ def _report_of(path: Path, folders: list[Path]) -> str:
 def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
     nightly: Warehouse, nightly_path: Path
 ) -> None:
-    def judge(head: str, min_change: MinChange, rules: Rules) -> JudgedPart:
+    def judge(head: str, min_change: MinChange, rules: Rules) -> PartResult:
         rows = nightly.sql(read_statement("fleet_values"), {"head": head})
         nights = order_nights(rows, head)
         parts = []
         for device in sorted(set(rows["device"].to_pylist())):
             own = rows.filter(pc.equal(rows["device"], device))  # none has a pool
-            parts.append(without_quiet_values(judge_part(own, head, min_change, rules, nights)))
+            parts.append(drop_quiet_values(judge_part(own, head, min_change, rules, nights)))
         assert len(parts) == 2
         return join_parts(parts[::-1])
 

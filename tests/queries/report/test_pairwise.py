@@ -8,7 +8,7 @@ import pytest
 from queries.report.outline import verdict_text
 from queries.report.pairwise import compare_report
 from queries.report.plots import drift_plot
-from queries.report.settings import Expected, Mute, Nightly, Owner, Settings, Threshold
+from queries.report.settings import ExpectedRecordings, Mute, Nightly, Owner, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -35,6 +35,7 @@ def test_what_is_slower_is_a_group_with_the_dumps_of_both_builds(nightly):
     assert verdict_text(found) == "1 regression of 2 operators"
 
 
+@pytest.mark.slow
 def test_builds_of_the_same_code_are_clear(nightly):
     found = compared(nightly, base="b6", head="b7")
     assert (found.verdict, found.groups) == ("clear", [])
@@ -81,8 +82,9 @@ def test_a_head_that_cannot_be_compared_is_told(nightly, head, problem):
         compared(nightly, head=head)
 
 
+@pytest.mark.slow
 def test_swapped_builds_are_doubted_and_what_is_expected_is_missed(nightly):
-    expected = Expected(devices=["phone", "watch"], models=["net"])
+    expected = ExpectedRecordings(devices=["phone", "watch"], models=["net"])
     found = compared(nightly, Settings(expected=[expected]), base="b7", head="b6")
     doubt, absent = found.notes
     assert doubt.startswith("by its ordinal the head b6 is older than the base b7")
@@ -91,6 +93,7 @@ def test_swapped_builds_are_doubted_and_what_is_expected_is_missed(nightly):
     assert {one.device for one in found.coverage.missing if one.is_expected} == {"watch"}
 
 
+@pytest.mark.slow
 def test_times_and_plots_are_relative_to_the_same_reference(tmp_path):
     dumps = []
     for number, session, state in ((0, "mon", 1.0), (1, "tue", 1.3)):
@@ -116,6 +119,7 @@ def test_times_and_plots_are_relative_to_the_same_reference(tmp_path):
     assert "session" in drift_plot(drift)
 
 
+@pytest.mark.slow
 def test_a_delegate_that_logs_no_operators_is_told_by_its_call_and_may_be_muted(tmp_path):
     dumps = [*record_build(0, {"DELEGATE_CALL": 1.0}), *record_build(1, {"DELEGATE_CALL": 1.2})]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:

@@ -8,7 +8,7 @@ import pytest
 
 from queries.report.settings import (
     BudgetLimit,
-    Expected,
+    ExpectedRecordings,
     Mute,
     Nightly,
     Owner,
@@ -88,7 +88,7 @@ def test_the_documented_file_has_every_field():
         "thresholds": Threshold,
         "owners": Owner,
         "muted": Mute,
-        "expected": Expected,
+        "expected": ExpectedRecordings,
         "budgets": BudgetLimit,
     }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
@@ -125,8 +125,7 @@ def test_a_mute_holds_to_the_end_of_its_last_day(file):
     settings = read(file, WHOLE)
 
     def reason(on, **changes):
-        mute = settings.mute(**HERE | changes, on=on)
-        return mute and mute.reason
+        return settings.mute_reason(**HERE | changes, on=on)
 
     assert reason(date(2026, 3, 1)) == "being rewritten"
     assert reason(date(2026, 3, 2)) is None
@@ -136,9 +135,7 @@ def test_a_mute_holds_to_the_end_of_its_last_day(file):
 
 def test_an_expired_mute_does_not_hide_another(file):
     text = '[[muted]]\nreason = "old"\nuntil = 2020-01-01\n[[muted]]\nreason = "for good"'
-    mute = read(file, text).mute(**HERE, on=date(2026, 1, 1))
-    assert mute is not None
-    assert mute.reason == "for good"
+    assert read(file, text).mute_reason(**HERE, on=date(2026, 1, 1)) == "for good"
 
 
 @pytest.mark.parametrize(

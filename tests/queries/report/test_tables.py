@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from queries.report.content import RunShift
-from queries.report.measured import ExactChange
+from queries.report.parts import ExactChange
 from queries.report.tables import Listing, changes, evidence
 from tests.support.reports import full_report, report
 

@@ -1,48 +1,94 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from queries.report.night import judge_head
-from queries.report.settings import Settings
-from queries.report.verdicts import nightly_verdicts
+from queries.report.content import OperatorChange
+from queries.report.forms import FORMS, render
+from queries.report.outline import verdict_text
+from queries.report.verdicts import NIGHT_VERDICTS, SeriesVerdict, State, Verdict
+from tests.support.documents import ROOT
+from tests.support.reports import group, report
+from warehouse.regressions.nightly import Status
+
+SQL = ROOT / "sql"
+DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
+COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "⚪": "white"}
+# Parts of the queries regression_deltas and comparison that make verdicts, or go by them.
+MAKING = ("parts/judgements.sql", "parts/verdicts.sql")
+READING = ("parts/explanations.sql", "parts/notes.sql", "queries/comparison.sql")
 
 
-@pytest.fixture(scope="module")
-def rows(nightly):
-    return {
-        head: nightly_verdicts(judge_head(nightly, head, Settings())).to_pylist()
-        for head in ("b0", "b9", "b10")
+def made_in_sql(path: str) -> set[str]:
+    """The texts that the CASE of the column `verdict` gives."""
+    text = (SQL / path).read_text(encoding="utf-8")
+    (case,) = re.findall(r"CASE((?:(?!CASE).)*?)END AS verdict", text, re.DOTALL)
+    return set(re.findall(r"(?:THEN|ELSE) '(\w+)'", case))
+
+
+def test_sql_makes_the_verdicts_of_series_and_no_others() -> None:
+    assert set().union(*map(made_in_sql, MAKING)) == set(SeriesVerdict)
+
+
+@pytest.mark.parametrize("path", [*MAKING, *READING])
+def test_sql_compares_verdicts_with_none_that_there_is_not(path: str) -> None:
+    text = (SQL / path).read_text(encoding="utf-8")
+    lists = re.findall(r"verdict (?:NOT )?IN \(([^)]*)\)", text)
+    compared = re.findall(r"verdict (?:=|<>) '(\w+)'", text)
+    known = {*compared, *re.findall(r"'(\w+)'", " ".join(lists))}
+    assert known <= set(SeriesVerdict)
+
+
+def test_the_query_tells_what_each_verdict_of_a_series_means() -> None:
+    header = (SQL / "queries" / "regression_deltas.sql").read_text(encoding="utf-8")
+    assert all(re.search(rf"^--.*\b{verdict}\b", header, re.MULTILINE) for verdict in SeriesVerdict)
+
+
+def test_verdicts_of_a_night_are_what_its_statuses_and_changes_can_give() -> None:
+    names = {status.name.lower() for status in Status} - {"hit"}
+    assert set(NIGHT_VERDICTS) - names == {
+        *("regression", "improvement", "suspect_regression", "suspect_improvement", "returning"),
+    }
+    assert names <= set(NIGHT_VERDICTS)
+    assert all(f"`{name}`" in DOCUMENT for name in names)
+
+
+def test_docs_have_every_verdict_with_its_light_and_exit_status() -> None:
+    told = re.findall(r"^\| `(\w+)` \| (\w+) \| .* \| exits (\d) \|$", DOCUMENT, re.MULTILINE)
+    assert {row[0]: row[1:] for row in told} == {
+        verdict: (COLOURS[verdict.light], str(verdict.exit_status)) for verdict in Verdict
     }
 
 
-def test_every_series_has_a_verdict_in_order_of_its_names(rows):
-    named = [(row["device"], row["model"], row["event_name"]) for row in rows["b10"]]
-    assert named == sorted(named)
-    assert len(named) == len(rows["b9"])
+def test_docs_have_every_state_of_an_alert() -> None:
+    start = DOCUMENT.index("| state | means | fails a night |")
+    table = DOCUMENT[start : DOCUMENT.index("\n\n", start)]
+    told = dict(re.findall(r"^\| `(\w+)` \|.*\| (yes|no)\b.*\|$", table, re.MULTILINE))
+    assert told.keys() == set(State)
+    assert [state for state, fails in told.items() if fails == "yes"] == [State.CONFIRMED]
 
 
-def test_a_suspicion_and_its_confirmation_are_told_apart(rows):
-    suspected = {row["event_name"] for row in rows["b9"] if row["verdict"] == "suspect_regression"}
-    confirmed = [row for row in rows["b10"] if row["verdict"] == "regression"]
-    assert suspected
-    assert suspected == {row["event_name"] for row in confirmed}
-    assert {row["first_bad"] for row in confirmed} == {"b9"}
-    assert all(row["delta"] > row["error"] for row in confirmed)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("verdict", Verdict)
+def test_every_verdict_is_in_every_form(form, verdict) -> None:
+    found = report(verdict=verdict)
+    text = verdict if form == "json" else verdict_text(found).partition(":")[0]
+    assert text in render(found, form)
 
 
-def test_a_first_build_has_nothing_to_be_compared_with(rows):
-    assert {row["verdict"] for row in rows["b0"]} == {"needs_more_builds"}
-    assert {row["delta"] for row in rows["b0"]} == {None}
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "slack"])  # only what is open
+@pytest.mark.parametrize("state", State)
+def test_every_state_is_in_every_form(form, state) -> None:
+    assert (state if form == "json" else state.label) in render(report(group(state=state)), form)
 
 
-def test_the_series_of_pools_come_last_and_have_no_device(pool_night):
-    rows = nightly_verdicts(pool_night).to_pylist()
-    devices = [row["device"] for row in rows]
-    assert devices == sorted(devices[:-5]) + [None] * 5
-    verdicts = {row["event_name"]: row for row in rows[-5:]}
-    relu = verdicts.pop("native_call_relu.out")
-    assert (relu["pool"], relu["verdict"], relu["first_bad"]) == ("phones", "regression", "b8")
-    assert (relu["base_count"], relu["head_count"]) == (48, 6)
-    assert (relu["base_ns"], relu["head_ns"]) == (None, None)
-    assert {row["verdict"] for row in verdicts.values()} == {"unchanged"}
-    assert {row["verdict"] for row in rows[:-5]} == {"needs_more_dumps"}
+@pytest.mark.parametrize("verdict", [verdict for verdict in SeriesVerdict if verdict.detail])
+def test_operators_that_came_went_or_moved_are_in_words(verdict) -> None:
+    place = {"device": "a", "model": "b", "backend": None, "run": "Execute", "ordinal": 1}
+    change = OperatorChange(
+        change=verdict, **place, event_name="op", delegate_id=None, cost_ns=None, detail="so"
+    )
+    found = report(operator_changes=[change])
+    assert verdict.words in render(found, "html")
+    assert verdict.words in render(found, "markdown")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from queries.timeline.allocations import Allocated, allocated_bytes
+from queries.timeline.allocations import AllocatedBytes, allocated_bytes
 from queries.timeline.slices import timed_runs
 from tests.support.timelines import Spec, allocation, event, timed_dump
 
 
-def _allocated(*runs: list[Spec]) -> dict[int, list[Allocated]]:
+def _allocated(*runs: list[Spec]) -> dict[int, list[AllocatedBytes]]:
     shown = timed_runs(timed_dump(*runs))
     return allocated_bytes(shown.dump.tables, shown.runs)
 

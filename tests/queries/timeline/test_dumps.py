@@ -51,7 +51,7 @@ def test_a_dump_of_a_store_is_as_its_file(folder: Path) -> None:
 def test_a_dump_that_the_store_lacks_is_refused(folder: Path) -> None:
     with (
         Warehouse.open(folder / "store", read_only=True) as store,
-        pytest.raises(QueryError, match="dump 7: the store has none of that number"),
+        pytest.raises(QueryError, match="dump 7: the store has no such dump"),
     ):
         stored_dump(store, 7)
 

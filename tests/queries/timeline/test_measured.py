@@ -4,7 +4,7 @@ import pytest
 
 from queries.event_blocks.build import decode_tables
 from queries.timeline.dumps import TimedDump
-from queries.timeline.measured import with_times_alone
+from queries.timeline.measured import with_times_only
 from queries.timeline.slices import timed_runs
 from tests.support.producer_dumps import CALL_NS, QNN_EVENTS, producer_dump
 
@@ -15,7 +15,7 @@ def _dump(producer):
 
 def test_a_dump_in_its_own_ticks_stays_as_it_is():
     dump = _dump("XNNPACK")
-    assert with_times_alone(dump) is dump
+    assert with_times_only(dump) is dump
 
 
 @pytest.mark.parametrize(

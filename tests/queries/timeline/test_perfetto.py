@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from ingest.sources.paths import Source
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump, read_dump
@@ -153,6 +155,7 @@ def test_a_dump_without_runs_is_a_trace_without_slices() -> None:
     assert {e["ph"] for e in _trace(timed_dump())} == {"M"}
 
 
+@pytest.mark.slow
 def test_every_dump_of_the_corpus_is_a_trace_of_all_its_events() -> None:
     counts = {name: _timed_and_stored(name) for name in SOUND}
     assert {name: both for name, both in counts.items() if both[0] != both[1]} == {}

@@ -15,14 +15,20 @@ from properdocs.structure.files import File, Files  # noqa: E402
 from tests.tools.site.notebook import notebook_page  # noqa: E402
 from tests.tools.site.reference import commands_page, queries_page, schema_page  # noqa: E402
 
+# Pages of the site that are files beside docs/.
+_BESIDE = {"README": "guide.md", "CONTRIBUTING": "contributing.md", "CHANGELOG": "changelog.md"}
+_TO_BESIDE = re.compile(rf"\]\((?:\.\./)?({'|'.join(_BESIDE)})\.md\)")
 _TO_DOCS = re.compile(r"\]\(docs/([^)]*)\)")
-_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|CHANGELOG|CONTRIBUTING|LICENSE)[^)]*\)")
+_OUTWARDS = re.compile(r"\[([^\]]*)\]\((?:\.\./|tests/|LICENSE)[^)]*\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not files of docs/."""
     pages = {
-        "guide.md": (ROOT / "README.md").read_text(encoding="utf-8"),
+        **{
+            page: (ROOT / f"{name}.md").read_text(encoding="utf-8")
+            for name, page in _BESIDE.items()
+        },
         "notebook.md": notebook_page(ROOT / "docs/notebooks/farm.ipynb"),
         "reference/commands.md": commands_page(),
         "reference/queries.md": queries_page(),
@@ -34,5 +40,6 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Point links of the README into the site, and turn links to other files into text."""
-    return _OUTWARDS.sub(r"\1", _TO_DOCS.sub(r"](\1)", markdown))
+    """Point links between documents into the site, and turn links to other files into text."""
+    linked = _TO_BESIDE.sub(lambda found: f"]({_BESIDE[found[1]]})", markdown)
+    return _OUTWARDS.sub(r"\1", _TO_DOCS.sub(r"](\1)", linked))

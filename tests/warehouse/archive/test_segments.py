@@ -38,6 +38,7 @@ def comparable(entry: Entry) -> Entry:
     return entry._replace(data=data, byte_count=None if data is None else len(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1, 2 * ROW_GROUP_BYTES + 7])
 def test_entries_come_back_as_they_were_whatever_their_size(tmp_path: Path, size: int) -> None:
     dump = Entry(

@@ -60,6 +60,7 @@ def test_a_full_disk_is_no_damage(tmp_path: Path, text: str) -> None:
     assert "make room" in str(error)
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_store_opens_in_a_notebook_without_ipywidgets(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", NOTEBOOK, tmp_path / "store"], check=True)

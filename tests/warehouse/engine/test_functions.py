@@ -70,8 +70,11 @@ def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     generator = np.random.default_rng(3)
     rows = [
         [
-            2 * dump + (dump > 20),
-            ((kind + 1) << 24) + 2 * (kind + 1),
+            dump,
+            dump > 20,
+            kind,
+            kind,
+            0,
             0.5,
             9.0 + kind + 0.1 * (dump > 20) + noise,
         ]
@@ -85,7 +88,7 @@ def test_states_come_dump_by_dump_whatever_the_order_of_the_rows(connection):
     assert found[0] == found[2]
     assert found[1] == ([],)
     states = found[0][0]
-    assert [state["dump"] // 2 for state in states[::3]] == [10, 11, 12, 13, 20, 21, 22, 23]
+    assert [state["dump"] for state in states[::3]] == [10, 11, 12, 13, 20, 21, 22, 23]
     assert [state["unit"] for state in states[:3]] == [KERNELS, DELEGATE, WHOLE]
     assert states[0]["shift"] == states[0]["moved"] == pytest.approx(0.1, abs=0.002)
     assert states[1]["state"] is None

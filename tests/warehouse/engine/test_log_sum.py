@@ -68,6 +68,7 @@ def read_total(file: Path) -> int:
         return int(total)
 
 
+@pytest.mark.slow
 def test_readers_notice_that_a_log_was_deleted(tmp_path: Path) -> None:
     file = killed(tmp_path)
     log_of(file).unlink()
@@ -109,6 +110,7 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
     assert read_total(whole) == VALUE * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_only", cross_section([False, True], 2))
 def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     tmp_path: Path, read_only: bool

@@ -85,6 +85,7 @@ def test_misspelt_function_is_told_with_the_nearest_one(
         check_statement(connection, "SELECT cuont(*)")
 
 
+@pytest.mark.slow
 def test_unknown_functions_are_refused_wherever_they_stand(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:

@@ -53,6 +53,7 @@ def test_what_is_large_is_in_a_file_which_is_gone_with_it(spool: Spool, store: P
     assert not list((store / "inbox").iterdir())
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_what_has_become_a_log_is_ingested_with_what_came_with_it(
     spool: Spool, store: Path

@@ -64,6 +64,7 @@ def parquet_files(place: Path) -> set[str]:
     return {path.relative_to(place).as_posix() for path in place.rglob("*.parquet")}
 
 
+@pytest.mark.slow
 def test_small_parts_become_one_and_nothing_else_changes(place: Path, before: Contents) -> None:
     assert len(files_of(place, "events")) == 10
     done = compact_lake(Lake(place))
@@ -92,6 +93,7 @@ def test_merged_parts_are_no_larger_than_need_be(
     assert contents(place) == before
 
 
+@pytest.mark.slow
 def test_readers_of_before_go_on_until_the_grace_is_over(farm, place: Path) -> None:
     text = "SELECT count(*) AS n, sum(duration_ticks) AS t FROM events"
     wanted = farm.sql(text).to_arrow_table().to_pylist()
@@ -164,6 +166,7 @@ def test_two_compactions_at_once_lose_and_double_nothing(
     assert parquet_files(place) == read_state(Lake(place)).files.keys()
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_by_the_next_call(
     farm, place: Path, before: Contents

@@ -71,6 +71,7 @@ def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) 
     assert answer == rows
 
 
+@pytest.mark.slow
 def test_views_and_tables_are_those_of_the_store(farm, lake: Warehouse) -> None:
     for name in [*TABLES, *load_views()]:
         text = f"SELECT count(*) AS n FROM {name}"  # noqa: S608

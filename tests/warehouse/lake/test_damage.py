@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
-from tests.support.lakes import fill, rows_only_farm
+from tests.support.lakes import files_of, fill, rows_only_farm
 from warehouse import Warehouse
 from warehouse.errors import LakeError, StatementError
+from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
 from warehouse.lake.compaction import compact_lake
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.exporting import export_store
@@ -104,3 +106,15 @@ def test_a_mistyped_statement_is_told_as_it_is_whatever_the_files(tmp_path: Path
         max((tmp_path / "events").rglob("*.parquet")).unlink()
         with pytest.raises(StatementError, match="nonsense"):
             warehouse.sql("SELECT nonsense")
+
+
+def test_files_with_other_columns_are_an_error_that_says_to_export_again(tmp_path: Path) -> None:
+    fill(tmp_path, rows_only_farm())
+    [file] = files_of(tmp_path, "event_signatures")
+    other = tmp_path / "event_signatures/other.parquet"
+    pq.write_table(pq.read_table(tmp_path / file.path).drop(["unit"]), other)
+    added = AddedFile(f"event_signatures/{other.name}", file.rows, other.stat().st_size)
+    write_commit(Lake(tmp_path), Commit(new_id(), [added], [file.path], "export"))
+    wanted = "files of event_signatures have other columns .*: export the store again"
+    with Warehouse.open_lake(tmp_path) as warehouse, pytest.raises(LakeError, match=wanted):
+        warehouse.sql("SELECT count(*) AS n FROM event_signatures")

@@ -136,6 +136,7 @@ def test_a_lake_is_the_store_and_exporting_again_writes_nothing(store: Path, pla
     assert {p: p.stat().st_mtime_ns for p in place.rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.slow
 def test_progress_tells_how_many_dumps_of_all_are_written(
     store: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_companions_that_came_later_reach_the_lake_and_are_not_taken_from_it(
     check_equal(store, place)
 
 
+@pytest.mark.slow
 def test_corrected_dumps_keep_events_that_only_the_lake_has(store: Path, filled: Path) -> None:
     before = len(rows_of(filled, "events"))
     drop_events(store)
@@ -239,6 +241,7 @@ with Warehouse.open(sys.argv[1], read_only=True) as warehouse:
 """
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place_of_death",
@@ -257,6 +260,7 @@ def test_an_export_that_is_killed_leaves_no_trace(
     assert len(list((place / COMMITS).iterdir())) == 1
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: Path) -> None:
     args = [sys.executable, "-c", EXPORT, str(store), str(place)]
@@ -266,6 +270,7 @@ def test_an_export_that_is_killed_after_its_commit_is_done(store: Path, place: P
     assert not any((place / PLANS).iterdir())
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_correction_that_is_killed_is_made_by_the_next_export(store: Path, filled: Path) -> None:
     correct(store, "model=mv3")

@@ -2,27 +2,27 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ingest.signatures import thing_id
+from ingest.signatures import dimension_id
 from warehouse.lake.ids import LakeIds, dump_number
 from warehouse.lake.schemas import TABLES
 
 
 def test_ids_never_change() -> None:
     assert dump_number("80000000000000ff" + "0" * 48) == 0xFF
-    assert thing_id("model", ("mv2", "xnnpack", None)) == 2371851327712530229
-    assert thing_id("build", ("b1",)) == 3376924813355887138
+    assert dimension_id("model", ("mv2", "xnnpack", None)) == 2371851327712530229
+    assert dimension_id("build", ("b1",)) == 3376924813355887138
 
 
 def test_what_differs_in_anything_has_another_id() -> None:
     things = [("a", None), ("a", ""), ("", "a"), (None, "a"), ("a", "a")]
-    ids = {thing_id(kind, thing) for thing in things for kind in ("device", "model")}
+    ids = {dimension_id(kind, thing) for thing in things for kind in ("device", "model")}
     assert len(ids) == 2 * len(things)
 
 
 def test_an_attribute_of_a_later_version_changes_an_id_only_where_it_is_stated() -> None:
     model = ("mv2", None, None)
-    assert thing_id("model", (*model, None)) == thing_id("model", model)
-    assert len({thing_id("model", (*model, *more)) for more in ((), ("a",), (None, "a"))}) == 3
+    assert dimension_id("model", (*model, None)) == dimension_id("model", model)
+    assert len({dimension_id("model", (*model, *more)) for more in ((), ("a",), (None, "a"))}) == 3
 
 
 def test_rows_get_the_ids_of_the_lake_and_keep_the_rest() -> None:

@@ -72,6 +72,7 @@ def plain(farm, answer):
                   for row in rows)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "filters"), cross_section(list(product(FILTERED, FILTERS))[::2], 17)
 )
@@ -103,6 +104,7 @@ def without(place: Path, copy: Path, kept: str) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kept", "filters"),
     [("model=other", {"model": "other"}), ("date=2026-01-03", {"since": "2026-01-03"})],
@@ -155,6 +157,7 @@ def _sessions():
     return store.connect()
 
 
+@pytest.mark.slow
 def test_comparison_reads_the_dumps_of_reference_builds_too(tmp_path: Path) -> None:
     farm = real_looking_farm(_sessions)
     farm.execute(_ROLES)

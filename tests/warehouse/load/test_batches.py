@@ -109,6 +109,7 @@ PEAK = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_zip_of_zeros_takes_memory_for_a_few_of_its_members_only(tmp_path: Path) -> None:
     good = read_dump(dump_names("real")[0])

@@ -128,6 +128,7 @@ def split(decoded: DecodedBatch, rows: int) -> Iterator[DecodedBatch]:
         yield DecodedBatch(tables, decoded.errors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", cross_section(["real/mixed_xnnpack_n20", "real/stateful_portable_n3_debug"], 2)
 )

@@ -96,6 +96,7 @@ def conflicts(store: Path) -> list[tuple[str, bool]]:
     return [(row["reason"], row["is_resolved"]) for row in rows]
 
 
+@pytest.mark.slow
 def test_a_conflict_says_what_differs_and_stays_open_until_the_file_agrees(tmp_path: Path) -> None:
     path, store = write(tmp_path / "a.etdp", read_dump("real/load_only")), tmp_path / "store"
     ingest(store, path)

@@ -160,6 +160,7 @@ def test_a_snapshot_that_is_gone_when_it_is_opened_is_passed_over(store: Path) -
             assert reader.snapshot_time == find_snapshots(store)[0].taken_at
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_readers_beside_an_ingest_see_one_state_each_and_no_error(store: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(store), str(FARM)]

@@ -173,6 +173,7 @@ def test_a_file_system_that_can_share_blocks_is_asked_to(
     assert copy == (store / FILE_NAME).read_bytes()
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_publisher_killed_at_any_moment_leaves_only_whole_snapshots(store: Path) -> None:
     command = [sys.executable, "-m", "tests.support.killed_publisher", str(store)]

@@ -92,6 +92,7 @@ def test_what_is_being_indexed_still_waits(store: Path) -> None:
     assert read_status(store).inbox_bytes == 1000
 
 
+@pytest.mark.slow
 def test_what_the_archive_lacks_and_what_the_file_lacks_is_told(store: Path) -> None:
     older = (store / FILE_NAME).read_bytes()
     ingest(store, CORPUS / "real/load_only.etdp", archive=False)

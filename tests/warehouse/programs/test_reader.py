@@ -185,6 +185,7 @@ def test_a_repaired_etrecord_is_attached_and_its_refusal_resolved(
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 
+@pytest.mark.slow
 def test_an_etrecord_that_comes_later_is_attached_as_if_it_had_been_there(
     tmp_path: Path, folder: Path
 ) -> None:
@@ -327,6 +328,7 @@ INGEST = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [4, 1])
 def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:

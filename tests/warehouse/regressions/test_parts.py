@@ -10,7 +10,7 @@ from tests.support.fleet_rows import SCHEMA, fleet_row
 from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, join_parts, judge_part, without_quiet_values
+from warehouse.regressions.parts import PART, drop_quiet_values, join_parts, judge_part
 from warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
@@ -99,7 +99,7 @@ def test_what_is_said_of_them_is_what_the_whole_says(whole, joined):
 
 
 def test_only_series_that_a_change_is_told_of_keep_their_values(whole):
-    found = without_quiet_values(whole)
+    found = drop_quiet_values(whole)
     changed = {change.series for change in whole.replay.changes}
     pools = whole.fleet.pool.tolist()
     builds = whole.fleet.history.build_count

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.fleet_rows import fleet_row, make_fleet
 from tests.support.histories import LEVEL, night
-from warehouse.regressions.pools import NO_POOL, tell_of_devices
+from warehouse.regressions.pools import NO_POOL, spread_to_devices
 from warehouse.regressions.replay import replay
 
 NIGHTS = 14
@@ -128,7 +128,7 @@ def test_what_is_below_the_resolution_on_a_device_does_not_count():
 
 def told(found):
     result = replay(found.history)
-    return result, tell_of_devices(result, found.history, found.pool)
+    return result, spread_to_devices(result, found.history, found.pool)
 
 
 def poor_pool(size):

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.watching.places import FileSeen
+from ingest.watching.places import WatchedFile
 from warehouse.spark.arrivals import OVERLAP_NS, Arrivals
 
 
-def seen(path: str, at: int) -> FileSeen:
-    return FileSeen(path, 1, at)
+def seen(path: str, at: int) -> WatchedFile:
+    return WatchedFile(path, 1, at)
 
 
 @pytest.fixture
-def files() -> list[FileSeen]:
+def files() -> list[WatchedFile]:
     return [seen("b", 10), seen("a", 20), seen("c", 20)]
 
 

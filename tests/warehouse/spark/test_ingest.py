@@ -67,6 +67,7 @@ def comparable(lake: Path, table: str) -> list[str]:
     return sorted({repr(row) for row in rows} if table in SHARED_TABLES else map(repr, rows))
 
 
+@pytest.mark.slow
 def test_lake_has_the_rows_that_the_store_of_the_same_dumps_exports(places, tmp_path: Path) -> None:
     inbox, lake = places
     write(inbox / "bad" / "cut.etdp", b"\x10\0\0\0\0\0\0\0ED00")
@@ -148,6 +149,7 @@ def test_dump_without_a_manifest_is_taken_once_it_has_one(places) -> None:
     assert take(inbox, lake) == LakeIngest(n_dumps=1, n_events=tiny_dump_events(90), n_known=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", cross_section([1, 0, 4], 3))
 def test_ingest_that_died_is_done_again_without_a_dump_twice(places, n_groups: int) -> None:
     inbox, lake = places

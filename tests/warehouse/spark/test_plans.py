@@ -96,6 +96,7 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
     assert count_dumps(lake) == 8
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["here", "elsewhere"])
 def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) -> None:

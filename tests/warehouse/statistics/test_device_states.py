@@ -10,7 +10,7 @@ from warehouse.statistics.device_states import (
     NO_UNIT,
     NightValues,
     Operators,
-    Usual,
+    UsualLevels,
     dump_states,
     pair_states,
     weighted_median,
@@ -24,7 +24,7 @@ def states(moved, *, spread=None, reaction=None, level=None, kernel=None, unit=N
     moved = np.asarray(moved, float)
     dumps, count = moved.shape
     levels = np.zeros(count) if level is None else np.asarray(level, float)
-    usual = Usual(
+    usual = UsualLevels(
         levels,
         np.full(count, 0.02) if spread is None else np.asarray(spread, float),
         np.ones(count) if reaction is None else np.asarray(reaction, float),

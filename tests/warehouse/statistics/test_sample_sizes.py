@@ -8,6 +8,7 @@ from tests.support.plain_comparison import exact_p
 from warehouse.statistics.sample_sizes import find_needed_dumps, find_smallest_changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 8, 12, 30])
 def test_smallest_change_is_the_end_of_the_interval_against_dumps_of_the_same_kind(n):
     values = np.random.default_rng(n).normal(0, 0.05, n)

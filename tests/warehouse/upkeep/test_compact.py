@@ -53,6 +53,7 @@ def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
     ingest(store, write(store.parent / "more.etdp", read_dump("real/load_only")))
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_what_a_killed_writer_left_in_the_log_is_in_the_compacted_file(store: Path) -> None:
     late = write(store.parent / "late.etdp", read_dump("real/load_only"))
@@ -69,6 +70,7 @@ def test_what_a_killed_writer_left_in_the_log_is_in_the_compacted_file(store: Pa
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_a_copy_that_differs_does_not_take_the_place_of_the_store(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ class Killed(BaseException):
     """What ends a process, as far as its files can tell."""
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
@@ -175,6 +176,7 @@ def fail_after(count, function=None):  # type: ignore[no-untyped-def]
     return fail
 
 
+@pytest.mark.slow
 def test_a_compacted_file_and_the_snapshots_hold_nothing_of_it(store: Path) -> None:
     write(store / "snapshots" / "1.duckdb", b"published")
     write(store / f"{FILE_NAME}.old-1", b"put aside")

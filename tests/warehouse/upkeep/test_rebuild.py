@@ -73,6 +73,7 @@ def test_how_the_archive_is_read_in_batches_changes_nothing(
     assert all(table.is_equal for table in rebuild_store(store).tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", cross_section(["gone", "cut", "flipped"], 3))
 def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: str) -> None:
     before, file = everything(store), store / FILE_NAME
@@ -92,6 +93,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
     store: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def killed(point: str, action: Callable[[], object]) -> None:
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     store: Path, tmp_path: Path
@@ -127,6 +130,7 @@ def test_a_rebuild_that_is_killed_loses_nothing_that_is_in_the_log(
     assert everything(store) == before
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
     before = everything(store)
@@ -165,6 +169,7 @@ def test_a_rebuild_can_be_forced_and_keeps_the_old_file(store: Path, tmp_path: P
     assert done.kept.exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> None:
     segment = Archive(store).segments()[-1]
     segment.path.chmod(0o600)

@@ -120,6 +120,7 @@ def test_what_would_go_is_summed_by_build(store: Path) -> None:
     assert all(row["event_count"] > 100 and row["event_bytes"] > 100 for row in sums)
 
 
+@pytest.mark.slow
 def test_answers_that_miss_dropped_events_say_so(store: Path) -> None:
     with Warehouse.open(store, read_only=True) as warehouse:
         assert warehouse.query("percentiles").schema.metadata is None

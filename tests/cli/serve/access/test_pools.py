@@ -18,7 +18,7 @@ PATHS = ["/", "/latency", "/operators", "/dumps", "/v1/queries/coverage"]
 
 def test_whole_answers_are_for_those_without_a_limit() -> None:
     need_all_pools(ANYBODY, "the report")
-    with pytest.raises(Problem, match="the report tells of all"):
+    with pytest.raises(Problem, match="the report covers all"):
         need_all_pools(ANYBODY._replace(pools=frozenset({"lab"})), "the report")
 
 
@@ -49,4 +49,4 @@ def test_a_pool_without_devices_hides_nothing_of_the_others(client: TestClient, 
 def test_whoever_has_nothing_to_see_yet_is_told_so(client: TestClient, path: str) -> None:
     status, text = get(client, path, "new")
     assert status == 404
-    assert "nothing is recorded yet of the pools that the token may see: new" in text
+    assert "no dumps yet of the pools that the token may see: new" in text

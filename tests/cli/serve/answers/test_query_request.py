@@ -66,6 +66,6 @@ def test_who_is_limited_is_not_told_the_names_of_others(reader: Warehouse) -> No
 
 @pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
 def test_what_cannot_be_limited_is_forbidden(name: str) -> None:
-    with pytest.raises(Problem, match="tells of all device pools") as caught:
+    with pytest.raises(Problem, match="covers all device pools") as caught:
         QueryRequest(find_header(name), {}, frozenset({"lab"})).check_pools()
     assert caught.value.status_code == 403

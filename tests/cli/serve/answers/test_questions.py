@@ -4,11 +4,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import anyio
 import pytest
 
-from cli.serve.answers.questions import asking
+from cli.serve.answers.questions import ConcurrencyLimit, ask_store
 from cli.serve.http.problems import Problem
 from tests.support.service import serving
 from warehouse import Warehouse
@@ -16,11 +20,49 @@ from warehouse import Warehouse
 DUMPS = "/v1/queries/dumps"
 
 
+@pytest.mark.unit
+def test_some_work_some_wait_and_the_others_are_put_off() -> None:
+    answers: list[object] = []
+    is_over = threading.Event()
+
+    async def take(limit: ConcurrencyLimit) -> None:
+        try:
+            answers.append(await limit.run(is_over.wait))
+        except Problem as problem:
+            answers.append((problem.status_code, (problem.headers or {})["Retry-After"]))
+
+    async def crowd() -> None:
+        limit = ConcurrencyLimit(2, 3)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(7):
+                tasks.start_soon(take, limit)
+            await anyio.wait_all_tasks_blocked()
+            is_over.set()
+
+    anyio.run(crowd)
+    busy = (HTTPStatus.TOO_MANY_REQUESTS, "1")
+    assert answers == [busy, busy, True, True, True, True, True]
+
+
+@pytest.mark.unit
+def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
+    async def one_after_the_other() -> int:
+        limit = ConcurrencyLimit(1, 1)
+        with pytest.raises(ZeroDivisionError):
+            await limit.run(lambda: 1 // 0)
+        return await limit.run(lambda: 5)
+
+    assert anyio.run(one_after_the_other) == 5
+
+
 def test_what_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
     with serving(tmp_path / "store", query_seconds=0.2) as client:
         service = client.app.state.service  # type: ignore[attr-defined]
-        with pytest.raises(Problem, match=r"more than 0\.2 s") as caught, asking(service) as reader:
-            reader.sql("SELECT count(*) FROM range(1000000000000)")
+        state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))
+        request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
+        endless = "SELECT count(*) FROM range(1000000000000)"
+        with pytest.raises(Problem, match=r"more than 0\.2 s") as caught:
+            anyio.run(ask_store, request, lambda reader: reader.sql(endless))
         assert caught.value.status_code == 504
         service.settings = service.settings.model_copy(update={"query_seconds": 60.0})
         assert client.get(DUMPS).json() == []

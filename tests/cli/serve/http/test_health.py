@@ -47,7 +47,7 @@ def test_too_much_that_waits_stands_in_the_way(
     monkeypatch.setattr(KnownDumps, "backlog_bytes", 1 << 20)
     with serving(tmp_path, backlog_bytes=1 << 20) as client:
         assert obstacles(client) == {
-            "backlog": "1,048,576 bytes were accepted and wait, the limit is 1,048,576"
+            "backlog": "1,048,576 bytes wait to be indexed, the limit is 1,048,576"
         }
 
 
@@ -57,7 +57,7 @@ def test_too_many_that_wait_stand_in_the_way(
     monkeypatch.setattr(KnownDumps, "backlog_dumps", 10_000)
     with serving(tmp_path) as client:
         assert obstacles(client) == {
-            "backlog": "10,000 dumps were accepted and wait, the limit is 10,000"
+            "backlog": "10,000 dumps wait to be indexed, the limit is 10,000"
         }
 
 

@@ -18,7 +18,7 @@ def told(tell: Callable[[Log], None], *, is_terminal: bool = False) -> str:
 
 
 def test_a_line_is_json_without_what_is_not_known() -> None:
-    line = told(lambda log: log.tell("info", "request", {"status": 0, "dump": "", "reason": None}))
+    line = told(lambda log: log.write("info", "request", {"status": 0, "dump": "", "reason": None}))
     said = json.loads(line)
     assert said.pop("time")
     assert said == {"level": "info", "event": "request", "status": 0}
@@ -27,14 +27,14 @@ def test_a_line_is_json_without_what_is_not_known() -> None:
 def test_names_steer_no_terminal_and_no_reader_of_json() -> None:
     facts = {"path": "/\x1b[2J\n\udcff‮", "more": "x" * 10**5}
     for is_terminal in (False, True):
-        line = told(lambda log: log.tell("info", "request", facts), is_terminal=is_terminal)
+        line = told(lambda log: log.write("info", "request", facts), is_terminal=is_terminal)
         assert line.endswith("\n")
         assert line[:-1].isprintable()
         assert len(line) < 5000
 
 
 def test_people_get_short_lines() -> None:
-    line = told(lambda log: log.tell("info", "request", {"status": 201}), is_terminal=True)
+    line = told(lambda log: log.write("info", "request", {"status": 201}), is_terminal=True)
     assert line.rstrip("\n").partition(" ")[2] == "info request status=201"
 
 

@@ -35,7 +35,7 @@ def test_a_problem_says_what_is_wrong_to_people_and_to_programs() -> None:
         (UnknownQueryError("x", ("y",)), 404, "unknown_query"),
         (StoreError("a.store", "full"), 503, "store"),
         (QueryError("wrong"), 400, "refused"),
-        (ManifestError("a.etdp", "no device"), 400, "refused"),
+        (ManifestError("a.etdp", "no device"), 400, "manifest"),
         (ValueError("secret"), 500, "internal"),
     ],
 )
@@ -48,7 +48,7 @@ def test_every_error_is_a_problem(error: Exception, status: int, reason: str) ->
 @pytest.mark.parametrize(
     ("error", "detail"),
     [
-        (HTTPException(404), "Not Found: /v1/openapi.json says what can be asked"),
+        (HTTPException(404), "Not Found: /v1/openapi.json lists all endpoints"),
         (OptionError("report", "--head", "no such build"), "head: no such build"),
     ],
 )

@@ -37,7 +37,7 @@ def _routes(monkeypatch: pytest.MonkeyPatch) -> None:
         Route("/v1/dumps/{sha256}", _put, methods=["PUT"]),
         Route("/v1/sql", _ask, methods=["POST"]),
     ]
-    monkeypatch.setattr(app, "_routes", lambda: routes)
+    monkeypatch.setattr(app, "list_routes", lambda: routes)
 
 
 def audited(store: Path) -> list[dict[str, Any]]:

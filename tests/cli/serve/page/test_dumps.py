@@ -41,9 +41,9 @@ def test_a_dump_shows_its_median_run_and_its_facts(site: TestClient, address: st
 def test_runs_are_walked_through(site: TestClient, address: str) -> None:
     first = site.get(address, params={"run": "0"}).text
     assert "Run 0 of 25 runs" in first
-    assert "the one before" not in first
+    assert "Previous run" not in first
     assert f'href="{address}?run=1"' in first
-    assert "the one after" not in site.get(address, params={"run": "24"}).text
+    assert "Next run" not in site.get(address, params={"run": "24"}).text
 
 
 def test_the_beginning_of_a_hash_is_enough(site: TestClient, address: str) -> None:

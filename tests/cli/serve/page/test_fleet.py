@@ -14,7 +14,7 @@ from tests.support.service import serving
 
 def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
     text = site.get("/").text
-    assert re.search(r">tablet</a>.*?b10 \(1 behind\)", text, re.DOTALL)
+    assert re.search(r">tablet</a>.*?b10 \(1 build behind\)", text, re.DOTALL)
     assert re.search(r">phone</a>.*?>b11<", text, re.DOTALL)
     assert "<b>1</b> <span>device without the newest build</span>" in text
 

@@ -22,7 +22,7 @@ def test_what_is_still_refused_stands_apart_from_what_came_in(tmp_path: Path) ->
         warehouse.ingest([Dump.of_bytes("late.etdp", tiny_dump(1), manifest)])
     with serving(tmp_path / "s") as client:
         text = client.get("/errors").text
-    still, settled = text.index("<h2>Still refused"), text.index("<h2>Settled since")
+    still, settled = text.index("<h2>Still refused"), text.index("<h2>Resolved since")
     assert still < text.index("bad&lt;b&gt;.etdp") < settled < text.index("late.etdp")
 
 
@@ -36,4 +36,4 @@ def test_of_many_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         text = client.get("/errors").text
     assert "0.etdp" not in text
     assert text.index("2.etdp") < text.index("1.etdp")
-    assert "Only the last 2 of each kind are shown." in text
+    assert "Only the last 2 files of each kind are shown." in text

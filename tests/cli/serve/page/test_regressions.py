@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from starlette.testclient import TestClient
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_last_build(site: TestClient) -> None:
     text = site.get("/regressions").text
     assert "<title>Regressions: b11 · tracehouse</title>" in text
@@ -12,6 +14,7 @@ def test_the_report_is_that_of_the_last_build(site: TestClient) -> None:
     assert 'href="/v1/report?head=b11"' in text
 
 
+@pytest.mark.slow
 def test_a_head_of_the_address_is_reported(site: TestClient) -> None:
     text = site.get("/regressions", params={"head": "b8"}).text
     assert "No regression is confirmed." in text

@@ -38,7 +38,7 @@ def test_every_view_is_one_page_with_its_place_in_the_navigation(
     assert "<script" not in answer.text
 
 
-@pytest.mark.parametrize("most", [2, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [2, pytest.param(6, marks=[pytest.mark.slow, pytest.mark.system])])
 def test_every_link_leads_somewhere(site: TestClient, most: int) -> None:
     ahead, known = ["/"], {"/"}
     seen = Counter[str]()
@@ -83,9 +83,9 @@ def test_a_name_that_is_nowhere_is_said_in_a_page(site: TestClient) -> None:
 
 def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None:
     @view
-    def endless(visit: Visit) -> tuple[str, dict[str, Any]]:
+    def endless(visit: Visit) -> dict[str, Any]:
         visit.store.sql("SELECT count(*) FROM range(1000000000000)")
-        return "tables.html.jinja", {}
+        return {}
 
     with serving(tmp_path / "store", query_seconds=0.2) as client:
         client.app.router.routes.append(Route("/endless", endless))  # type: ignore[attr-defined]
@@ -117,6 +117,7 @@ def test_who_may_not_read_is_asked_for_a_token(
     assert answer.headers["location"] == "/login?next=%2Flatency%3Fdevice%3Dphone"
 
 
+@pytest.mark.slow
 def test_who_is_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
     dumps = [
         *record_build(1, device="mine", pool="lab", count=2),

@@ -454,7 +454,7 @@ def test_a_bearer_of_some_pools_learns_of_a_conflict_but_not_what_others_said(
 def limit_to_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take whoever asks for a bearer of one pool."""
     bearer = Bearer("lab", frozenset(Scope), frozenset({"lab"}))
-    monkeypatch.setattr(Access, "need", lambda *_: bearer)
+    monkeypatch.setattr(Access, "identify", lambda *_: bearer)
 
 
 def await_caught_up(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""The ETRecord that an Inspector was given: a path, or ExecuTorch's object."""
+"""The ETRecord of an Inspector, given as a path or as ExecuTorch's object."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def file_errors() -> Iterator[None]:
     """Raise the drop-in's errors for files that cannot be read.
 
     Raises:
-        MissingFileError: if a file does not exist.
-        UnreadableFileError: if it cannot be read.
+        MissingFileError: A file does not exist.
+        UnreadableFileError: A file cannot be read.
     """
     try:
         yield
@@ -45,19 +45,19 @@ def file_errors() -> Iterator[None]:
         raise known(error.source, error.problem, reason=error.reason) from error
 
 
-class GivenRecord:
-    """The ETRecord, read once.
+class InspectorRecord:
+    """An ETRecord, read once.
 
     Attributes:
         correlation: The ETRecord, ready to correlate.
     """
 
     def __init__(self, given: Path | SavedRecord, *, graph: str, method: str | None) -> None:
-        """Read it as `read_correlation` does; what that raises, this raises.
+        """Read the ETRecord with `read_correlation`, whose errors are passed on.
 
         Raises:
-            WrongTypeError: if it is neither a path nor ExecuTorch's object.
-            InvalidRecordError: if the file is no readable ETRecord.
+            WrongTypeError: `given` is neither a path nor ExecuTorch's object.
+            InvalidRecordError: The file is not a readable ETRecord.
         """
         if not isinstance(given, str | os.PathLike | SavedRecord):
             kind = type(given).__name__
@@ -69,13 +69,13 @@ class GivenRecord:
             except EtRecordError as error:
                 raise InvalidRecordError(error.source, error.problem) from error
 
-    def __deepcopy__(self, memo: object) -> GivenRecord:
-        """The same: nothing changes it."""
+    def __deepcopy__(self, memo: object) -> InspectorRecord:
+        """The object itself, as it never changes."""
         return self
 
     @contextmanager
     def on_disk(self) -> Iterator[Source]:
-        """The record as a file, saved if need be."""
+        """The record as a file, saved temporarily if it is an object."""
         if isinstance(self._given, str | os.PathLike):
             with file_errors():
                 yield Source(os.fspath(self._given))

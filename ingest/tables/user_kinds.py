@@ -1,4 +1,4 @@
-"""Kinds and units of event signatures by a user's own rules."""
+"""Kinds and units of event signatures by a user's rules."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.producers import Rule, known_producers, own_rules
+from ingest.producers import Rule, known_producers, user_rules
 from ingest.signatures import kind_without_rule
 
 
 def rule_of_row(row: Mapping[str, Any]) -> Rule | None:
-    """The rule for an event signature, a row of its table; None if none matches."""
+    """The rule for a row of event signatures; None if none matches."""
     name = bytes.fromhex(row["name_hex"]) if row["name_hex"] else row["name"].encode()
     return known_producers().rule_of(name, _delegate_id(row))
 
 
-def with_own_kinds(signatures: pa.Table) -> pa.Table:
-    """Rows of `EVENT_SIGNATURES` with kind and unit as a user's own rules say, if there are any."""
-    if not own_rules():
+def with_user_kinds(signatures: pa.Table) -> pa.Table:
+    """Rows of `ingest.schemas.dumps.EVENT_SIGNATURES`, with kind and unit by a user's rules."""
+    if not user_rules():
         return signatures
     rows = signatures.to_pylist()
     for row in rows:

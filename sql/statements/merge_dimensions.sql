@@ -1,5 +1,5 @@
--- Delete devices, builds and models without dumps, and let dumps tell all there is of the others:
--- where they differ, those that came first, and of one batch those whose text comes first.
+-- Delete devices, builds and models without dumps, and set the attributes of the others from their
+-- dumps: where dumps differ, the first to arrive counts, and in one batch the first text.
 DELETE FROM devices WHERE device_id NOT IN (SELECT device_id FROM dumps);
 DELETE FROM models WHERE model_id NOT IN (SELECT model_id FROM dumps);
 DELETE FROM builds WHERE build_id NOT IN (SELECT build_id FROM dumps);

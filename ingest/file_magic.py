@@ -1,4 +1,4 @@
-"""Whether bytes begin as dumps do: cheap, and in the words of the full decoder. Pure."""
+"""Cheap check whether bytes begin like a dump, with the errors of the full decoder. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ingest.etdump.schema import read_heads
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 
 
-def check_heads(buffers: Sequence[Any]) -> dict[int, Fault]:
-    """What is wrong with the first bytes of dumps, by their position; only faults are in it.
+def check_file_magic(buffers: Sequence[Any]) -> dict[int, Fault]:
+    """The faults in the first bytes of dumps, by position in `buffers`.
 
-    Of an ETDump, size prefix, identifier, root table and the vector of its runs are looked at; of
-    a profiler blob, its blocks.
+    For an ETDump, the size prefix, the identifier, the root table and the vector of runs are
+    checked; for a profiler blob, its blocks.
 
     Args:
-        buffers: Bytes-like dumps; one that is mapped is read no further than that.
+        buffers: Bytes-like dumps; of a memory map only these parts are read.
     """
     faults: dict[int, Fault] = {}
     flat: list[int] = []

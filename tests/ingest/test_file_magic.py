@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.decode import decode_dumps
-from ingest.heads import check_heads
+from ingest.file_magic import check_file_magic
 from tests.support.blob_builder import block, build_profiler_blob
 from tests.support.corpus import dump_names, read_dump
 from tests.support.tiny_dumps import tiny_dump
@@ -13,12 +13,12 @@ BAD = [b"", b"x", b"x" * 99, tiny_dump(1)[:-1], tiny_dump(1)[:20], BLOB[:80]]
 
 
 def test_dumps_of_the_corpus_begin_as_dumps_do() -> None:
-    assert check_heads([read_dump(name) for name in dump_names()[:40]]) == {}
+    assert check_file_magic([read_dump(name) for name in dump_names()[:40]]) == {}
 
 
 @pytest.mark.parametrize("bad", BAD)
 def test_what_is_refused_is_refused_by_the_decoder_in_the_same_words(bad: bytes) -> None:
-    (fault,) = check_heads([bad]).values()
+    (fault,) = check_file_magic([bad]).values()
 
     assert decode_dumps([bad]).errors.to_pylist() == [{"dump_index": 0, **vars(fault)}]
 
@@ -26,8 +26,8 @@ def test_what_is_refused_is_refused_by_the_decoder_in_the_same_words(bad: bytes)
 def test_each_is_judged_by_itself() -> None:
     good = [tiny_dump(1), BLOB]
 
-    assert check_heads([*good, *BAD, *good]).keys() == {2, 3, 4, 5, 6, 7}
+    assert check_file_magic([*good, *BAD, *good]).keys() == {2, 3, 4, 5, 6, 7}
 
 
 def test_of_nothing_nothing_is_wrong() -> None:
-    assert check_heads([]) == {}
+    assert check_file_magic([]) == {}

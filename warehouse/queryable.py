@@ -1,4 +1,4 @@
-"""What a report is made of: whatever answers as a store does."""
+"""The protocol of stores that reports query."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class AskedStore(Protocol):
-    """A store, or a lake that is read as one; see `Warehouse`."""
+class Queryable(Protocol):
+    """A store, or a lake that is queried like one; see `Warehouse`."""
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query."""

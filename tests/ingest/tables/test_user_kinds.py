@@ -1,9 +1,9 @@
 import pytest
 
 from ingest import decode_dumps
-from ingest.producers import read_own_rules, use_own_rules
+from ingest.producers import read_user_rules, use_user_rules
 from ingest.settings_file import FILE_NAME
-from ingest.tables.own_kinds import rule_of_row, with_own_kinds
+from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tests.support.producer_dumps import producer_dump
 
 MINE = """
@@ -26,9 +26,9 @@ kind = "other"
 @pytest.fixture
 def own(tmp_path):
     (tmp_path / FILE_NAME).write_text(MINE)
-    use_own_rules(read_own_rules(tmp_path / FILE_NAME))
+    use_user_rules(read_user_rules(tmp_path / FILE_NAME))
     yield
-    use_own_rules([])
+    use_user_rules([])
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def signatures():
 
 
 def test_without_rules_of_ones_own_nothing_changes(signatures):
-    assert with_own_kinds(signatures) is signatures
+    assert with_user_kinds(signatures) is signatures
 
 
 @pytest.mark.usefixtures("own")
 def test_ones_own_rule_tells_what_shipped_ones_do_not(signatures):
     before = {row["event_signature_id"]: row for row in signatures.to_pylist()}
-    after = with_own_kinds(signatures)
+    after = with_user_kinds(signatures)
     assert after.schema == signatures.schema
     changed = [row for row in after.to_pylist() if row != before[row["event_signature_id"]]]
     (row,) = changed

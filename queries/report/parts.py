@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from queries.report.figures import place_text
 
 
 class Part(BaseModel):
@@ -12,24 +15,37 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any], **others: Any) -> Self:
+        """A part made of the columns of a row that are called like its fields, and of others."""
+        own = {name: row[name] for name in cls.model_fields.keys() & row.keys()}
+        return cls(**own | others)
 
-class ExactChange(Part):
-    """A measure without noise that changed: any difference is a verdict."""
+
+class ModelPart(Part):
+    """A part about a model on a device."""
 
     device: str
     model: str
     backend: str | None
+
+    @property
+    def where(self) -> str:
+        """Device, model and backend, as people read them."""
+        return place_text(self.device, self.model, self.backend)
+
+
+class ExactChange(ModelPart):
+    """A measure without noise that changed: any difference is a verdict."""
+
     measure: str = Field(description="E.g. allocated_bytes, operator_count, dump_bytes.")
     base: float
     head: float
 
 
-class Budget(Part):
+class Budget(ModelPart):
     """What a limit of tracehouse.toml says of a model on a device."""
 
-    device: str
-    model: str
-    backend: str | None
     measure: str
     unit: str = Field(description="Unit of value and limit: ns, bytes, /s, ...")
     value: float = Field(description="What the head has: its median over dumps, or its worst run.")
@@ -38,11 +54,8 @@ class Budget(Part):
     is_broken: bool
 
 
-class TaxRow(Part):
+class TaxRow(ModelPart):
     """Share of a method's time that is neither kernel nor delegate."""
 
-    device: str
-    model: str
-    backend: str | None
     base_percent: float | None
     head_percent: float | None

@@ -1,0 +1,108 @@
+"""Endpoints: routes that check a token's scope, and what the OpenAPI document says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cli.serve.access.authorization import Scope
+from cli.serve.answers.tables import TABLE_FORMS
+
+Schema = Mapping[str, Any]
+Content = Mapping[str, Schema]  # by media type
+Handler = Callable[[Request], Awaitable[Response]]
+Guard = Callable[[Request], AbstractAsyncContextManager[None]]
+
+TEXT: Schema = {"type": "string"}
+BYTES: Schema = {"type": "string", "format": "binary"}
+OBJECT: Schema = {"type": "object"}
+ROWS: Schema = {"type": "array", "items": OBJECT}
+JSON_OBJECT: Content = {"application/json": OBJECT}
+QUERY_PATH = "/v1/queries/{name}"  # an operation of the document for each canned query
+READ_PROBLEMS = (400, 404, 406, 429, 503, 504)
+
+
+class Input(NamedTuple):
+    """A parameter of an operation: its name, where it is, its schema and its meaning."""
+
+    name: str
+    place: str
+    schema: Schema
+    doc: str
+    is_required: bool = False
+
+
+class Operation(NamedTuple):
+    """What the OpenAPI document says of an endpoint.
+
+    Attributes:
+        method: HTTP method, in lower case.
+        path: Path of the route.
+        summary: What the operation does, in a sentence.
+        scopes: Scopes of which a token needs one; none if the endpoint is open.
+        answers: Content of the answers by status.
+        inputs: Parameters.
+        body: Content of the request's body; None without one.
+        problems: Statuses of problems, besides those of access.
+    """
+
+    method: str
+    path: str
+    summary: str
+    scopes: tuple[Scope, ...]
+    answers: Mapping[int, Content]
+    inputs: tuple[Input, ...] = ()
+    body: Content | None = None
+    problems: tuple[int, ...] = ()
+
+
+class Endpoint(Route):
+    """A route whose handler runs once the request has shown a token with a scope it needs."""
+
+    def __init__(
+        self, handler: Handler, operation: Operation, *, guard: Guard = lambda _: nullcontext()
+    ) -> None:
+        """Declare an endpoint.
+
+        Args:
+            handler: Answers requests; `request.state.bearer` tells who asks.
+            operation: What the document says.
+            guard: Context in which access is checked and the handler runs.
+        """
+        self.operation = operation
+
+        async def answer(request: Request) -> Response:
+            async with guard(request):
+                if operation.scopes:
+                    request.app.state.service.access.need(request, *operation.scopes)
+                return await handler(request)
+
+        super().__init__(operation.path, answer, methods=[operation.method.upper()])
+
+
+def table_content(rows: Schema = ROWS) -> Content:
+    """The content of an answer that is a table, in each of its forms."""
+    return {**content_of(TABLE_FORMS), "application/json": rows}
+
+
+def content_of(media_types: Mapping[Any, str]) -> Content:
+    """The content of an answer that has one of these media types."""
+    types = [media_type.partition(";")[0] for media_type in media_types.values()]
+    return {one: BYTES if "/vnd.apache" in one else TEXT for one in types}
+
+
+def format_input(forms: Mapping[Any, str]) -> Input:
+    """The parameter `format` of an endpoint that answers in several forms."""
+    return Input("format", "query", {"enum": list(forms)}, "Form of the answer, whatever Accept.")
+
+
+TABLE_FORMAT = format_input(TABLE_FORMS)
+PAGING = (
+    Input("limit", "query", {"type": "integer", "minimum": 1}, "Rows of a page."),
+    Input("offset", "query", {"type": "integer", "minimum": 0}, "Rows before it."),
+)

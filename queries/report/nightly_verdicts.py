@@ -1,0 +1,82 @@
+"""What a night says of every series, with the numbers that say it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from queries.report.night import HeadNight
+from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.nightly import Status
+from warehouse.regressions.series_values import COUNTED
+
+Floats = NDArray[np.float64]
+
+_KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
+_WORDS = {1: "regression", -1: "improvement"}
+
+
+def nightly_verdicts(night: HeadNight) -> pa.Table:
+    """A row per series that the head or a build before it has, in order of their names.
+
+    What dumps measure as a whole is there too, without a run; rates as the time of one.
+
+    Those of pools come last: without a device, and with devices where others have dumps.
+
+    Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
+    and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
+    (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
+    error (how far builds usually are from their bases, as a share) and is_residual (whether without
+    the shift of the whole device); verdict; first_bad (of the change that is open, else null).
+
+    Verdicts: regression and improvement (confirmed and there), suspect_regression and
+    suspect_improvement; returning (from an open change that may be gone); else in lower case what
+    `Status` says.
+    """
+    latest, keys = night.replay.night, night.fleet.keys
+    last = night.fleet.history.build_count - 1
+    level = night.replay.cells.median[:, last]
+    is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~night.fleet.is_pool
+    is_time &= ~pc.is_in(keys["kind"], pa.array(sorted(COUNTED))).to_numpy()
+    delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
+    delta[latest.tested] = np.expm1(latest.comparison.shift)
+    p[latest.tested] = latest.p_adjusted
+    verdicts, first_bad = _verdicts(night)
+    return pa.table(
+        {
+            **{name: keys[name] for name in _KEYS},
+            "base_count": pa.array(latest.base.dumps, pa.int64()),
+            "head_count": pa.array(night.replay.cells.dump_count[:, last], pa.int64()),
+            "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),
+            "head_ns": _known(np.where(is_time, np.exp(level), np.nan)),
+            "delta": _known(delta),
+            "p_adjusted": _known(p),
+            "error": _known(latest.base.error),
+            "is_residual": pa.array(latest.base.is_residual),
+            "verdict": pa.array(verdicts, pa.string()),
+            "first_bad": pa.array(first_bad, pa.string()),
+        }
+    )
+
+
+def _known(values: Floats) -> pa.Array:
+    return pa.array(values, pa.float64(), mask=~np.isfinite(values))
+
+
+def _verdicts(night: HeadNight) -> tuple[list[str], list[str | None]]:
+    status = night.replay.night.status.tolist()
+    names = {code: code.name.lower() for code in Status} | {Status.HIT: "returning"}
+    verdicts = [names[Status(code)] for code in status]
+    first_bad: list[str | None] = [None] * len(verdicts)
+    for change in night.replay.changes:
+        if change.fixed is None:
+            verdicts[change.series] = _word(change)
+            first_bad[change.series] = night.fleet.nights[change.first_bad].build
+    return verdicts, first_bad
+
+
+def _word(change: LevelChange) -> str:
+    word = _WORDS[change.direction]
+    return word if change.confirmed is not None else f"suspect_{word}"

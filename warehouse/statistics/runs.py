@@ -1,0 +1,41 @@
+"""Runs of equal numbers side by side, and places within them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def find_starts(keys: Sequence[NDArray[np.generic]]) -> Ints:
+    """Where a row differs from the one before it in any key."""
+    changes = np.ones(len(keys[0]), bool)
+    np.not_equal(keys[0][1:], keys[0][:-1], out=changes[1:])
+    for key in keys[1:]:
+        changes[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(changes)
+
+
+def places_in_runs(count: Ints) -> Ints:
+    """The place of each item in its run, for runs of so many items.
+
+    >>> places_in_runs(np.array([2, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+
+
+def rank_in_groups(group: Ints, key: NDArray[np.generic]) -> Ints:
+    """The rank of each item in its group by a key, from 0; of equal keys the first item first.
+
+    >>> rank_in_groups(np.array([7, 5, 7, 7]), np.array([3, 0, 1, 2])).tolist()
+    [2, 0, 0, 1]
+    """
+    order = np.lexsort((key, group))
+    count = np.diff(find_starts([group[order]]), append=len(order))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = places_in_runs(count)
+    return rank
