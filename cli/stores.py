@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ingest.found_dumps import FoundDumps
     from warehouse import Warehouse
-    from warehouse.load.pipeline import IngestSummary
+    from warehouse.load.summary import IngestSummary
 
 
 class QueryableStore(Protocol):

@@ -22,7 +22,7 @@ from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
 
 if TYPE_CHECKING:
-    from warehouse.load.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed at once, however few they are

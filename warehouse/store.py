@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.lake.exporting import ExportProgress, ExportSummary
     from warehouse.load.children import DecodingChildren
-    from warehouse.load.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.summary import IngestProgress, IngestSummary
 
 
 class Warehouse:

@@ -127,7 +127,7 @@ def watch(
 
         ingester = LakeIngester(SparkTasks(session), inbox, lake, ManifestDefaults(more, layout))
         options = StreamOptions(place, pause_seconds, is_once)
-        watch_inbox(session, ingester, options, stop=stopped_by_signals(), tell=tell)
+        watch_inbox(session, ingester, options, stop=stopped_by_signals(), report=tell)
     refused = len(counts.refused)
     write_note(f"{counts.n_dumps:,} taken, {counts.n_known:,} known, {refused:,} refused")
     if is_once and refused:

@@ -16,7 +16,7 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.served import is_served, served
-from warehouse.load.pipeline import IngestSummary
+from warehouse.load.summary import IngestSummary
 
 _BATCH_DUMPS = 500
 _BATCH_SECONDS = 2.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.found_dumps import FoundDumps
-    from warehouse.load.pipeline import IngestSummary
+    from warehouse.load.summary import IngestSummary
 
 _COLUMNS = ("device", "pool", "model", "backend", "build", "dump_count", "run_count", "event_count")
 _HASHES = "SELECT sha256 FROM dumps"

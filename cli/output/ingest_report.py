@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.dump import Refusal
-    from warehouse.load.pipeline import IngestSummary
+    from warehouse.load.summary import IngestSummary
 
 SHOWN = 20
 

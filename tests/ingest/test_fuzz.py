@@ -121,6 +121,7 @@ def test_bare_dumps_are_sound_until_something_is_cut_off(dump):
     assert check_batch(cuts, said).differences == {}
 
 
+@pytest.mark.slow
 def test_bad_dumps_leave_499_others_exactly_as_they_are_alone():
     rng = random.Random(3)  # noqa: S311
     names = ["real/load_only", "real/mlp_xnnpack_n1", "capi/values", "real/identity_portable_n3"]

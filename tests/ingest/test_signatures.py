@@ -91,6 +91,7 @@ def _parts(signature: Any) -> tuple[Any, Any]:
     )
 
 
+@pytest.mark.slow
 @given(etdumps(), etdumps(), st.booleans())
 def test_ids_depend_on_the_signature_alone(content, other, size_prefixed):
     alone = decode_dumps([build_etdump(content)]).tables
@@ -102,6 +103,7 @@ def test_ids_depend_on_the_signature_alone(content, other, size_prefixed):
         assert all(row in rows for row in alone[table].to_pylist())
 
 
+@pytest.mark.slow
 @given(etdumps())
 def test_ids_are_positive_and_one_signature_has_one_row(content):
     tables = decode_dumps([build_etdump(content)] * 2).tables

@@ -58,7 +58,7 @@ def test_stream_takes_each_dump_once_through_restarts(session, inbox: Path, tmp_
             done += more
 
         ingester = LakeIngester(SparkTasks(session), str(inbox), str(lake))
-        watch_inbox(session, ingester, options, stop=threading.Event(), tell=tell)
+        watch_inbox(session, ingester, options, stop=threading.Event(), report=tell)
         counts.append((done.n_dumps, len(done.refused)))
     assert counts == [(6, 1), (6, 0)]
     assert len(rows_of(lake, "dumps")) == 12
@@ -71,7 +71,7 @@ def test_stream_that_fails_tells_of_the_lake(session, inbox: Path, tmp_path: Pat
     ingester = LakeIngester(SparkTasks(session), str(inbox), str(lake))
     options = StreamOptions((tmp_path / "checkpoint").as_uri(), is_once=True)
     with pytest.raises(LakeError, match=str(lake)):
-        watch_inbox(session, ingester, options, stop=threading.Event(), tell=lambda done: None)
+        watch_inbox(session, ingester, options, stop=threading.Event(), report=lambda done: None)
 
 
 def test_source_gives_decoded_events_and_refusals_by_name(session, inbox: Path) -> None:

@@ -99,6 +99,7 @@ OPPOSITE = {"regression": "improvement", "improvement": "regression"}
 OPPOSITE |= {"new_op": "removed_op", "removed_op": "new_op"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", cross_section(range(4), 4))
 def test_base_and_head_swapped_give_the_opposite_verdicts(seed):
     base, head = _random_samples(seed, 12, 12)
@@ -111,6 +112,7 @@ def test_base_and_head_swapped_give_the_opposite_verdicts(seed):
     assert {"regression", "unchanged", "inconclusive", "removed_op"} <= set(verdicts.values())
 
 
+@pytest.mark.slow
 def test_devices_of_another_speed_give_the_same_answers():
     base, head = _random_samples(7, 10, 10)
     times = [{name: 3 * values for name, values in side.items()} for side in (base, head)]

@@ -59,6 +59,7 @@ def test_operators_of_another_clock_do_not_count_for_the_time():
     assert rows[0]["run_ns"] == 50
 
 
+@pytest.mark.slow
 def test_nodes_of_the_graph_are_those_that_an_etrecord_traces():
     events = [
         Event("", 20, 0, "Reshape #1"),

@@ -114,6 +114,7 @@ def _tell(rows, *names):
     return sorted({tuple(row[name] for name in names) for row in rows})
 
 
+@pytest.mark.slow
 def test_more_prompts_are_no_regression(chat):
     sides = {"base": "b1", "head": "b2"}
     for query in ("regression_deltas", "comparison"):

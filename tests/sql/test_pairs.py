@@ -42,6 +42,7 @@ def test_three_pairs_by_hand():
     assert row["base_count"] == 3
 
 
+@pytest.mark.slow
 def test_a_change_that_the_state_of_the_device_hides_is_found():
     rows = _ask(_store())
     assert (rows[None, CONV]["verdict"], rows[None, CONV]["frame"]) == ("regression", "paired")

@@ -80,6 +80,7 @@ def test_faster_is_an_improvement():
     assert row["delta"] == pytest.approx(1 / 1.1 - 1, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_certain_but_small_change_is_unchanged():
     (row,) = _ask(BASE, _slower(BASE, 2))
     assert row["p_adjusted"] < 0.01
@@ -154,6 +155,7 @@ def test_few_dumps_need_more():
     assert (row["verdict"], row["dumps_needed"]) == ("needs_more_dumps", 1)
 
 
+@pytest.mark.slow
 def test_interval_is_there_where_some_p_is_one_per_cent_or_less():
     (row,) = _ask(BASE[:4], BASE[:5])  # 2 / (9 over 4) is 0.016
     assert (row["delta_low"], row["delta_high"], row["minimum_detectable"]) == (None, None, None)
@@ -175,6 +177,7 @@ def test_eight_dumps_are_too_few_among_many_operators():
     assert _verdicts(_ask(*fewer))[CONV] == "regression"
 
 
+@pytest.mark.slow
 def test_dumps_with_fewer_than_twenty_steady_events_do_not_count():
     (row,) = _ask(BASE, BASE, runs=24)
     assert (row["base_count"], row["base_ns"], row["verdict"]) == (0, None, "needs_more_dumps")
@@ -209,6 +212,7 @@ def test_operator_that_one_build_runs_long_enough_is_compared(base, head):
     assert row["verdict"] == ("regression" if head > base else "improvement")
 
 
+@pytest.mark.slow
 def test_delegate_under_two_ticks_of_its_clock_is_below_resolution():
     base = [[Event("", 1_000, 1, "A #1"), Event("", 2_000, 1, "B #1")]] * 10
     head = [[Event("", 1_900, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10
@@ -216,6 +220,7 @@ def test_delegate_under_two_ticks_of_its_clock_is_below_resolution():
     assert _verdicts(rows) == {"A #1": "below_resolution", "B #1": "regression"}
 
 
+@pytest.mark.slow
 def test_operator_that_vanishes_into_zero_is_an_improvement():
     (row,) = _ask(BASE, [0] * 10)
     assert row["verdict"] == "improvement"
@@ -236,6 +241,7 @@ def test_inserted_operator_is_new_and_shifts_nothing():
     assert [r["verdict"] for r in _ask(head, base)] == ["unchanged", "unchanged", "removed_op"]
 
 
+@pytest.mark.slow
 def test_instruction_is_that_of_the_head():
     base = [[Event(CONV, v, 4), Event("native_call_old", 5000, 9)] for v in BASE]
     head = [[Event("native_call_new", 5000, 4), Event(CONV, v, 7)] for v in BASE]
@@ -280,6 +286,7 @@ def test_module_is_unknown_where_etrecords_of_the_head_disagree():
     assert {row["event_name"]: row["module_path"] for row in rows} == {CONV: None, "x": "m"}
 
 
+@pytest.mark.slow
 def test_operators_of_a_device_the_other_build_never_ran_on_are_not_new():
     store = StoreRows()
     _add_build(store, "base", BASE)
@@ -453,6 +460,7 @@ def test_change_of_the_code_is_seen_on_a_device_that_became_fast():
     assert row["delta"] == pytest.approx(0.1, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_dumps_without_the_reference_are_left_out_where_both_builds_have_it():
     store = StoreRows()
     store.add_build("pinned", role="reference")
@@ -463,6 +471,7 @@ def test_dumps_without_the_reference_are_left_out_where_both_builds_have_it():
     assert (row["verdict"], row["head_count"]) == ("unchanged", len(BASE))
 
 
+@pytest.mark.slow
 def test_reference_of_one_side_alone_changes_nothing():
     store = StoreRows()
     store.add_build("pinned", role="reference")

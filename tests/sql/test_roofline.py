@@ -1,5 +1,6 @@
 import pytest
 
+from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import make_and_ingest
@@ -48,7 +49,7 @@ def _node(name, result, arguments):
 
 @pytest.mark.parametrize(
     ("name", "result", "arguments", "flops", "tensor_bytes"),
-    [
+    cross_section([
         ("mm", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
         ("addmm", "a: float32[5, 10]", "b, y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
         ("linear", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
@@ -80,7 +81,7 @@ def _node(name, result, arguments):
         ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
         ("relu", "a: float32[s0, 8]", "y", None, None),
         ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
-    ],
+    ], 6),
 )  # fmt: skip
 def test_costs_of_a_node_by_hand(name, result, arguments, flops, tensor_bytes):
     row = _ask(_kernel(name), _node(name, result, arguments))

@@ -21,7 +21,7 @@ from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
 from warehouse.engine.connection import open_reader, open_writer, use_database
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.load.pipeline import IngestSummary
+from warehouse.load.summary import IngestSummary
 from warehouse.programs.correlation import Correlation
 
 MANIFEST = {"device": "pixel8", "build": "b1", "model": "mv2"}

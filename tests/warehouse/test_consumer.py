@@ -18,7 +18,7 @@ from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
-from warehouse.load.pipeline import IngestProgress, IngestSummary
+from warehouse.load.summary import IngestProgress, IngestSummary
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import find_snapshots
 

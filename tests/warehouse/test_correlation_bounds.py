@@ -76,6 +76,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bomb):

@@ -127,6 +127,7 @@ QUESTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_honest_questions_are_answered(opened: tuple[Warehouse, Path], text: str) -> None:
     assert opened[0].sql(text).num_columns > 0

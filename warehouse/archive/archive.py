@@ -1,4 +1,4 @@
-"""The archive's folder: segments in order, from which a store can be made anew."""
+"""The archive's folder: segments in order, from which a store can be rebuilt."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from warehouse.archive.segments import Segment, SegmentWriter, read_entries
 from warehouse.engine.store_file import ARCHIVE_FOLDER
 from warehouse.errors import ArchiveError
 
-_DAMAGED = "damaged"  # folder of segments that were
+_DAMAGED = "damaged"  # folder of damaged segments
 
 
 class Archive:
-    """The archive of a store. Who writes holds the store's lock."""
+    """The archive of a store; its writer holds the store's lock."""
 
     def __init__(self, store: Path) -> None:
-        """The archive in a store's directory; it may not be there yet."""
+        """The archive in a store's directory, which may not exist yet."""
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
-        """Its segments in order; those that a merged one holds are left out.
+        """Segments in order, without those that are part of a merged one.
 
         Raises:
             ArchiveError: The folder cannot be read.
@@ -34,7 +34,7 @@ class Archive:
         return found
 
     def files(self) -> list[Segment]:
-        """All files of segments in order: of those of the same numbers, longer ranges first.
+        """All segment files by first number; of the same number the longest range comes first.
 
         Raises:
             ArchiveError: The folder cannot be read.
@@ -47,11 +47,11 @@ class Archive:
         return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 
     def numbers(self) -> set[int]:
-        """Numbers of all segments, merged ones too."""
+        """Numbers of all segments, also of those that are part of a merged one."""
         return {n for one in self.segments() for n in range(one.first, one.last + 1)}
 
     def begin(self, last: int = 0) -> SegmentWriter:
-        """A writer of the next segment; its number is above `last`, too.
+        """A writer of the next segment; its number is greater than `last`.
 
         Raises:
             ArchiveError: The folder cannot be made.
@@ -75,7 +75,7 @@ class Archive:
             yield from read_entries(segment, with_data=with_data)
 
     def find(self, sha256: str) -> Entry | None:
-        """The file of these bytes, with them; None if the archive has none.
+        """The entry of a file, with its bytes; None if the archive lacks it.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
@@ -89,7 +89,7 @@ class Archive:
         return None
 
     def set_aside(self, segment: Segment) -> Path:
-        """Move a damaged segment where nothing reads it; where that is."""
+        """Move a damaged segment out of the archive; returns its new path."""
         folder = self.folder / _DAMAGED
         folder.mkdir(exist_ok=True)
         moved = rename(segment.path, folder / segment.path.name)

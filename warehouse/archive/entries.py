@@ -1,4 +1,4 @@
-"""What the archive holds: a store's history, entry by entry, and the bytes it was made from."""
+"""Entries of the archive: a store's history, and the bytes of its files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pyarrow as pa
 
 from ingest.schemas.fields import UTC_US, field, table
 
-DUMP: Final = "dump"  # taken into the store
-ETRECORD: Final = "etrecord"  # a file that dumps came with
-DEBUG_BUFFER: Final = "debug_buffer"  # likewise
-COMPANIONS: Final = "companions"  # files that came later, for a dump that was there
-REFUSED: Final = "refused"  # put on record in ingest_errors, with its bytes where there are any
-SETTLED: Final = "settled"  # a conflict that was resolved
+DUMP: Final = "dump"  # a dump was ingested
+ETRECORD: Final = "etrecord"  # the file of a companion of dumps
+DEBUG_BUFFER: Final = "debug_buffer"  # the file of a companion of dumps
+COMPANIONS: Final = "companions"  # companions were attached to a stored dump
+REFUSED: Final = "refused"  # a file was refused; with its bytes if they could be read
+SETTLED: Final = "settled"  # a conflict was resolved
 AMENDED: Final = "amended"  # a dump's manifest was corrected
 DROPPED: Final = "dropped"  # a dump's events were dropped by retention
 FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
-DECIDED: Final = "decided"  # somebody decided about a group of alerts
-ERASED: Final = "erased"  # stands where an entry was about a dump that is forgotten
+DECIDED: Final = "decided"  # the user decided about a group of alerts
+ERASED: Final = "erased"  # placeholder of an entry about a forgotten dump
 
 SEGMENT = table(
     "Entries in the order in which they changed the store; the bytes of a long file follow in "
@@ -54,7 +54,7 @@ SEGMENT = table(
 
 
 class Ids(NamedTuple):
-    """Numbers that a store gave a dump, its device, build and model."""
+    """Ids of a dump, its device, build and model in a store."""
 
     dump: int
     device: int
@@ -65,8 +65,8 @@ class Ids(NamedTuple):
 class Entry(NamedTuple):
     """One entry, as in SEGMENT.
 
-    `data` is the whole file, or None where none is kept or asked for; `byte_count` is its size,
-    which need not be stated where it is written.
+    `data` is the whole file; None if the entry has no bytes, or they were not read. `byte_count` is
+    its size; a writer need not set it.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a transaction does to a store, sealed in the archive before it is committed."""
+"""The entries of a transaction, sealed in the archive before it is committed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ _INDEXED = "SELECT segment FROM archive_segments"
 _UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
-# After these nobody knows whether a transaction was committed.
+# After these errors it is not known whether a transaction was committed.
 _UNCERTAIN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException)
+
+
+def read_indexed(connection: duckdb.DuckDBPyConnection) -> set[int]:
+    """Numbers of the segments whose entries are in the store."""
+    return {row[0] for row in connection.execute(_INDEXED).fetchall()}
 
 
 def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[Segment]:
     """Segments of the archive with entries that the store does not have."""
-    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+    known = read_indexed(connection)
     return [
         segment
         for segment in archive.segments()
@@ -35,19 +40,15 @@ def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> l
 
 
 def unfile_missing(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-    """Note of files in segments that are gone that the archive does not hold them any more.
-
-    When they come again, they are put into it again.
-    """
-    known = {row[0] for row in connection.execute(_INDEXED).fetchall()}
-    gone = known.difference(archive.numbers())
+    """Mark files in lost segments as not archived, so that they are archived if they come again."""
+    gone = read_indexed(connection) - archive.numbers()
     if gone:
         with transaction(connection):
             connection.execute(_UNFILE, [list(gone)])
 
 
 class History:
-    """Entries of one transaction, in order; none are kept where there is no archive."""
+    """Entries of one transaction, in order; without an archive they are discarded."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
         """Begin a transaction's history."""
@@ -63,7 +64,7 @@ class History:
         return self._archive is not None
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Append entries; their bytes are compressed while the caller goes on."""
+        """Append entries; their bytes are compressed in another thread."""
         if self._archive is None or not entries:
             return
         if self._writer is None:
@@ -78,12 +79,12 @@ class History:
         ]
 
     def end(self) -> None:
-        """Bring the entries to disk while the caller goes on; none are added after these."""
+        """Start to write the entries to disk in another thread; no more can be added."""
         if self._writer is not None:
             self._writer.end()
 
     def missing(self, hashes: Iterable[str]) -> set[str]:
-        """Those of the files that the archive does not hold yet."""
+        """The hashes of files that the archive does not hold yet."""
         wanted = set(hashes) - {str(file["sha256"]) for file in self._files}
         if not wanted or self._archive is None:
             return set()
@@ -91,7 +92,7 @@ class History:
         return wanted - {row[0] for row in rows}
 
     def seal(self) -> None:
-        """Bring the entries to disk, and into the open transaction that they are.
+        """Write the entries to disk, and record the segment in the open transaction.
 
         Raises:
             StoreError: The disk is full, or the archive cannot be written.
@@ -103,8 +104,8 @@ class History:
         except OSError as error:
             raise StoreError(
                 str(self._writer.folder),
-                f"cannot be written: {error.strerror}; what was committed is safe: make room and "
-                "run the command again",
+                f"cannot be written: {error.strerror}; earlier commits are safe: make room and run "
+                "the command again",
             ) from error
         number = self._segment.first
         ledger = "INSERT INTO archive_segments VALUES (?, ?)"
@@ -113,10 +114,10 @@ class History:
         insert_rows(self._connection, "archived_files", pa.Table.from_pylist(rows, ARCHIVED_FILES))
 
     def discard(self, error: BaseException) -> None:
-        """Forget the entries of a transaction that was rolled back for an error.
+        """Discard the entries of a transaction that failed with an error.
 
-        Where it may have been committed all the same, they are kept: if it was not, the store
-        learns of them when it is opened next.
+        If it may have been committed all the same they are kept; if it was not, the store replays
+        them when it is next opened.
         """
         if self._writer is None:
             return
@@ -128,7 +129,7 @@ class History:
 
 @contextmanager
 def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> Iterator[History]:
-    """A transaction that is in the archive before it is committed; or neither happens.
+    """A transaction whose entries are sealed in the archive before it is committed.
 
     Raises:
         StoreError: The archive cannot be written.

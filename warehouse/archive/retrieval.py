@@ -1,4 +1,4 @@
-"""Files out of the archive, by how their SHA-256 begins."""
+"""Files in the archive, found by the first digits of their SHA-256."""
 
 from __future__ import annotations
 
@@ -12,27 +12,35 @@ from warehouse.errors import QueryError
 _LEAST_DIGITS = 6
 
 
+def check_prefix(prefix: str) -> str:
+    """The prefix of a SHA-256, in lower case.
+
+    Raises:
+        QueryError: It has too few digits, or is not hexadecimal.
+    """
+    if not re.fullmatch(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}", prefix):
+        raise QueryError(
+            f"'{prefix}': wanted the first {_LEAST_DIGITS} or more hex digits of a SHA-256"
+        )
+    return prefix.lower()
+
+
 def find_archived(store: Path, prefix: str) -> Entry:
-    """The one file whose SHA-256 begins like that, with its bytes.
+    """The one file whose SHA-256 has the prefix, with its bytes.
 
     A damaged segment raises ArchiveError.
 
     Raises:
-        QueryError: There is none, or several, or too few digits to tell.
+        QueryError: No file or several have the prefix, or it is malformed.
     """
-    wanted = prefix.lower()
-    if not re.fullmatch(rf"[0-9a-f]{{{_LEAST_DIGITS},64}}", wanted):
-        raise QueryError(
-            f"'{prefix}': wanted the first {_LEAST_DIGITS} or more hex digits of a SHA-256"
-        )
-    archive = Archive(store)
+    wanted, archive = check_prefix(prefix), Archive(store)
     found = {
         entry.sha256
         for _, entry in archive.entries(with_data=False)
         if entry.byte_count is not None and (entry.sha256 or "").startswith(wanted)
     }
     if len(found) > 1:
-        raise QueryError(f"'{prefix}': {len(found)} files begin like that; give more digits")
+        raise QueryError(f"'{prefix}': {len(found)} files have this prefix; give more digits")
     entry = archive.find(found.pop() or "") if found else None
     if entry is None:
         raise QueryError(f"{archive.folder}: has no file whose SHA-256 begins with '{prefix}'")

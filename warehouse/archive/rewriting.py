@@ -1,6 +1,6 @@
-"""Segments written anew: small ones merged, and what must go left out.
+"""Segments rewritten: small ones merged, and forgotten entries erased.
 
-A segment is never changed: another takes its place, and is there whole before the old one goes.
+A segment is never changed; its replacement is whole on disk before it is deleted.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from warehouse.archive.segments import (
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import ArchiveError
 
-MANY_SEGMENTS = 33  # small ones that stand together, and are merged when an ingest ends
-SMALL_BYTES = 32 << 20  # of a segment that is worth merging, on disk
-SMALL_DATA_BYTES = 256 << 20  # likewise, of its data: so a merge takes seconds, however it packs
+MANY_SEGMENTS = 33  # neighbouring small segments that are merged when an ingest ends
+SMALL_BYTES = 32 << 20  # on disk, of a segment that is worth merging
+SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed: so a merge takes only seconds
 
 
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
-    """Merge small segments that stand side by side, where there are that many of them.
+    """Merge neighbouring small segments if there are at least that many.
 
-    An ArchiveError of a damaged one, or of a full disk, loses nothing.
+    Nothing is lost if it raises ArchiveError, for a damaged segment or a full disk.
 
     Returns:
-        Segments that are files of their own no more.
+        Number of segment files that are gone.
     """
     merged = 0
     for neighbours in _small_neighbours(archive.segments()):
@@ -50,10 +50,10 @@ def rewrite_segments(
     segments: Sequence[Segment],
     change: Callable[[Entry], Entry] = lambda entry: entry,
 ) -> None:
-    """Put one segment in the place of neighbours, with their entries changed one by one.
+    """Replace neighbouring segments by one with their entries, each changed by a function.
 
     Raises:
-        ArchiveError: One is damaged, or the disk is full; all is as it was.
+        ArchiveError: A segment is damaged, or the disk is full; the archive is unchanged.
     """
     first, last = segments[0].first, segments[-1].last
     writer = SegmentWriter(archive.folder, first)
@@ -71,7 +71,7 @@ def rewrite_segments(
 
 
 def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
-    """Delete files of segments, for others hold what they held."""
+    """Delete segments whose entries other segments hold."""
     for segment in segments:
         failpoint("delete segment")
         segment.path.unlink(missing_ok=True)
@@ -80,9 +80,10 @@ def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
 
 
 def clear_leftovers(archive: Archive) -> None:
-    """Delete what a writer left behind that was killed: unfinished segments, and merged ones.
+    """Delete leftovers of killed writers: unfinished segments, and segments that were merged.
 
-    These go only if the segment that holds them is whole; else it raises ArchiveError.
+    A merged segment is deleted only if the one that holds it is whole; else this raises
+    ArchiveError.
     """
     for path in archive.folder.glob(f"*{UNFINISHED}"):
         path.unlink(missing_ok=True)
@@ -96,7 +97,7 @@ def clear_leftovers(archive: Archive) -> None:
 
 
 def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Those that are small on disk, as many as stand together without a gap."""
+    """Runs of segments that are small on disk, without a gap."""
     group: list[Segment] = []
     for segment in segments:
         is_small = segment.path.stat().st_size < SMALL_BYTES
@@ -110,14 +111,14 @@ def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _filled(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Those that hold little too, together as many as make a segment that is small no more."""
+    """Groups of segments with little data, each enough for a segment that is not small."""
     for is_small, some in groupby(segments, lambda segment: _share(segment) < 1):
         if is_small:
             yield from batches(some, _share, 2)
 
 
 def _share(segment: Segment) -> float:
-    """Size of a segment, where 1 is one that is not worth merging."""
+    """Size of a segment relative to the limit for merging, at least 0."""
     on_disk = segment.path.stat().st_size / SMALL_BYTES
     return max(on_disk, data_bytes(segment) / SMALL_DATA_BYTES)
 

@@ -1,4 +1,4 @@
-"""One segment: entries in a Parquet file that appears whole, is never changed and proves itself."""
+"""Segments: entries in immutable Parquet files, each named after its hash."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
 UNFINISHED = ".new"
-_LEVEL = 1  # of zstd: higher ones cost more time than they are worth where dumps come in
-_PAGE_BYTES = 2 << 20  # before they are compressed
+_LEVEL = 1  # of zstd: higher levels slow ingests more than they are worth
+_PAGE_BYTES = 2 << 20  # uncompressed
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
@@ -43,9 +43,9 @@ class Segment(NamedTuple):
 
     Attributes:
         path: Its file.
-        first: Number of the first segment in it.
-        last: Number of the last; the same unless segments were merged.
-        digest: What the SHA-256 of the file begins with.
+        first: Its number, or the first number of merged segments.
+        last: Its number, or the last number of merged segments.
+        digest: First digits of the SHA-256 of the file.
     """
 
     path: Path
@@ -55,20 +55,19 @@ class Segment(NamedTuple):
 
     @classmethod
     def at(cls, path: Path) -> Segment | None:
-        """The segment that a file is by its name; None if it is none."""
+        """The segment with this path; None if the name is not that of a segment."""
         found = _NAME.fullmatch(path.name)
         return found and cls(path, int(found[1]), int(found[2]), found[3])
 
 
 class SegmentWriter:
-    """Writes a segment beside the others: nobody sees it before it is sealed.
+    """Writes a segment, which no reader sees before it is sealed.
 
-    Entries are compressed in a thread of its own, so that the caller can go on meanwhile; what
-    waits there is held in memory.
+    A thread of its own compresses entries, which are in memory until then.
     """
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Begin the segment of that number; `add` makes its file."""
+        """Begin the segment of that number; `add` creates its file."""
         self.folder = folder
         self._file = folder / f"{number:012}{UNFINISHED}"
         self._sink: pa.NativeFile | None = None
@@ -84,19 +83,19 @@ class SegmentWriter:
         self._written.append(self._thread.submit(self._write, numbered))
 
     def copy(self, numbered: Iterable[tuple[int, Entry]], last: int) -> None:
-        """Append entries of segments up to `last`, each with its segment's number, bit by bit."""
+        """Append entries of segments up to `last`, each with its segment's number, one by one."""
         self._last = last
         self._write(numbered)
 
     def end(self) -> Future[str]:
-        """Bring the entries to disk while the caller goes on: the file's SHA-256 to come."""
+        """Start to write the entries to disk; returns the future SHA-256 of the file."""
         self._digest = self._digest or self._thread.submit(self._finish)
         return self._digest
 
     def seal(self) -> Segment:
-        """Let the segment appear, with all its entries and on disk.
+        """Publish the segment, whose entries are on disk then.
 
-        An OSError, such as of a full disk, is passed on; `discard` the segment then.
+        An OSError, such as of a full disk, is passed on; then `discard` the segment.
         """
         digest = self.end().result()[:_DIGEST]
         self._thread.shutdown()
@@ -108,12 +107,12 @@ class SegmentWriter:
         return Segment(path, self._first, self._last, digest)
 
     def discard(self) -> None:
-        """Leave nothing of it."""
+        """Delete the unfinished file."""
         self._thread.shutdown(cancel_futures=True)
         if self._writer is not None and self._sink is not None:
-            with suppress(OSError):  # of a full disk: it is deleted anyway
+            with suppress(OSError):  # of a full disk; the file is deleted anyway
                 self._writer.close()
-            self._writer.is_open = False  # or it would try again when it is collected
+            self._writer.is_open = False  # or its destructor would close it again
             self._sink.close()
         self._file.unlink(missing_ok=True)
 
@@ -134,10 +133,10 @@ class SegmentWriter:
         return sync_and_hash(self._file)
 
     def _open(self) -> tuple[pq.ParquetWriter, pa.NativeFile]:
-        import pyarrow.parquet as pq  # its import costs what opening a store may not
+        import pyarrow.parquet as pq  # a slow import, which opening a store does not need
 
         if self._writer is None or self._sink is None:
-            self._sink = pa.OSFile(str(self._file), "wb")  # a name alone might be taken for a URI
+            self._sink = pa.OSFile(str(self._file), "wb")  # pyarrow may take a path for a URI
             self._writer = pq.ParquetWriter(
                 self._sink,
                 SEGMENT,
@@ -156,7 +155,7 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
     """Entries of a segment in order, each with the number of the segment it was sealed in.
 
     Raises:
-        ArchiveError: The file is damaged or gone; entries before the damage have come by then.
+        ArchiveError: The file is damaged or gone; entries before the damage are yielded first.
     """
     rows = _read_rows(segment, with_data=with_data)
     for number, entry in rows:
@@ -171,13 +170,13 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
 
 
 def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
-    """The next part of a file, unless but one byte is asked for, to see whether it ends there."""
+    """The next part of a file; none if only one byte is wanted, to check for the end."""
     return next(parts, b"") if most_bytes > 1 else b""
 
 
 @lru_cache(maxsize=1 << 12)
 def data_bytes(segment: Segment) -> int:
-    """Size of the entries of a segment before they were compressed.
+    """Uncompressed size of the entries of a segment.
 
     Raises:
         ArchiveError: The file is damaged or gone.
@@ -190,7 +189,7 @@ def data_bytes(segment: Segment) -> int:
 
 
 def check_segment(segment: Segment) -> None:
-    """Pass if the file is what was sealed, to the last bit.
+    """Check that the file is unchanged since it was sealed.
 
     Raises:
         ArchiveError: It is damaged or gone.
@@ -208,20 +207,22 @@ def check_segment(segment: Segment) -> None:
 
 
 def sync_and_hash(path: Path) -> str:
-    """The SHA-256 of a file, which is on disk afterwards."""
+    """Sync a file to disk; returns its SHA-256."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _row_groups(numbered: Iterable[tuple[int, Entry]]) -> Iterator[Sequence[tuple[Any, ...]]]:
-    """Rows of the entries, a row group at a time, which is gone when the next is made."""
+    """Rows of the entries, one row group at a time; each list is reused for the next."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     for number, entry in numbered:
         facts = (number, *entry[:4], *(entry.ids or _NO_IDS), *entry[5:-2])
         count = None if entry.data is None else len(entry.data)
-        if rows and size + (count or 0) > ROW_GROUP_BYTES:  # in one, its parts lie side by side
+        if (
+            rows and size + (count or 0) > ROW_GROUP_BYTES
+        ):  # the parts of a file in one group are contiguous
             yield rows
             rows.clear()
             size = 0
@@ -246,7 +247,7 @@ def _parts(data: Any) -> Iterator[memoryview | None]:
 
 
 def _binary(values: Sequence[memoryview | None]) -> pa.ChunkedArray:
-    """Bytes as a column, none of them copied; `pa.array` would never let go of a memoryview."""
+    """Bytes as a column without a copy; `pa.array` would never release a memoryview."""
     return pa.chunked_array(map(_chunk, values), pa.binary())
 
 
@@ -258,9 +259,9 @@ def _chunk(value: memoryview | None) -> pa.Array:
 
 
 def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
-    """Rows as entries, each with its segment's number; parts of a file that lie together are one.
+    """Rows as entries, each with its segment's number; parts of a file in a row group are joined.
 
-    Where data is wanted, a file that goes on in the next row group does so with another entry.
+    With data, a file that continues in the next row group has another entry there.
 
     Raises:
         ArchiveError: The file is damaged or gone.
@@ -280,7 +281,7 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
 @contextmanager
 def _archive_errors(segment: Segment) -> Iterator[None]:
-    """Let an error of reading a segment say what is wrong.
+    """Translate errors of reading a segment.
 
     Raises:
         ArchiveError: The file is damaged or gone.
@@ -293,7 +294,7 @@ def _archive_errors(segment: Segment) -> Iterator[None]:
 
 
 def _entries(table: pa.Table, *, with_data: bool) -> Iterator[tuple[int, Entry]]:
-    """Entries of the rows of a row group, as above."""
+    """Entries of a row group, see `_read_rows`."""
     is_first = table["part"].to_numpy() == 0
     is_first[:1] |= with_data
     rows = np.flatnonzero(is_first)
@@ -313,12 +314,12 @@ def _pick(values: list[Any], rows: NDArray[np.int64]) -> list[Any]:
 
 @lru_cache(maxsize=16)
 def _time(microseconds: int) -> datetime:
-    """The time that many microseconds after 1970; many neighbours have the same."""
+    """The time so many microseconds after 1970; neighbours often have the same."""
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 
 def _views(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> Iterator[memoryview | None]:
-    """The bytes from each of these rows to the next, none of them copied."""
+    """The bytes from each of these rows to the next, without a copy."""
     (data,) = column.chunks  # of a row group, which is far smaller than a chunk may be
     _, offsets, values = data.buffers()
     view = memoryview(values or b"")

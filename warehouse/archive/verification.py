@@ -1,15 +1,16 @@
-"""Whether the archive is whole: its segments, the files in them, and that none is missing."""
+"""Verification of the archive: its segments, the files in them, and missing segments."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
 from warehouse.archive.archive import Archive
+from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, check_segment, read_entries
 from warehouse.engine.connection import open_reader, use_database
 from warehouse.engine.store_file import FILE_NAME
@@ -17,15 +18,15 @@ from warehouse.errors import ArchiveError
 
 
 class SegmentCheck(NamedTuple):
-    """What became of one segment; `problem` is empty if it is whole.
+    """Result for one segment.
 
     Attributes:
         first: Number of the first segment in it.
         last: Number of the last.
         entry_count: Entries that could be read.
-        file_count: Files whose bytes it holds.
-        byte_count: Bytes of these.
-        problem: What is wrong.
+        file_count: Files among them.
+        byte_count: Bytes of these files.
+        problem: What is wrong with it; empty if it is whole.
     """
 
     first: int
@@ -38,19 +39,19 @@ class SegmentCheck(NamedTuple):
 
 def verify_archive(
     archive: Archive,
-    known: Sequence[int] = (),
+    known: Collection[int] = (),
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[SegmentCheck]:
-    """Every segment, read whole; and those that are missing.
+    """Results of reading every segment, and of missing ones.
 
     Args:
         archive: The archive.
-        known: Numbers of segments that the store has taken entries from.
-        progress: Called with the number of segments done and that of all.
+        known: Numbers of segments whose entries are in the store.
+        progress: Called with the numbers of segments done and in all.
 
     Returns:
-        One row per segment in order, then one per missing range.
+        One result per segment in order, then one per missing segment.
     """
     segments = archive.segments()
     found = []
@@ -85,12 +86,11 @@ def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
         raise ArchiveError(str(segment.path), problem)
 
 
-def indexed_segments(store: Path) -> list[int]:
-    """Numbers of the segments whose entries are in the file; none if it cannot be read."""
+def indexed_segments(store: Path) -> set[int]:
+    """Numbers of the segments whose entries are in the store; none if it cannot be read."""
     try:
         with open_reader(store / FILE_NAME) as connection:
             use_database(connection)
-            rows = connection.execute("SELECT segment FROM archive_segments").fetchall()
-    except duckdb.Error:  # damaged, locked, old or gone: the archive can be looked at without it
-        return []
-    return [row[0] for row in rows]
+            return read_indexed(connection)
+    except duckdb.Error:  # damaged, locked, old or gone: the archive can be verified without it
+        return set()

@@ -1,1 +1,1 @@
-"""The inbox of a store: dumps that any process hands over, safe on disk until they are loaded."""
+"""The inbox of a store: dumps from any process, safe on disk until they are loaded."""

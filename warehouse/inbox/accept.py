@@ -1,4 +1,4 @@
-"""New dumps accepted into the inbox of a store, unless they are no dumps or conflict."""
+"""Dumps accepted into the inbox of a store, unless they are malformed or conflict."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.known import KnownDumps
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
-from warehouse.load.faults import DumpFault, describe_conflict, explain_fault
+from warehouse.load.faults import describe_conflict, explain_refusal
 
 ACCEPTED, INDEXED, CONFLICT = "accepted", "indexed", "conflict"
 
 
 class Outcome(NamedTuple):
-    """What became of a delivery.
+    """The result of a delivery.
 
     Attributes:
-        state: ACCEPTED or INDEXED; CONFLICT or "refused" if it was refused.
+        state: ACCEPTED or INDEXED, or for a refused delivery CONFLICT or "refused".
         is_new: Whether it was written to the inbox.
-        refusal: Why it was refused.
-        known_manifest: The manifest that it conflicts with.
+        refusal: Why it was refused; None if it was not.
+        known_manifest: The manifest that it conflicts with; empty without a conflict.
     """
 
     state: str
@@ -37,23 +37,23 @@ class Acceptor:
     """Accepts deliveries in any thread.
 
     Attributes:
-        observe: Called with the seconds that each write took.
-        groups: Writes of small deliveries so far.
+        observe: Called with the duration of each write, in seconds.
+        groups: Number of calls of `accept`.
     """
 
-    def __init__(self, inbox: Inbox, known: KnownDumps, given: Callable[[int], object]) -> None:
-        """Take an inbox, what is known, and what to call with the number of each write's dumps."""
-        self._inbox, self._known, self._given = inbox, known, given
+    def __init__(self, inbox: Inbox, known: KnownDumps, notify: Callable[[int], object]) -> None:
+        """Take an inbox, the known dumps, and a function to call with the dumps of each write."""
+        self._inbox, self._known, self._notify = inbox, known, notify
         self.observe: Callable[[float], None] = lambda _: None
         self.groups = 0
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        """What became of deliveries; those that are new are on disk.
+        """Outcomes of deliveries, in order; new deliveries are on disk.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The inbox cannot be written.
         """
-        outcomes = self._judge(deliveries)
+        outcomes = self._decide(deliveries)
         new = [one for one, found in zip(deliveries, outcomes, strict=True) if found.is_new]
         if new:
             start = time.perf_counter()
@@ -64,12 +64,12 @@ class Acceptor:
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:
-        """Make the file of a large delivery a log of its own; None if it cannot be one.
+        """Turn the file of a large delivery into a log of its own; None if it cannot be one.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The inbox cannot be written.
         """
-        (outcome,) = self._judge([delivery])
+        (outcome,) = self._decide([delivery])
         if outcome.is_new:
             start = time.perf_counter()
             if not spool.become_log(delivery):
@@ -81,36 +81,33 @@ class Acceptor:
     def _record(self, deliveries: Sequence[Delivery]) -> None:
         for one in deliveries:
             self._known.accept(one.sha256, one.manifest, one.byte_count)
-        self._given(len(deliveries))
+        self._notify(len(deliveries))
 
-    def _judge(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
+    def _decide(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
         known = self._known.manifests([one.sha256 for one in deliveries])
         faults = check_file_magic([one.files[0] for one in deliveries])
-        outcomes, met = [], set[str]()
+        outcomes, earlier = [], set[str]()
         for index, one in enumerate(deliveries):
             if index in faults:
-                outcomes.append(_refuse(one, DumpFault(**vars(faults[index]))))
+                refusal = Refusal(one.name, one.sha256, **vars(faults[index]))
+                refusal = explain_refusal(refusal, one.files[0])
+                outcomes.append(Outcome("refused", refusal=refusal))
                 continue
-            is_waiting = one.sha256 in met or self._known.is_waiting(one.sha256)
+            is_waiting = one.sha256 in earlier or self._known.is_waiting(one.sha256)
             outcomes.append(_compare(one, known.get(one.sha256), is_waiting=is_waiting))
             known.setdefault(one.sha256, one.manifest)
-            met.add(one.sha256)
+            earlier.add(one.sha256)
         return outcomes
 
 
 def _compare(delivery: Delivery, known: str | None, *, is_waiting: bool) -> Outcome:
-    """Whether a delivery is new, given the known manifest of its dump."""
+    """The outcome of a delivery whose dump is known under a manifest, or is not known."""
     if known is None:
         return Outcome(ACCEPTED, is_new=True)
     if known != delivery.manifest:
         detail = describe_conflict(delivery.sha256, delivery.manifest, known)
         refusal = Refusal(delivery.name, delivery.sha256, CONFLICT, None, detail)
         return Outcome(CONFLICT, refusal=refusal, known_manifest=known)
-    if len(delivery.files) > 1:  # a companion may come with it that did not come before
+    if len(delivery.files) > 1:  # its companions may be new
         return Outcome(ACCEPTED, is_new=True)
     return Outcome(ACCEPTED if is_waiting else INDEXED)
-
-
-def _refuse(delivery: Delivery, fault: DumpFault) -> Outcome:
-    verdict = explain_fault(fault, delivery.name, delivery.files[0])
-    return Outcome("refused", refusal=Refusal(delivery.name, delivery.sha256, *verdict))

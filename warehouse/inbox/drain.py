@@ -1,4 +1,4 @@
-"""What was handed over to the inbox, into the store: it leaves the log when it is committed."""
+"""Dumps from the inbox into the store: each log is deleted once its dumps are committed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from warehouse.inbox.log import SealedLog, seal_logs
 from warehouse.inbox.logged_dumps import DAMAGED, LoggedDumps
 from warehouse.inbox.tallies import delete_log
 from warehouse.load.children import ChildDecoder, DecodingChildren
-from warehouse.load.pipeline import IngestProgress, IngestSummary, ingest_dumps
+from warehouse.load.pipeline import ingest_dumps
+from warehouse.load.summary import IngestProgress, IngestSummary
 
-_ROUND_BYTES = 1 << 30  # of logs that are looked through ahead: it is known where each dump stands
-_ROUND_LOGS = 256  # likewise, for each is a file that is open
+_ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
+_ROUND_LOGS = 256  # scanned together, as each is an open file
 
 
 def drain_inbox(
@@ -33,20 +34,21 @@ def drain_inbox(
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
-    """Ingest what the inbox holds by now; a log is deleted as soon as all of it is committed.
+    """Ingest the dumps in the inbox; a log is deleted as soon as all its dumps are committed.
 
-    Where it is broken off, the next one goes on: what is in the store already changes nothing.
+    If a drain is interrupted, the next one goes on; dumps that are in the store already change
+    nothing.
 
     Args:
         connection: The store's only writer.
         store: The store's directory.
-        children: What decodes: what breaks it is not to break this process.
+        children: Processes that decode, so that no dump can break this one.
         jobs: Threads that read and decode; see `ingest_dumps`.
-        progress: Called after each committed batch; the total grows as logs are looked through.
+        progress: Called after each commit; the total grows as logs are scanned.
 
     Returns:
-        What was done, without seconds. A damaged record is refused and put on record like a dump
-        that cannot be read; its bytes are kept in the inbox.
+        The summary, without seconds. A damaged record is refused like a dump that cannot be read;
+        its bytes are kept in the inbox.
 
     Raises:
         StoreError: The disk is full, or the inbox cannot be read or written.
@@ -55,27 +57,23 @@ def drain_inbox(
     archive, folder = Archive(store), store / INBOX_FOLDER
     try:
         logs = seal_logs(folder)
-        for paths in batches(logs, _size, _ROUND_BYTES, _ROUND_LOGS):
+        for paths in batches(logs, lambda log: log.stat().st_size, _ROUND_BYTES, _ROUND_LOGS):
             children.prepare()
             report = _after(summary, progress)
             summary += _drain_logs(connection, archive, paths, children, jobs, report)
     except OSError as error:
         raise StoreError(
             str(folder),
-            f"cannot be read or written: {error.strerror}; what is left in it is safe: "
-            "run 'tracehouse drain' again when that is mended",
+            f"cannot be read or written: {error.strerror}; the dumps left in it are safe: mend "
+            "this and run 'tracehouse drain' again",
         ) from error
     return summary
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
 
 
 def _after(
     before: IngestSummary, progress: Callable[[IngestProgress], None] | None
 ) -> Callable[[IngestProgress], None]:
-    """What to call with a round's progress, to which that of the rounds before is added."""
+    """A function that adds earlier rounds to a round's progress and reports the sum."""
 
     def report(done: IngestProgress) -> None:
         if progress:
@@ -95,7 +93,7 @@ def _drain_logs(
     progress: Callable[[IngestProgress], None],
 ) -> IngestSummary:
     left = dict.fromkeys(log for log in map(SealedLog.open, paths) if log)
-    proving = ThreadPoolExecutor(1, "proving")
+    scanner = ThreadPoolExecutor(1, "scanner")
 
     def clear(logs: Sequence[SealedLog]) -> None:
         for log in logs:
@@ -106,12 +104,12 @@ def _drain_logs(
         if logs:
             sync_path(logs[0].path.parent)
 
-    def go_on(done: IngestProgress) -> None:
-        progress(done)  # which fails where the store is not there any more
-        clear(list(content.finished(done.done_files)))  # at once: what comes in takes its memory
+    def report(done: IngestProgress) -> None:
+        progress(done)  # raises an error if the store is gone
+        clear(list(content.finished(done.done_files)))  # at once, to free the memory of the logs
 
     try:
-        content = LoggedDumps([(log, proving.submit(log.scan)) for log in left])
+        content = LoggedDumps([(log, scanner.submit(log.scan)) for log in left])
         failpoint("claim")
         summary = ingest_dumps(
             connection,
@@ -119,18 +117,18 @@ def _drain_logs(
             archive=archive,
             decoder=ChildDecoder(children, content.places),
             jobs=jobs,
-            progress=go_on,
+            progress=report,
         )
         clear(list(left))
     finally:
-        proving.shutdown(cancel_futures=True)
+        scanner.shutdown(cancel_futures=True)
         for log in left:
             log.close()
     return replace(summary, notes=tuple(content.notes))
 
 
 def _clear(path: Path, *, is_kept: bool) -> None:
-    """Delete a log; if some dump of it could not be read, keep it where it is not read again."""
+    """Delete a log; if a dump of it could not be read, move it to the folder of damaged logs."""
     if is_kept:
         folder = path.parent / DAMAGED
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Group commit: items that callers hand in while the disk is busy are written together."""
+"""Group commit: items that callers submit while the disk is busy are written together."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, Generic, TypeVar
 
 from warehouse.errors import StoreError
 
-_MOST = 1000  # items that are written together
+_MOST = 1000  # items in a group
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
 class GroupCommit(Generic[_Item, _Result]):
-    """Writes items of any thread in groups: the first caller writes while others wait.
+    """Writes items of any thread in groups: the first caller writes, the others wait.
 
-    A waiter is a future, of threads or of asyncio, which gets an item's result or the error of its
-    group.
+    A waiter is a future of `concurrent.futures` or asyncio, which gets the item's result or the
+    error of its group.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class GroupCommit(Generic[_Item, _Result]):
         deliver: Callable[[Callable[[], None]], object] = lambda answer: answer(),
         linger: Callable[[int], float] = lambda _: 0.0,
     ) -> None:
-        """Take what writes a group.
+        """Take the function that writes a group.
 
         Args:
-            place: What errors name.
-            write: Writes items, and returns their results; a StoreError is every item's.
-            deliver: Calls the function it is given, in the thread that waiters belong to.
-            linger: Seconds for which others may still join, given the number of items that wait.
+            place: Path for errors.
+            write: Writes items and returns their results; its StoreError goes to every waiter.
+            deliver: Calls its argument in the thread of the waiters.
+            linger: Returns seconds to wait for more items, by the number of those that wait.
         """
         self._place, self._write = place, write
         self._deliver, self._linger = deliver, linger
@@ -46,20 +46,20 @@ class GroupCommit(Generic[_Item, _Result]):
         self._is_running, self._lock = False, threading.Lock()
 
     def join(self, item: _Item, waiter: Any) -> bool:
-        """Hand in an item; True if the caller has to call `run`, for nobody else does."""
+        """Submit an item; True if no other thread is writing, so the caller must call `run`."""
         with self._lock:
             self._waiting.append((item, waiter))
             is_first, self._is_running = not self._is_running, True
         return is_first
 
     def run(self) -> None:
-        """Write what waits, group by group, until nothing does."""
+        """Write groups until no item waits."""
         while group := self._next():
             try:
                 results = self._write([item for item, _ in group])
             except StoreError as error:
                 self._deliver(partial(_fail, group, error))
-            except BaseException:  # an interrupt or a bug: those who wait must learn of it
+            except BaseException:  # an interrupt or a bug: waiters must not wait forever
                 with self._lock:
                     group += self._waiting
                     self._waiting.clear()

@@ -1,4 +1,4 @@
-"""The inbox: dumps are handed over to a store, whoever else works with it."""
+"""The inbox of a store, which takes dumps while other processes use the store."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from warehouse.inbox.spools import Spool
 
 
 class Inbox:
-    """Where threads and processes hand dumps over to a store; see `Warehouse.drain`.
+    """Takes dumps from any thread or process for a store; see `Warehouse.drain`.
 
-    It needs no lock of the store. Use as a context manager, or call `close`.
+    It does not lock the store. Use as a context manager, or call `close`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,16 +51,16 @@ class Inbox:
         return cls(folder)
 
     def accept(self, dump: Dump) -> str:
-        """Take a dump over; when this returns, it is on disk and will be in the store.
+        """Take a dump; when this returns, it is on disk and a drain will ingest it.
 
-        What others hand over while the disk is busy goes to it together.
+        Dumps that threads hand over while the disk is busy are written together.
 
         Returns:
             The dump's SHA-256.
 
         Raises:
             StoreError: It was not taken, for instance because the disk is full.
-            SourceError: The dump, or what comes with it, cannot be read.
+            SourceError: The dump or a companion cannot be read.
             ManifestError: It has no manifest.
         """
         delivery = pack_delivery(dump)
@@ -70,16 +70,16 @@ class Inbox:
         return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Take dumps over that are packed; all of them are on disk then, or none is.
+        """Take packed dumps; when this returns, all of them are on disk.
 
         Raises:
-            StoreError: They were not taken, for instance because the disk is full.
+            StoreError: None was taken, for instance because the disk is full.
         """
         with self._writing:
             self._writer.append(deliveries)
 
     def spool(self, *, is_zip: bool = False) -> Spool:
-        """Room for a file that comes in pieces; close it. A zip is always in a file."""
+        """A spool for a file that comes in pieces; close it. A zip is always in a file."""
         return Spool(self._folder, is_zip=is_zip)
 
     def _write(self, deliveries: Sequence[Delivery]) -> list[str]:
@@ -87,7 +87,7 @@ class Inbox:
         return [one.sha256 for one in deliveries]
 
     def close(self) -> None:
-        """Let go of the log that was appended to."""
+        """Close the log; a next delivery would begin another."""
         with self._writing:
             self._writer.close()
 

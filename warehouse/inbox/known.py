@@ -1,4 +1,4 @@
-"""Which dumps a store has or will have: those stored, and those accepted and not yet indexed."""
+"""The dumps that a store has or will have: stored ones, and those in its inbox."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KnownDumps:
         return time.monotonic() - since if waits else 0.0
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests, as canonical JSON, of those of some dumps that are known."""
+        """Manifests, as canonical JSON, by SHA-256, of the dumps that are known."""
         with self._lock:
             found = {
                 sha256: known[0]
@@ -68,7 +68,7 @@ class KnownDumps:
         with self._lock:
             if not self._accepted:
                 self._since = time.monotonic()
-            if sha256 not in self._accepted:  # else the same dump with another file beside it
+            if sha256 not in self._accepted:  # or the same dump comes again, with another companion
                 self._accepted_bytes += byte_count
                 self._accepted[sha256] = sys.intern(manifest), byte_count
 
@@ -83,7 +83,7 @@ class KnownDumps:
             self._accepted_bytes = self._drained_bytes = 0
 
     def note_drained(self, byte_count: int) -> None:
-        """Record how many bytes of the dumps that are being indexed are in the store by now."""
+        """Record how many bytes of the dumps that are being indexed are in the store."""
         with self._lock:
             self._drained_bytes = byte_count
 

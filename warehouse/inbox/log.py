@@ -1,7 +1,7 @@
-"""Files of the intake log: appended to by whoever hands dumps over, sealed by whoever takes them.
+"""Logs of an inbox: producers append records, and the consumer seals logs to read them.
 
-Each who appends has a file of its own, and its lock while it does so. A file is sealed by another
-name: once what is being written to it is on disk, nothing more is.
+Each producer has a file of its own, and locks it while it appends. To seal a file the consumer
+renames it; nothing is written to it after the append under way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ingest.batching import batches
@@ -38,23 +38,23 @@ from warehouse.inbox.tallies import (
     write_tally,
 )
 
-LOG_BYTES = 64 << 20  # from this size on a log is not appended to any more
+LOG_BYTES = 64 << 20  # from this size on nothing is appended to a log
 MAP_BYTES = 16 << 10  # from this size on a file in a log is mapped rather than read
 
 _OPEN, _SEALED = ".log", ".sealed"
 _NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
 _JOINED_BYTES = 1 << 20  # written together
-_PAUSE = 0.002  # seconds between two looks at a lock
-_CLOSED = -1  # in place of a file's number, which the system gives to the next that is opened
-_LONGEST_APPEND = 30.0  # seconds that a log is waited for, which is still being written to
+_PAUSE = 0.002  # seconds between attempts to lock
+_CLOSED = -1  # instead of a descriptor, which the system may reuse
+_LONGEST_APPEND = 30.0  # seconds to wait for the end of an append
 
-# Keys of logs that this process writes: all in them is what it hashed, and on disk, or was taken
-# back. What others wrote may have been damaged since, and is hashed again when it is read.
+# Keys of logs that this process writes: all their records are as they were hashed. Logs of other
+# processes may be damaged, so their records are hashed again.
 _OWN: set[bytes] = set()
 
 
 class LogWriter:
-    """Appends to a log of its own, or to the next, where it is big enough or was sealed."""
+    """Appends to a log of its own; begins the next one when it is full or sealed."""
 
     def __init__(self, folder: Path) -> None:
         """Take the inbox's folder."""
@@ -65,26 +65,21 @@ class LogWriter:
         self._size = self._count = 0
 
     def append(self, deliveries: Sequence[Delivery]) -> None:
-        """Append records; they are all on disk, or none is.
+        """Append records; when this returns, all of them are on disk.
 
         Raises:
             StoreError: The disk is full, or the folder cannot be written.
         """
-        try:
-            file = self._hold()
-            self._write(file, deliveries)
-        except BaseException as error:  # an interrupt too must leave nothing half-written
-            self._undo()
-            if not isinstance(error, OSError):
+        with write_errors(self._folder):
+            try:
+                file = self._hold()
+                self._write(file, deliveries)
+            except BaseException:  # an interrupt too must leave nothing half-written
+                self._undo()
                 raise
-            raise StoreError(
-                str(self._folder),
-                f"cannot be written: {error.strerror}; what is being handed over was not taken: "
-                "make room and hand it over again",
-            ) from error
         self._size += sum(one.byte_count for one in deliveries)
         self._count += len(deliveries)
-        with suppress(OSError):  # the dumps are on disk, and the tally is only of help
+        with suppress(OSError):  # the dumps are on disk; a tally only helps to explain damage
             if self._tally is not None:
                 write_tally(self._tally, Tally(self._count, self._size))
         unlock(file)
@@ -92,22 +87,22 @@ class LogWriter:
             self.close()
 
     def close(self) -> None:
-        """Let go of the log; the next append begins another."""
+        """Close the log; the next append begins another."""
         if self._tally is not None:
             if not self._size:
                 delete_log(self._path)
-            self._let_go()
+            self._release()
 
     def _hold(self) -> int:
-        """The log, locked, and not sealed before it is let go."""
+        """The log, locked; the consumer cannot read it until it is unlocked."""
         while True:
             file = self._begin() if self._file is None else self._file
             lock(file)
             if self._path.exists():
                 return file
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for file in (self._file, self._tally):
             if file is not None:
                 os.close(file)
@@ -132,7 +127,7 @@ class LogWriter:
         failpoint("log synced")
 
     def _undo(self) -> None:
-        """Take back what was appended; nothing is appended after what may be left of it."""
+        """Truncate the log to its whole records, and append nothing more to it."""
         if self._file is not None:
             disown_log(self._path)
             with suppress(OSError):
@@ -142,7 +137,7 @@ class LogWriter:
 
 
 class SealedLog:
-    """A log that nobody appends to any more, open to be read."""
+    """A sealed log that is open to be read."""
 
     def __init__(self, path: Path, file: int) -> None:
         """Take an open file."""
@@ -152,7 +147,7 @@ class SealedLog:
 
     @classmethod
     def open(cls, path: Path) -> SealedLog | None:
-        """The log at a path; None while somebody still appends to it.
+        """The log at a path; None while a producer still appends to it.
 
         An OSError is passed on.
         """
@@ -163,20 +158,20 @@ class SealedLog:
                 os.close(file)
                 return None
             time.sleep(_PAUSE)
-        unlock(file)  # or its owner could not look whether it was sealed
+        unlock(file)  # or its producer could not check whether it is sealed
         return cls(path, file)
 
     def scan(self) -> Scan:
-        """Its records, each proved unless this process wrote it; an OSError is passed on."""
+        """Its records, verified unless this process wrote them; an OSError is passed on."""
         size = os.fstat(self._file).st_size
         scan = scan_log(self._file, self._key, is_proved=self._key in _OWN)
         return add_cut(scan, read_tally(self.path), size)
 
     def record(self, offset: int) -> LogRecord:
-        """A record that was found at an offset.
+        """The record at an offset.
 
         Raises:
-            StoreError: It is gone.
+            StoreError: The record is gone.
         """
         record = read_record(self._file, offset, self._key)
         if record is None:
@@ -187,7 +182,7 @@ class SealedLog:
         """The bytes of a file in a record.
 
         Raises:
-            StoreError: They cannot be read.
+            StoreError: The bytes cannot be read.
         """
         try:
             data = self.pread(part.offset, part.byte_count)
@@ -200,7 +195,7 @@ class SealedLog:
         return data
 
     def pread(self, offset: int, byte_count: int) -> Bytes:
-        """Bytes at an offset, fewer at its end; unless they are few, none is held in memory."""
+        """Bytes at an offset, fewer at the end of the file; many bytes are mapped, not copied."""
         if byte_count < MAP_BYTES:
             return os.pread(self._file, byte_count, offset)
         if self._map is None:
@@ -208,27 +203,44 @@ class SealedLog:
         return self._map[offset : offset + byte_count]
 
     def close(self) -> None:
-        """Let go of it, once; what was read of it stays readable."""
-        self._map = None  # then `os.close` frees its pages if it is deleted, while others run
+        """Close the file, once; bytes that were read stay readable."""
+        self._map = None  # so `os.close` frees the pages of a deleted log, without the GIL
         os.close(self._file)
         self._file = _CLOSED
         disown_log(self.path)
 
 
+@contextmanager
+def write_errors(folder: Path) -> Iterator[None]:
+    """Translate errors of writing to an inbox.
+
+    Raises:
+        StoreError: The disk is full, or the folder cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            str(folder),
+            f"cannot be written: {error.strerror}; nothing was taken: make room and hand "
+            "the dumps over again",
+        ) from error
+
+
 def own_log(path: Path) -> None:
-    """Take note that all that will stand in a log was hashed by this process as it came."""
+    """Note that this process hashes every record of a log as it comes."""
     _OWN.add(key_of(path))
 
 
 def disown_log(path: Path) -> None:
-    """Take note that a log may hold something else."""
+    """Note that a log may hold other bytes."""
     _OWN.discard(key_of(path))
 
 
 def seal_logs(folder: Path) -> list[Path]:
-    """Seal all logs of an inbox, and list those that are, in the order in which they were begun.
+    """Seal all logs of an inbox; returns the sealed logs, the oldest first.
 
-    One may still be written to for a moment, see `SealedLog.open`.
+    An append may still be under way, see `SealedLog.open`.
     """
     for path in _logs(folder, _OPEN):
         with suppress(FileNotFoundError):  # its owner closed it, and it was empty
@@ -242,22 +254,22 @@ def _logs(folder: Path, suffix: str) -> list[Path]:
 
 
 def find_logs(folder: Path) -> list[Path]:
-    """The logs of an inbox, sealed and not."""
+    """The logs of an inbox, open and sealed."""
     return [*_logs(folder, _OPEN), *_logs(folder, _SEALED)]
 
 
 def name_log(folder: Path, suffix: str = _SEALED) -> Path:
-    """A path for a log that is begun now; by default of a sealed one."""
+    """A path for a new log, by default for a sealed one."""
     return folder / f"{time.time_ns():020}-{secrets.token_hex(KEY_BYTES)}{suffix}"
 
 
 def key_of(path: Path) -> bytes:
-    """The key of a log's records, which its name says."""
+    """The key of a log's records, from its name."""
     return bytes.fromhex(path.stem.rpartition("-")[2])
 
 
 def _pieces(deliveries: Sequence[Delivery], key: bytes) -> Iterator[Bytes]:
-    """Records as few pieces to write, none of them copied if it is big."""
+    """Records as pieces to write: small parts are joined, big ones are not copied."""
     parts = (part for delivery in deliveries for part in (delivery.head(key), *delivery.files))
     for some in batches(parts, len, _JOINED_BYTES):
         yield b"".join(some) if len(some) > 1 else some[0]

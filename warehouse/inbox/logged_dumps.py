@@ -1,4 +1,4 @@
-"""Dumps in sealed logs, and what is damaged there: given on while later logs are being proved."""
+"""Dumps in sealed logs, read while later logs are still being scanned; and damaged records."""
 
 from __future__ import annotations
 
@@ -17,55 +17,57 @@ from warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
 from warehouse.load.children import FilePart
 from warehouse.load.entries import parse_manifest
 
-DAMAGED = "damaged"  # why dumps were refused; and the folder of what is left of them
+DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
 
 _COPIED_BYTES = 1 << 20  # at a time
 
 
 class LoggedDumps:
-    """The dumps in logs, each made when its turn comes; then the damaged ones.
+    """The dumps in logs, read one by one; then the damaged records.
 
-    A log is waited for when the dumps before it were made.
+    The scan of a log is awaited after the dumps of the logs before it.
 
     Attributes:
-        notes: What was torn off, as sentences, once all are made.
-        places: Where files of the dumps made so far stand, by SHA-256; ETRecords as they are.
+        notes: Sentences about incomplete records, complete after the last dump.
+        places: Where files of the dumps so far stand: by SHA-256, ETRecords by their `Companion`.
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
-        """Take logs, and what is found in each; whoever waits for that gets its OSError."""
+        """Take logs with their scans, whose OSErrors are passed on."""
         self._logs = logs
-        self._made: deque[tuple[int, SealedLog]] = deque()  # logs, with the dumps up to their ends
+        self._made: deque[tuple[int, SealedLog]] = (
+            deque()
+        )  # logs, with the number of dumps up to the end of each
         self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
         self.places: dict[Hashable, FilePart] = {}
 
     def __len__(self) -> int:
-        """How many there are in the logs that were looked through by now."""
+        """Number of dumps in the logs scanned so far."""
         known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
         scans = [scan.result() for scan in known]
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
         return sum(len(scan.offsets) for scan in scans) + n_damaged
 
     def __iter__(self) -> Iterator[Dump]:
-        """Each in turn; what is no record is copied to where it stays before the first of those."""
+        """The dumps in order; damaged bytes are copied before the first damaged record."""
         count = 0
         for log, scan in self._logs:
             offsets, damages = scan.result()
             for offset in offsets:
                 yield self._incoming(log, log.record(offset))
             count += len(offsets)
-            if not damages:  # which are looked at again after the last log
+            if not damages:  # a damaged log is needed again after the last one
                 self._made.append((count, log))
         yield from map(Dump.unreadable, list(self._keep_damaged()))
 
     def finished(self, count: int) -> Iterator[SealedLog]:
-        """Logs whose dumps are all among the first so many, each told once; none with damage."""
+        """Undamaged logs whose dumps are all among the first `count`, each yielded once."""
         while self._made and self._made[0][0] <= count:
             yield self._made.popleft()[1]
 
     def is_read(self, log: SealedLog) -> bool:
-        """Whether the bytes of every dump of a log that were asked for could be read."""
+        """Whether all dumps of a log were read without an error."""
         return not self._unread[log]
 
     def _keep_damaged(self) -> Iterator[SourceError]:
@@ -77,10 +79,10 @@ class LoggedDumps:
                     kept = _keep(log, damage)
                     what += f": these {damage.byte_count:,} bytes are kept as {kept}"
                 if damage.is_torn:
-                    remedy = "they were not acknowledged, unless the file was cut"
+                    remedy = "they were not acknowledged, unless the file was truncated"
                     self.notes.append(f"{where}: {what}; {remedy}")
                 else:
-                    problem = f"{what}; hand over again what was in it"
+                    problem = f"{what}; hand its dumps over again"
                     yield SourceError(where, problem, reason=DAMAGED)
 
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
@@ -104,13 +106,13 @@ class LoggedDumps:
             record.dump.byte_count,
             etrecord,
             _companion(log, record.debug_buffer),
-            record.dump.sha256,  # which the scan proved
+            record.dump.sha256,  # verified by the scan
         )
 
 
 @dataclass(frozen=True)
 class _LoggedBytes:
-    """Gives the bytes of a file in a log; equal to another of the same bytes."""
+    """Returns the bytes of a file in a log; equal if the bytes are."""
 
     sha256: str
     log: SealedLog = field(compare=False)
@@ -127,7 +129,7 @@ def _companion(log: SealedLog, part: LoggedFile | None) -> Companion | None:
 
 
 def _keep(log: SealedLog, damage: Damage) -> Path:
-    """Copy damaged bytes of a log to a file, which is on disk; where that is."""
+    """Copy damaged bytes of a log to a file, synced to disk; returns its path."""
     folder = log.path.parent / DAMAGED
     folder.mkdir(exist_ok=True)
     copy = folder / f"{log.path.stem}-{damage.offset}{'.torn' if damage.is_torn else '.bytes'}"

@@ -1,8 +1,8 @@
-"""Records of the intake log: a dump with all that came with it, and the proof that it is whole.
+"""Records of a log: a dump with its companions and manifest, and checksums of all of them.
 
-A record is a header (mark, key of its file, sizes, checksums), facts as JSON (manifest; name, size
-and SHA-256 of each file) and the files' bytes. The key is a secret of the log's file, so that no
-dump can hold what looks like a record of it.
+A record is a header (mark, key of its log, sizes, checksums), facts as JSON (manifest; name, size
+and SHA-256 of each file) and the files' bytes. The key is a secret of the log, so that no dump can
+contain a forged record of it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _MARK = b"\x93TRINTK\n"
 _SIZES = struct.Struct(f"<{len(_MARK)}s{KEY_BYTES}sIQI")  # of the facts, of the files; facts' CRC
 _CRC = struct.Struct("<I")  # of the above
 _HEADER_BYTES = _SIZES.size + _CRC.size
-_CHUNK_BYTES = 256 << 10  # read at a time: so little stays in the cache while it is hashed
+_CHUNK_BYTES = 256 << 10  # read at a time, few enough to stay in the cache while they are hashed
 
 
 class Delivery(NamedTuple):
     """A dump to append to a log.
 
     Attributes:
-        name: What the dump is called.
+        name: Name of the dump.
         sha256: SHA-256 of the dump.
         manifest: Its manifest as canonical JSON.
-        facts: What the record says before the files' bytes, as JSON.
+        facts: The record's JSON, which precedes the files' bytes.
         files: The bytes of the dump and of its companions.
     """
 
@@ -49,7 +49,7 @@ class Delivery(NamedTuple):
         return _HEADER_BYTES + len(self.facts) + sum(map(len, self.files))
 
     def padded(self, head_bytes: int) -> Delivery | None:
-        """The same with a head of so many bytes; None if it is longer."""
+        """The delivery with a head of that size; None if its head is larger."""
         room = head_bytes - _HEADER_BYTES
         return self._replace(facts=self.facts.ljust(room)) if len(self.facts) <= room else None
 
@@ -61,7 +61,7 @@ class Delivery(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A file in a record: its name, where it stands in the log's file, and its SHA-256."""
+    """A file in a record: its name, its place in the log, and its SHA-256."""
 
     name: str
     offset: int
@@ -70,7 +70,7 @@ class LoggedFile(NamedTuple):
 
 
 class LogRecord(NamedTuple):
-    """A record that was read: the manifest as canonical JSON, the files, and where it ends."""
+    """A record in a log: the manifest as canonical JSON, the files, and its end."""
 
     manifest: str
     dump: LoggedFile
@@ -80,10 +80,10 @@ class LogRecord(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes of a log that are no record.
+    """Bytes of a log that are no whole record.
 
-    They are torn, if they may be what was written when a process was killed or the power failed;
-    then nobody was told that they are safe.
+    They are torn if a killed process or a power failure may have left them; then they were never
+    acknowledged.
     """
 
     offset: int
@@ -93,7 +93,7 @@ class Damage(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What a log holds: where its whole records start, and what else there is."""
+    """Content of a log: offsets of its whole records, and its damages."""
 
     offsets: list[int]
     damages: list[Damage]
@@ -126,10 +126,9 @@ def make_delivery(
 
 
 def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
-    """Find the records of an open log's file, and prove each to the last bit, unless they are.
+    """Find the records of an open log, and verify their hashes unless they are proved already.
 
-    After damage the next record is looked for: one never costs another. An OSError of a file that
-    cannot be read is passed on.
+    After damage it searches for the next record. An OSError is passed on.
     """
     scan, position, size = Scan([], []), 0, os.fstat(file).st_size
     while position < size:
@@ -139,13 +138,13 @@ def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
             position = record.end
             continue
         end = _find_mark(file, position + 1, key)
-        scan.damages.append(_judge(file, record, position, size if end is None else end, size))
+        scan.damages.append(_describe(file, record, position, size if end is None else end, size))
         position = size if end is None else end
     return scan
 
 
 def read_record(file: int, position: int, key: bytes) -> LogRecord | None:
-    """The record that starts there; None if none does. The files' bytes are not looked at."""
+    """The record that starts at a position, without its files' bytes; None if none does."""
     header = os.pread(file, _HEADER_BYTES, position)
     if len(header) < _HEADER_BYTES:
         return None
@@ -173,7 +172,7 @@ def _place(files: Sequence[tuple[str, int, str] | None], start: int) -> list[Log
 
 
 def _is_whole(file: int, record: LogRecord) -> bool:
-    """Whether the bytes of the record's files are those that were hashed."""
+    """Whether the files' bytes have the SHA-256s in the record."""
     for part in filter(None, record[1:4]):
         digest, position, end = hashlib.sha256(), part.offset, part.offset + part.byte_count
         while chunk := os.pread(file, min(_CHUNK_BYTES, end - position), position):
@@ -185,7 +184,7 @@ def _is_whole(file: int, record: LogRecord) -> bool:
 
 
 def _find_mark(file: int, position: int, key: bytes) -> int | None:
-    """Where the next record starts, or seems to."""
+    """Position of the next mark of a record; None if there is none."""
     wanted = _MARK + key
     while len(chunk := os.pread(file, _CHUNK_BYTES, position)) >= len(wanted):
         found = chunk.find(wanted)
@@ -195,8 +194,8 @@ def _find_mark(file: int, position: int, key: bytes) -> int | None:
     return None
 
 
-def _judge(file: int, record: LogRecord | None, start: int, end: int, size: int) -> Damage:
-    """What is wrong with bytes that are no record."""
+def _describe(file: int, record: LogRecord | None, start: int, end: int, size: int) -> Damage:
+    """The damage of bytes that are no whole record."""
     count = end - start
     is_last = end == size
     if is_last and ((record and record.end > size) or (not record and count < _HEADER_BYTES)):

@@ -1,4 +1,4 @@
-"""A store that a service keeps open: marked as such, and what others hand over to it instead."""
+"""Stores that a service keeps open: their mark, and dumps for their inbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.records import Delivery, pack_delivery
-from warehouse.load.pipeline import IngestSummary
+from warehouse.load.summary import IngestSummary
 
 _MARK = "served"  # a file that a service holds a lock on
 _GROUP_BYTES = 8 << 20  # of dumps that go to disk together
@@ -22,7 +22,7 @@ _GROUP_BYTES = 8 << 20  # of dumps that go to disk together
 
 @contextmanager
 def served(store: Path) -> Iterator[None]:
-    """Mark a store as one that a service keeps open, until the body ends."""
+    """Mark a store as kept open by a service until the body ends."""
     file = os.open(store / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         lock(file)
@@ -32,7 +32,7 @@ def served(store: Path) -> Iterator[None]:
 
 
 def is_served(store: Path) -> bool:
-    """Whether a service keeps a store open, as far as we may know."""
+    """Whether a service keeps a store open; False if its mark cannot be read."""
     try:
         file = os.open(store / _MARK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -44,21 +44,19 @@ def is_served(store: Path) -> bool:
 
 
 def hand_over(store: Path, dumps: Iterable[Dump]) -> IngestSummary:
-    """Give dumps to a store's inbox; what was done: files, their bytes, and those refused.
+    """Hand dumps over to a store's inbox; the summary has files, bytes and refusals.
 
     Raises:
-        StoreError: They cannot be written; those before are safe.
+        StoreError: The inbox cannot be written; dumps that were handed over before are safe.
     """
-    refused: list[Refusal] = []
-    n_dumps = byte_count = 0
+    summary, refused = IngestSummary(), list[Refusal]()
     with Inbox.open(store) as inbox:
         packed = _packed(dumps, refused)
         for group in batches(packed, attrgetter("byte_count"), _GROUP_BYTES):
             inbox.accept_all(group)
-            n_dumps += len(group)
-            byte_count += sum(one.byte_count for one in group)
-    n_files = n_dumps + len(refused)
-    return IngestSummary(n_files, byte_count=byte_count, refused=tuple(refused))
+            byte_count = sum(one.byte_count for one in group)
+            summary += IngestSummary(len(group), byte_count=byte_count)
+    return summary + IngestSummary(len(refused), refused=tuple(refused))
 
 
 def _packed(dumps: Iterable[Dump], refused: list[Refusal]) -> Iterator[Delivery]:

@@ -1,6 +1,6 @@
-"""Files on their way in, piece by piece: in memory while small, else in a file of the inbox.
+"""Spools for files that come in pieces: in memory while small, else in a file of the inbox.
 
-That file has room for the head of a record, so that it becomes a log of its own where it is.
+The file has room for the head of a record, so that it can become a log without being copied.
 """
 
 from __future__ import annotations
@@ -8,36 +8,33 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.dump import Bytes, HashedFile
 from ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import StoreError
-from warehouse.inbox.log import key_of, name_log, own_log
+from warehouse.inbox.log import key_of, name_log, own_log, write_errors
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.tallies import Tally, delete_log, open_tally, write_tally
 
-MEMORY_BYTES = 512 << 10  # beyond which a file is not held in memory
+MEMORY_BYTES = 512 << 10  # of a file that is held in memory
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
-# Hashing more at a time lets other threads in, and waits for its turn behind them: for far longer
-# than it takes to hash what is small.
-_KEPT_TURN_BYTES = 2047
+# Hashing more at a time releases the GIL; getting it back takes far longer than a small hash.
+_HELD_GIL_BYTES = 2047
 
 _SPOOLED, _ZIPPED, _SEALED = ".part", ".zip", ".sealed"
 
 
 class Spool:
-    """A file that comes in pieces; close it, and nothing is left but the log it may have become.
+    """A file that comes in pieces; closing it deletes it, unless it has become a log.
 
     Attributes:
-        byte_count: Size of what has come.
+        byte_count: Bytes written so far.
     """
 
     def __init__(self, folder: Path, *, is_zip: bool = False) -> None:
-        """Take the inbox's folder; a zip is always in a file, without room before it."""
+        """Take the inbox's folder; a zip is always in a file, without room for a head."""
         self._folder, self._path = folder, folder
         self._suffix, self._start = (_ZIPPED, 0) if is_zip else (_SPOOLED, HEAD_BYTES)
         self._memory_bytes = -1 if is_zip else MEMORY_BYTES
@@ -49,28 +46,28 @@ class Spool:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is in a file."""
+        """Whether the bytes are in a file."""
         return self._file is not None
 
     @property
     def path(self) -> Path:
-        """Its file; the inbox's folder while it is in memory."""
+        """Its file; the inbox's folder while the bytes are in memory."""
         return self._path
 
     def write(self, piece: Bytes) -> None:
-        """Take the next piece.
+        """Append a piece.
 
         Raises:
             StoreError: The disk is full, or the folder cannot be written.
         """
         self.byte_count += len(piece)
         if self._file is None and self.byte_count <= self._memory_bytes:
-            for start in range(0, len(piece), _KEPT_TURN_BYTES):
-                self._digest.update(piece[start : start + _KEPT_TURN_BYTES])
+            for start in range(0, len(piece), _HELD_GIL_BYTES):
+                self._digest.update(piece[start : start + _HELD_GIL_BYTES])
             self._held += piece
             return
         self._digest.update(piece)
-        with self._told():
+        with write_errors(self._folder):
             file = self._file
             if file is None:
                 file = self._begin()
@@ -79,17 +76,17 @@ class Spool:
             write_all(file, piece)
 
     def hashed(self, name: str) -> HashedFile:
-        """All that has come, under a name; mapped, if it is large."""
+        """The bytes under a name, with their hash."""
         return HashedFile(name, self.data, self._digest.hexdigest())
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of what has come."""
+        """SHA-256 of the bytes so far."""
         return self._digest.hexdigest()
 
     @property
     def data(self) -> Bytes:
-        """All that has come; mapped, if it is large."""
+        """The bytes so far, mapped if they are in a file."""
         if self._file is None:
             return bytes(self._held)
         if self._data is None:
@@ -98,10 +95,10 @@ class Spool:
         return self._data
 
     def become_log(self, delivery: Delivery) -> bool:
-        """Make the file a log of one record, which is on disk then; False if it cannot be one.
+        """Turn the file into a log of one record, synced to disk; False if it cannot be one.
 
         Args:
-            delivery: The record, of which this is the dump.
+            delivery: The record, whose dump this is.
 
         Raises:
             StoreError: The disk is full, or the folder cannot be written.
@@ -109,7 +106,7 @@ class Spool:
         padded = delivery.padded(HEAD_BYTES)
         if self._file is None or padded is None:
             return False
-        with self._told():
+        with write_errors(self._folder):
             for companion in padded.files[1:]:
                 write_all(self._file, companion)
             os.pwrite(self._file, padded.head(key_of(self._path)), 0)
@@ -125,13 +122,13 @@ class Spool:
         return True
 
     def close(self) -> None:
-        """Let go of it; what has not become a log is gone."""
+        """Delete the file, unless it has become a log."""
         self._held.clear()
         self._data = None
         if self._file is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
-                if self._suffix == _ZIPPED:  # others may have it open still
+                if self._suffix == _ZIPPED:  # other threads may still have it open
                     os.ftruncate(self._file, 0)
             os.close(self._file)
             self._file = None
@@ -150,30 +147,19 @@ class Spool:
         os.lseek(self._file, self._start, os.SEEK_SET)
         return self._file
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(
-                str(self._folder),
-                f"cannot be written: {error.strerror}; what is being handed over was not taken: "
-                "make room and hand it over again",
-            ) from error
-
 
 def clear_spools(folder: Path) -> None:
-    """Delete what is left in an inbox of spools whose owners were killed.
+    """Delete spools of an inbox whose owners were killed.
 
     An OSError is passed on.
     """
     for path in (*folder.glob(f"*{_SPOOLED}"), *folder.glob(f"*{_ZIPPED}")):
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:  # its owner is done with it
+        except FileNotFoundError:  # its owner has closed it
             continue
         try:
-            if try_lock(file):  # else its owner still writes it
+            if try_lock(file):  # or its owner still writes it
                 delete_log(path)
         finally:
             os.close(file)

@@ -1,7 +1,7 @@
-"""Tallies: how much was acknowledged in each log of the inbox, kept in a file beside it.
+"""Tallies: how much of each log was acknowledged, in a file beside it.
 
-A tally survives what happens to its log, so that a log that was cut can say what it lost. It is
-not synced: after a power failure it may say too little, never too much.
+If a log is truncated its tally still tells how much is lost. A tally is not synced: after a power
+failure it may be too small, never too large.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _FORMAT = struct.Struct("<QQ")
 
 
 class Tally(NamedTuple):
-    """What was acknowledged in a log: dumps, and the bytes up to the end of the last."""
+    """Acknowledged dumps of a log, and the bytes up to the end of the last."""
 
     dump_count: int
     byte_count: int
 
 
 def open_tally(log: Path) -> int:
-    """Make the tally of a log, before anyone can seal the log; an OSError is passed on."""
+    """Create the tally of a log, before the log can be sealed; an OSError is passed on."""
     mode = log.parent.stat().st_mode & 0o666
     return os.open(log.with_suffix(".tally"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode)
 
 
 def write_tally(file: int, tally: Tally) -> None:
-    """Replace what an open tally says; an OSError is passed on."""
+    """Overwrite an open tally; an OSError is passed on."""
     os.pwrite(file, _FORMAT.pack(*tally), 0)
 
 
 def read_tally(log: Path) -> Tally | None:
-    """The tally of a log; None if there is none, as beside a log of an older version."""
+    """The tally of a log; None if it is missing or incomplete."""
     try:
         return Tally(*_FORMAT.unpack(log.with_suffix(".tally").read_bytes()))
     except (OSError, struct.error):
@@ -49,12 +49,12 @@ def delete_log(log: Path) -> None:
 
 
 def add_cut(scan: Scan, tally: Tally | None, size: int) -> Scan:
-    """What a scan of a log of so many bytes found, and whether its end was cut off."""
+    """The scan of a log of that size, with the damage of a truncated log."""
     if tally is None or size >= tally.byte_count:
         return scan
     start = next((damage.offset for damage in scan.damages if damage.is_torn), size)
     problem = (
-        f"the log was cut to {size:,} of {tally.byte_count:,} bytes: of the "
+        f"the log was truncated to {size:,} of {tally.byte_count:,} bytes: of the "
         f"{tally.dump_count:,} dumps that were acknowledged in it {len(scan.offsets):,} are whole"
     )
     whole = [damage for damage in scan.damages if not damage.is_torn]

@@ -9,18 +9,18 @@ import pyarrow as pa
 
 from warehouse.engine.connection import registered
 
-ROW_GROUP = 122_880  # rows of DuckDB's, which it compresses together
+ROW_GROUP = 122_880  # rows that DuckDB compresses together
 
-# No rows, of a source that DuckDB cannot cut into numbered pieces: then one thread inserts all.
+# An empty source that DuckDB cannot cut into numbered pieces: so one thread inserts all rows.
 _WHOLE = "UNION ALL BY NAME SELECT 0::INTEGER AS dump_id FROM range(0)"
 
 
 def append_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     """Append rows of dumps, whose ids are in `dump_id`, in their order.
 
-    Each row group is filled before the next one. Several threads do that only if each is given
-    whole ones: they would else leave them half full, and the file up to twice as large. DuckDB
-    lets a second one help if it may take 16 MiB for each column.
+    Each row group is filled before the next one. Several threads do so only if each gets whole row
+    groups; otherwise they leave them half full, and the file up to twice as large. DuckDB uses a
+    second thread if it may take 16 MiB for each column.
     """
     if not rows.num_rows:
         return

@@ -1,18 +1,18 @@
-"""Dumps that go into the store together: planned by size, each with what comes with it."""
+"""Batches of dumps, planned by size, each dump with its manifest and companions."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.batching import batches
 from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from warehouse.load.content import UNDECODABLE, split
+from warehouse.load.content import UNDECODABLE
 from warehouse.load.decoders import Decoder
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
@@ -21,7 +21,7 @@ BATCH_FILES = 140
 
 
 class Duplicate(NamedTuple):
-    """A dump whose bytes were met before, in the store or in this run, and their manifest there."""
+    """A dump whose bytes are in the store or came earlier in this run, and their manifest."""
 
     dump: NewDump
     known_manifest: str
@@ -32,11 +32,11 @@ class Batch:
     """Dumps on their way into the store together.
 
     Attributes:
-        file_count: Dumps the batch began with.
-        byte_count: Bytes of these.
-        n_refused_companions: ETRecords and debug buffers that came with them and were refused.
+        file_count: Number of dumps that the batch was planned with.
+        byte_count: Bytes of these dumps.
+        n_refused_companions: Number of their ETRecords and debug buffers that were refused.
         dumps: Dumps to decode.
-        duplicates: Dumps whose bytes were met before.
+        duplicates: Dumps whose bytes are known already.
         refused: Files refused so far.
     """
 
@@ -49,7 +49,7 @@ class Batch:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the dumps, and of the debug buffers of all."""
+        """Bytes of the dumps and of their debug buffers."""
         held = sum(len(dump.data) for dump in self.all_dumps() if dump.data is not None)
         return held + sum(self.logged_bytes())
 
@@ -62,23 +62,17 @@ class Batch:
         return [len(dump.debug_buffer.data) for dump in self.all_dumps() if dump.debug_buffer]
 
     def program_ids(self) -> set[int]:
-        """Ids of the ETRecords that its dumps came with."""
+        """Ids of the ETRecords of its dumps."""
         return {dump.program.id for dump in self.all_dumps() if dump.program}
 
-    def refuse(
-        self, name: str, reason: str, detail: str, sha256: str | None = None, data: Any = None
-    ) -> None:
-        """Put a file on record that is not taken."""
-        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
-
     def refuse_companion(self, name: str, reason: str, detail: str, data: Any = None) -> None:
-        """Put a file on record that came with a dump."""
+        """Refuse a companion of a dump."""
         self.n_refused_companions += 1
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
-        self.refuse(name, reason, detail, sha256, data)
+        self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
     def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
-        """Put a dump's debug buffer on record as refused, and take the dump without it."""
+        """Refuse a dump's debug buffer, and keep the dump without it."""
 
         def bare(one: NewDump) -> NewDump:
             return one._replace(debug_buffer=None) if one is dump else one
@@ -98,51 +92,45 @@ def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:
 
 
 def size_of(dump: Dump) -> int:
-    """Bytes of a dump and its debug buffer, as far as they are known."""
+    """Bytes of a dump and its debug buffer; 0 for a size that is not known."""
     return dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
 
 
 class ManifestAndCompanions:
-    """Reads what dumps do not say themselves: their manifests, ETRecords and debug buffers."""
+    """Reads the manifests, ETRecords and debug buffers of dumps."""
 
     def __init__(self, decoder: Decoder) -> None:
-        """Take the decoder, which tries each ETRecord and debug buffer before it is read here."""
+        """Take the decoder, which tries each companion before this process reads it."""
         self._decoder = decoder
         self._programs = ProgramReader()
-        self._tried: set[object] = set()  # pairs of an ETRecord's reader and a method
-        self._broken: set[object] = set()  # readers of ETRecords that broke the decoder
+        self._tried: set[object] = set()  # `read` of an ETRecord, with a method
+        self._broken: set[object] = set()  # `read` of ETRecords that broke the decoder
 
     def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
 
-        Companions that cannot be read are refused, and so is a dump without a manifest.
+        Companions that cannot be read are refused; so is a dump without a manifest (None).
         """
         name, data, sha256 = file
         try:
             manifest = isolate(dump.manifest)
         except (ManifestError, SourceError) as error:
-            batch.refuse(name, "manifest", describe_problem(error, name), sha256, data)
-            return None
+            manifest = Failure(describe_problem(error, name))
         if isinstance(manifest, Failure):
-            batch.refuse(name, "manifest", manifest.detail, sha256, data)
+            batch.refused.append(Refusal(name, sha256, "manifest", None, manifest.detail, data))
             return None
         program = self._read_program(dump.etrecord, manifest.method, batch)
         buffer = _read_buffer(dump.debug_buffer, batch)
         return NewDump(name, sha256, manifest, program, buffer, data)
 
     def try_buffers(self, batch: Batch) -> None:
-        """Refuse debug buffers that break the decoder; their dumps are taken without them."""
+        """Refuse debug buffers that break the decoder, and keep their dumps without them."""
         logged = [dump for dump in batch.all_dumps() if dump.debug_buffer]
-        for dump, trouble in self._find_broken(logged) if logged else ():
-            batch.leave_out_buffer(dump, UNDECODABLE, trouble.detail)
-
-    def _find_broken(self, dumps: Sequence[NewDump]) -> Iterator[tuple[NewDump, Failure]]:
-        tried = isolate(lambda: self._decoder.try_buffers(dumps))
-        if isinstance(tried, Failure) and len(dumps) == 1:
-            yield dumps[0], tried
-        elif isinstance(tried, Failure):
-            for some in split(dumps):
-                yield from self._find_broken(some)
+        isolate_each(
+            logged,
+            self._decoder.try_buffers,
+            lambda dump, failure: batch.leave_out_buffer(dump, UNDECODABLE, failure.detail),
+        )
 
     def _read_program(
         self, file: Companion | None, method: str | None, batch: Batch

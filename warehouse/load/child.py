@@ -1,7 +1,7 @@
-"""The child: a process that decodes what others handed over, and may die of it.
+"""The child: a process that decodes untrusted dumps, which may kill it.
 
-It reads the files itself, says what came of them, and is ended by the kernel, whatever it is at,
-when the process that it works for is gone.
+It reads the files itself and answers with tables. The kernel ends it when its owner, the process
+that it works for, is gone.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from warehouse.children.limits import (
 from warehouse.children.messages import GONE, Message, Tables, requests, send
 from warehouse.load.content import Content, decode_content
 from warehouse.load.isolate import Failure, isolate
-from warehouse.load.messages import flatten_content, flatten_decoded
+from warehouse.load.messages import pack_content, pack_decoded
 
 _PARSED = DELEGATE_METADATA.field("parsed")
 
 
 def serve(channel: int) -> None:
-    """Decode what is asked for through a socket until its other end is closed."""
+    """Answer requests from a socket until its other end is closed."""
     tie_to_owner()
     leave_no_core()
-    let_owner_go_first()  # else it decodes while many threads commit, and rests while one does
+    let_owner_go_first()  # or it would compete with the owner's threads that commit
     gc.freeze()
     child = _Child()
-    with socket.socket(fileno=channel) as asked:
+    with socket.socket(fileno=channel) as owner:
         with suppress(*GONE):
-            send(asked, {})
-        for message in requests(asked):
+            send(owner, {})
+        for message in requests(owner):
             answer = child.answer(message)
             with suppress(*GONE):
-                send(asked, *answer)
+                send(owner, *answer)
 
 
 class _Child:
-    """Answers one request after the other."""
+    """Answers one request at a time."""
 
     def __init__(self) -> None:
         self._own_bytes = count_data()
@@ -64,14 +64,14 @@ class _Child:
         }
 
     def answer(self, request: Message) -> tuple[Message, Tables]:
-        """What came of a request: what is wrong, or tables."""
+        """The tables that a request is for, or a message about a fault or failure."""
         if self._own_bytes is not None:
             limit_data(self._own_bytes + request["most_bytes"])
         try:
             done = isolate(lambda: self._do(request))
         except DumpError as error:
             return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
-        return ({"trouble": done.detail}, {}) if isinstance(done, Failure) else done
+        return ({"failure": done.detail}, {}) if isinstance(done, Failure) else done
 
     def _do(self, request: Message) -> tuple[Message, Tables]:
         try:
@@ -86,16 +86,16 @@ class _Child:
         return {}
 
     def _next(self, _: Message) -> Tables:
-        return {} if (part := next(self._parts, None)) is None else flatten_decoded(part)
+        return {} if (part := next(self._parts, None)) is None else pack_decoded(part)
 
 
 def _decode(request: Message) -> Tables:
     decoded, statistics = decode_content(_map_files(request["files"]))
-    return flatten_content(Content(_parsed(decoded, request["backends"]), statistics))
+    return pack_content(Content(_parsed(decoded, request["backends"]), statistics))
 
 
 def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
-    """The same with what delegates' metadata says, which parsers of backends may have to tell."""
+    """The same with delegate metadata as JSON, for which a backend may bring a parser."""
     rows = decoded.tables["delegate_metadata"]
     if rows.num_rows:
         from warehouse.load.logged_data import parse_metadata  # takes long to import
@@ -107,7 +107,7 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
 
 
 def _try_program(request: Message) -> Tables:
-    """Read an ETRecord as whoever asks will; that it is malformed is not for us to say."""
+    """Read an ETRecord as the owner will, which refuses a malformed one itself."""
     from ingest.etrecord.record import decode_etrecord
     from ingest.etrecord.tables import build_etrecord_tables
 
@@ -118,7 +118,7 @@ def _try_program(request: Message) -> Tables:
 
 
 def _try_buffers(request: Message) -> Tables:
-    """Look up the tensors of dumps in their debug buffers, which follow the dumps."""
+    """Look up the tensors of dumps in debug buffers; the files are all dumps, then all buffers."""
     files = _map_files(request["files"])
     dumps, buffers = files[: len(files) // 2], files[len(files) // 2 :]
     values = decode_content(dumps).decoded.tables["debug_values"]
@@ -131,7 +131,7 @@ def _try_buffers(request: Message) -> Tables:
 
 
 def _map_files(files: list[tuple[str, int, int]]) -> list[memoryview]:
-    """Parts of files: name, offset and size of each."""
+    """Parts of files, given by name, offset and size, as maps."""
     maps: dict[str, memoryview] = {}
     for name in {name for name, _, count in files if count}:
         with open(name, "rb") as file:

@@ -1,4 +1,4 @@
-"""Files to decoded and summarised dumps: what an ingest does in threads."""
+"""Dumps read, decoded and summarised: the part of an ingest that runs in threads."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ingest import DecodedBatch, decode_dumps
 from ingest.dump import Dump, HashedFile, Refusal
 from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.statistics.rollups import Statistics, summarise
 
-UNDECODABLE = "undecodable"  # for no reason the decoder knows
+UNDECODABLE = "undecodable"  # for a reason that the decoder did not foresee
 
-_PARTS = 8
 _Any = TypeVar("_Any")
 
 
@@ -46,27 +44,14 @@ def _read_dump(dump: Dump) -> HashedFile | Refusal:
 
 
 def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
-    """Decode and summarise dumps; one that breaks the decoder is refused, and harms no other."""
-    content = isolate(lambda: decode(dumps))
-    if not isinstance(content, Failure):
-        return content
-    if len(dumps) == 1:
-        return _refuse(content, decode(()))
-    return merge_contents([decode_apart(some, decode) for some in split(dumps)])
+    """Decode and summarise dumps; a dump that breaks the decoder is refused alone."""
+    contents = isolate_each(dumps, decode, lambda _, failure: _refuse(failure, decode(())))
+    return merge_contents(contents)
 
 
-def split(dumps: Sequence[_Any]) -> list[Sequence[_Any]]:
-    """Parts of at least two dumps, among which one is to be found that is in the way.
-
-    They are several, for each look at one that is may take as long as is granted to it.
-    """
-    size = -(-len(dumps) // _PARTS)
-    return [dumps[first : first + size] for first in range(0, len(dumps), size)]
-
-
-def _refuse(trouble: Failure, nothing: Content) -> Content:
-    """The content of one dump that broke the decoder, from which there is nothing."""
-    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": trouble.detail}
+def _refuse(failure: Failure, nothing: Content) -> Content:
+    """The content of one dump that broke the decoder: empty tables and an error."""
+    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": failure.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     resolution = np.ones(1, np.int64)
     return Content(
@@ -79,7 +64,7 @@ def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[Decoded
     """Parts of a big dump, as they are decoded.
 
     Raises:
-        DumpError: It is malformed, or breaks the decoder; forget the parts before.
+        DumpError: It is malformed or breaks the decoder; the earlier parts are void.
     """
     while (part := isolate(lambda: next(parts, None))) is not None:
         if isinstance(part, Failure):
@@ -95,30 +80,24 @@ def decode_content(buffers: Sequence[Any]) -> Content:
 
 def merge_contents(contents: Sequence[Content]) -> Content:
     """Contents as if their dumps had been decoded in one call; signatures may come twice."""
-    if not contents:
-        return decode_content(())
+    if len(contents) == 1:
+        return contents[0]
+    counts = [len(one.statistics.resolution) for one in contents]
+    numbers = np.split(np.arange(sum(counts), dtype=np.int32), np.cumsum(counts)[:-1])
+
+    def stack(tables: Sequence[pa.Table]) -> pa.Table:
+        return pa.concat_tables(map(renumber_dumps, tables, numbers))
+
+    def stack_each(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
+        return {name: stack([one[name] for one in tables]) for name in tables[0]}
+
     decoded, statistics = zip(*contents, strict=True)
-    numbers = _count_on([len(one.resolution) for one in statistics])
-    errors = _stack([one.errors for one in decoded], numbers)
-    resolution = np.concatenate([one.resolution for one in statistics])
     return Content(
-        DecodedBatch(_stack_each([one.tables for one in decoded], numbers), errors),
-        Statistics(_stack_each([one.tables for one in statistics], numbers), resolution),
+        DecodedBatch(
+            stack_each([one.tables for one in decoded]), stack([one.errors for one in decoded])
+        ),
+        Statistics(
+            stack_each([one.tables for one in statistics]),
+            np.concatenate([one.resolution for one in statistics]),
+        ),
     )
-
-
-def _count_on(dump_counts: Sequence[int]) -> list[NDArray[np.int32]]:
-    """Numbers for the dumps of each group: 0, 1, ... through all groups."""
-    numbers = np.arange(sum(dump_counts), dtype=np.int32)
-    return np.split(numbers, np.cumsum(dump_counts)[:-1])
-
-
-def _stack_each(
-    contents: Sequence[dict[str, pa.Table]], numbers: Sequence[NDArray[np.int32]]
-) -> dict[str, pa.Table]:
-    return {name: _stack([one[name] for one in contents], numbers) for name in contents[0]}
-
-
-def _stack(tables: Sequence[pa.Table], numbers: Sequence[NDArray[np.int32]]) -> pa.Table:
-    """Rows of tables; `numbers` are those of each table's dumps among all."""
-    return pa.concat_tables(map(renumber_dumps, tables, numbers))

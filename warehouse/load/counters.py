@@ -1,4 +1,4 @@
-"""Counters of dumps, as rows: what manifests state, and what delegates log as events."""
+"""Rows of counters, from manifests and from events that delegates log."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.load.appending import append_rows
 
-_STATED = "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
+_MANIFEST_ROWS = (
+    "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
+)
 
 
 def insert_counters(
     connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
 ) -> None:
-    """Insert what the manifests of new dumps, by id, state."""
+    """Insert the counters in manifests of new dumps, by id."""
     rows = [row for id_, manifest in manifests.items() for row in _rows(id_, manifest)]
     append_rows(connection, "counters", pa.Table.from_pylist(rows, COUNTERS))
 
@@ -30,15 +32,15 @@ def insert_counters(
 def replace_counters(
     connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
 ) -> None:
-    """Let the counters of dumps that manifests state be those that they state now."""
-    connection.execute(_STATED, [list(manifests)])
+    """Replace the counters of stored dumps, by id, that come from their manifests."""
+    connection.execute(_MANIFEST_ROWS, [list(manifests)])
     insert_counters(connection, manifests)
 
 
 def insert_logged_counters(
     connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
 ) -> None:
-    """Insert the counters among events, numbered by dump, that delegates logged."""
+    """Insert the counters that delegates logged as events; `events` have dump ids."""
     logged = pc.equal(signatures["kind"], COUNTER)
     if pc.any(logged).as_py():
         with (

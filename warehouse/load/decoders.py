@@ -1,4 +1,4 @@
-"""Who decodes what comes in: this process, for files of one's own, or a child of it, for others."""
+"""Decoders: this process for the user's own files, or a child process for untrusted ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.load.new_dump import NewDump
 
 
 class Decoder(Protocol):
-    """Decodes dumps. What it raises because of one of them can be contained, see `isolate`."""
+    """Decodes dumps; `isolate` contains the errors that a dump causes."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
@@ -21,28 +21,26 @@ class Decoder(Protocol):
         """Parts of a big dump; one that is malformed raises DumpError."""
 
     def try_program(self, file: Companion, method: str | None) -> None:
-        """Pass if an ETRecord can be read here, or is refused as it should be."""
+        """Check that this process survives reading an ETRecord, whether it is valid or not."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Pass if the debug buffers of dumps can be read here; those without one are left out."""
+        """Check that this process survives reading the dumps' debug buffers."""
 
 
 class _OwnDecoder:
-    """Decodes in this process: what breaks it is its owner's."""
+    """Decodes in this process, which the user's own files may break."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
-        """Decode and summarise dumps."""
         return decode_content([dump.data for dump in dumps])
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
-        """Parts of a big dump; one that is malformed raises DumpError."""
         return stream_dump(dump.data, dump.source)
 
     def try_program(self, file: Companion, method: str | None) -> None:
-        """Pass: it is read right after."""
+        """Check nothing: the ETRecord is read right after."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Pass, likewise."""
+        """Check nothing: the debug buffers are read right after."""
 
 
 OWN_DECODER = _OwnDecoder()

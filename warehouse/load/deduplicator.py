@@ -1,4 +1,4 @@
-"""Which dumps are new: neither in the store nor among those that came before them."""
+"""Deduplication: which dumps are new, neither in the store nor earlier in the same ingest."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class Deduplicator:
-    """Sorts dumps that were read, in order, in one thread; close it.
+    """Sorts dumps that were read, in order and in one thread; close it.
 
-    It shares nothing with the thread that commits: the batches hold all that the commit needs.
+    It shares nothing with the thread that commits; the batches hold everything for the commit.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
-        """Look at the store through a cursor of its own."""
+        """Open a cursor of its own."""
         self._connection = open_cursor(connection)
         self._stored = StoredDumps(self._connection)
         self._reader = ManifestAndCompanions(decoder)
-        self._manifests: dict[str, str] = {}  # of every dump met so far, by SHA-256
-        self._unfiled: set[str] = set()  # dumps of the store that its archive does not hold
+        self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256
+        self._unfiled: set[str] = set()  # stored dumps that the archive lacks
 
     def close(self) -> None:
         """Close the cursor."""
         self._connection.close()
 
     def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
-        """A batch: the dumps to decode, those met before, and those that are refused."""
+        """The batch of some dumps: which to decode, which are known, and which are refused."""
         files = [file for file in read if isinstance(file, HashedFile)]
         batch = Batch(len(dumps), sum(len(file.data) for file in files))
         self._look_up([file.sha256 for file in files])
@@ -61,7 +61,7 @@ class Deduplicator:
         batch.duplicates.append(Duplicate(dump, known))
 
     def _look_up(self, hashes: Sequence[str]) -> None:
-        """Remember the manifests of those of some dumps that the store has."""
+        """Remember the manifests of dumps that are in the store."""
         known = self._stored.manifests(hashes)
         if known:
             filed = self._connection.execute(_FILED, [list(known)]).fetchall()

@@ -1,4 +1,4 @@
-"""What a delegate's metadata bytes say: JSON, or what a vendor's parser makes of them.
+"""Metadata of delegates as values: parsed as JSON, or by a vendor's parser.
 
 A package can bring a parser for its backend as an entry point of the group
 `tracehouse.delegate_metadata`, named as the ETRecord names the backend::
@@ -10,11 +10,11 @@ It is called as the Inspector calls its `delegate_metadata_parser`: with the met
 of one event, a list of bytes (b"" where a sample has none), and returns a list of values or one
 dictionary.
 
-What XNNPACK's profiler writes on RISC-V, the name of the microkernel that ran, a zero byte and the
-microseconds that it took, becomes an object with `microkernel` and `microkernel_us`.
+On RISC-V, XNNPACK's profiler writes the name of the microkernel, a zero byte and the microseconds
+that it took; this becomes an object with `microkernel` and `microkernel_us`.
 
-Of one sample at most MOST_JSON_BYTES are read as JSON; more is not JSON to us, and neither is an
-object with a key stated twice or an integer of more than MOST_INTEGER_BITS.
+A sample of more than MOST_JSON_BYTES is not read as JSON, and neither is an object that repeats a
+key or an integer of more than MOST_INTEGER_BITS.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ _PARSER_FAULTS = (
 def parse_metadata(metadata: Sequence[bytes], backend: str | None) -> object:
     """The metadata of one event's samples as plain values that any JSON writer takes.
 
-    The backend's parser tells it, if there is one that can; else this is a list of one value per
-    sample: its JSON, its hex where the bytes are not JSON, None where there are none. A parser that
-    cannot be loaded raises QueryError.
+    This is the result of the backend's parser, if there is one and it accepts the bytes; else a
+    list of one value per sample: its JSON, hex of bytes that are not JSON, None of no bytes. A
+    parser that cannot be loaded raises QueryError.
     """
     parser = find_parser(backend) if backend else None
     if parser and metadata:
         try:
             return plain_json(parser(list(metadata)))
         except _PARSER_FAULTS:
-            pass  # bytes the parser does not know must not keep the rest of the dump from the user
+            pass  # the rest of the dump is of use even if the parser rejects these bytes
     return [_parse_json(raw) for raw in metadata]
 
 
 def metadata_json(raw: bytes, backend: str | None) -> str | None:
-    """The metadata of one sample as JSON; None where the bytes are not JSON and no parser knows."""
+    """The metadata of one sample as JSON; None if it is not JSON and no parser accepts it."""
     value = parse_metadata([raw], backend)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -75,7 +75,7 @@ def find_parser(backend: str) -> Parser | None:
     """The parser that an installed package brings for a backend; None if none does.
 
     Raises:
-        QueryError: if it cannot be loaded.
+        QueryError: The parser cannot be loaded.
     """
     for point in entry_points(group=GROUP, name=backend):
         try:
@@ -89,10 +89,10 @@ def find_parser(backend: str) -> Parser | None:
 
 
 def plain_json(value: object, depth: int = 0) -> object:
-    """The value with bytes as hex, and what JSON lacks as text.
+    """The value with bytes as hex, and values that JSON lacks as text.
 
     Raises:
-        ValueError: if it is nested too deep, or an integer is too large.
+        ValueError: The value is nested too deep, or an integer is too large.
     """
     if depth > _DEEPEST:
         raise ValueError(f"nested more than {_DEEPEST} deep")

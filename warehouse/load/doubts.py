@@ -1,4 +1,4 @@
-"""What is to be doubted about dumps that came in: their ETRecords, and their clocks."""
+"""Doubts about new dumps: ETRecords that contradict them, and implausible clocks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import duckdb
 
 from warehouse.catalogue.sql_files import read_statement
 
-_HOUR_NS = 3_600e9  # hardly any dump is of runs that take longer in all
+_HOUR_NS = 3_600e9  # the runs of hardly any dump take longer in all
 _LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"
 
 
 def last_dump(connection: duckdb.DuckDBPyConnection) -> int:
-    """Number of the last dump in a store; 0 without any."""
+    """Id of the last dump in a store; 0 in an empty store."""
     ((number,),) = connection.execute(_LAST_DUMP).fetchall()
     return int(number)
 
@@ -21,15 +21,15 @@ def last_dump(connection: duckdb.DuckDBPyConnection) -> int:
 def read_doubts(
     connection: duckdb.DuckDBPyConnection, programs: Collection[int], *, after: int
 ) -> tuple[str, ...]:
-    """Sentences on what ETRecords and their dumps disagree on, and on clocks that cannot be right.
+    """Sentences about ETRecords that disagree with their dumps, and clocks that cannot be right.
 
     Args:
         connection: The store.
         programs: Ids of the ETRecords.
-        after: Number of the last dump that is not asked for.
+        after: Id of the last older dump, whose clock and those before are not checked.
     """
-    asked = {"after": after, "most_ns": _HOUR_NS}
-    clocks = connection.execute(read_statement("clock_doubts"), asked).fetchall()
+    values = {"after": after, "most_ns": _HOUR_NS}
+    clocks = connection.execute(read_statement("clock_doubts"), values).fetchall()
     doubts = [_clock_doubt(*row) for row in clocks]
     if programs:
         listed = {"programs": list(programs)}

@@ -20,6 +20,7 @@ from warehouse.engine.connection import registered
 from warehouse.errors import StoreError
 from warehouse.load.appending import append_rows
 from warehouse.load.counters import insert_counters, insert_logged_counters
+from warehouse.load.doubts import last_dump
 from warehouse.load.ids import Builds, NamedIds
 from warehouse.load.logged_data import (
     attach_buffers,
@@ -45,13 +46,12 @@ _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_datab
 
 
 class DumpRows:
-    """Writes rows of dumps; remembers the ids in use, so it is of no use after a rollback."""
+    """Writes rows of dumps; remembers the ids in use, so discard it after a rollback."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Read the ids in use."""
         self._connection = connection
-        highest = "SELECT coalesce(max(dump_id), 0) FROM dumps"
-        ((self._last_dump,),) = connection.execute(highest).fetchall()
+        self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")
         self._models = NamedIds(connection, "model")
         self._builds = Builds(connection)
@@ -59,12 +59,11 @@ class DumpRows:
         self._programs = Programs(connection)
 
     def identify(self, dumps: Sequence[NewDump]) -> list[Facts]:
-        """Columns of dumps that their content does not tell, and what they refer to.
+        """Columns of dumps that come from their manifests; inserts new devices, builds and models.
 
-        Numbers are those that dumps have by the archive, or else the next.
+        Ids are those in the archive, or else the next free ones.
         """
-        # Dumps of a folder often share their manifest: its facts are worked out once.
-        known: dict[int, Facts] = {}
+        known: dict[int, Facts] = {}  # of manifests, which dumps of a folder often share
         facts = []
         for dump in dumps:
             key = id(dump.manifest)
@@ -78,7 +77,7 @@ class DumpRows:
         return facts
 
     def manifest_facts(self, manifest: Manifest, ids: Ids | None = None) -> Facts:
-        """Columns of dumps that the manifest alone determines; numbers as in `identify`."""
+        """Columns of dumps that come from the manifest alone; ids as in `identify`."""
         clock = manifest.clock
         return {
             "device_id": self._devices.id_of(manifest.device, ids and ids.device),
@@ -104,15 +103,14 @@ class DumpRows:
             tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
         )
         append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
-        told = {**tables, "event_signatures": with_user_kinds(tables["event_signatures"])}
-        for name, signatures in self._signatures.items():
-            signatures.insert(told[name])
-        insert_logged_counters(
-            self._connection, number_dumps(tables["events"], ids), told["event_signatures"]
-        )
+        event_signatures = with_user_kinds(tables["event_signatures"])
+        self._signatures["run_signatures"].insert(tables["run_signatures"])
+        self._signatures["event_signatures"].insert(event_signatures)
+        events = number_dumps(tables["events"], ids)
+        insert_logged_counters(self._connection, events, event_signatures)
 
     def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
-        """Insert what was worked out from the events of dumps."""
+        """Insert the statistics of dumps; `ids` is the id of each dump."""
         for name, rows in statistics.tables.items():
             append_rows(self._connection, name, number_dumps(rows, ids))
 
@@ -123,16 +121,16 @@ class DumpRows:
         decoded: DecodedBatch,
         resolution: NDArray[np.int64],
     ) -> None:
-        """Insert the rows of dumps whose content is in, and what their ETRecords say of it.
+        """Insert the rows of dumps whose content is inserted, and trace it with their ETRecords.
 
         Args:
-            dumps: Those that `decoded` has a row of in its table of dumps, in order.
-            facts: Their own, as `identify` gave them.
-            decoded: The tables.
-            resolution: That of their delegates' clocks.
+            dumps: One dump for each row of dumps in `decoded`, in order.
+            facts: The result of `identify` for them.
+            decoded: The decoded tables.
+            resolution: Resolution of their delegates' clocks, in ticks.
 
         Raises:
-            StoreError: The store has one of them, or one of their ids, by now.
+            StoreError: Another process has inserted one of the dumps, or one of their ids.
         """
         if not dumps:
             return
@@ -146,68 +144,58 @@ class DumpRows:
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
-        """Check that the store has no dump of these bytes, or of these ids.
+        """Check that the store has no dump of these hashes or ids.
 
         Raises:
-            StoreError: It has.
+            StoreError: The store has one.
         """
-        asked = {"hashes": hashes, "ids": ids}
-        ((count,),) = self._connection.execute(_TAKEN, asked).fetchall()
+        values = {"hashes": hashes, "ids": ids}
+        ((count,),) = self._connection.execute(_TAKEN, values).fetchall()
         if count or len(set(hashes)) < len(hashes):
             ((path,),) = self._connection.execute(_PATH).fetchall()
             raise StoreError(
                 path,
-                "somebody else put dumps in meanwhile: nothing of this batch was stored; "
-                "let one at a time write to the store, and run the command again",
+                "another process ingested dumps meanwhile, so nothing of this batch was stored: "
+                "let one process at a time write to the store, and run the command again",
             )
 
     def attach_companions(self, dumps: Sequence[NewDump]) -> list[NewDump]:
-        """Give dumps that are in the store the ETRecords and debug buffers they came with.
+        """Attach ETRecords and debug buffers to stored dumps, in place of older ones.
 
-        They replace others; of several for one dump the last counts.
+        Of several for one dump the last counts.
 
         Returns:
-            The dumps that got new ones, with these alone.
+            The dumps that got new companions, with these alone.
         """
         programs = {dump.sha256: dump.program for dump in dumps if dump.program}
         buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
-        asked = {"hashes": [*programs, *buffers]}
-        text = read_statement("stored_companions")
-        known = self._connection.execute(text, asked).fetchall()
-        new_programs, new_buffers, changes = {}, {}, []
-        attached = []
+        hashes = {"hashes": [*programs, *buffers]}
+        known = self._connection.execute(read_statement("stored_companions"), hashes).fetchall()
+        by_hash = {dump.sha256: dump for dump in dumps}
+        new_programs, new_buffers, changes, attached = {}, {}, [], []
         for sha256, id_, record, buffer in known:
             program, logged = programs.get(sha256), buffers.get(sha256)
             if program and program.id != record:
-                new_programs[id_] = program
+                new_programs[id_], record = program, program.id
             if logged and logged.sha256 != buffer:
-                new_buffers[id_] = logged
+                new_buffers[id_], buffer = logged, logged.sha256
             if id_ in new_programs or id_ in new_buffers:
-                names = {dump.sha256: dump for dump in dumps}
-                attached.append(
-                    names[sha256]._replace(
-                        program=new_programs.get(id_), debug_buffer=new_buffers.get(id_)
-                    )
-                )
-            changes.append(
-                {
-                    "dump_id": id_,
-                    "etrecord_id": program.id if program else record,
-                    "debug_buffer_sha256": logged.sha256 if logged else buffer,
-                }
-            )
+                program, logged = new_programs.get(id_), new_buffers.get(id_)
+                new = by_hash[sha256]._replace(program=program, debug_buffer=logged)
+                attached.append(new)
+            row = {"dump_id": id_, "etrecord_id": record, "debug_buffer_sha256": buffer}
+            changes.append(row)
         if new_programs or new_buffers:
             columns = pa.schema([DUMPS.field(name) for name in changes[0]])
-            with registered(
-                self._connection, "changes", pa.Table.from_pylist(changes, schema=columns)
-            ):
+            rows = pa.Table.from_pylist(changes, schema=columns)
+            with registered(self._connection, "changes", rows):
                 self._connection.execute(read_statement("set_companions"))
             self._trace(new_programs)
             attach_buffers(self._connection, new_buffers)
         return attached
 
     def _trace(self, programs: Mapping[int, Program]) -> None:
-        """Store the ETRecords of dumps, and what they say of the dumps' events."""
+        """Store the ETRecords of dumps, and the origins of events that they state."""
         self._programs.add(programs.values())
         trace_events(self._connection, programs)
 

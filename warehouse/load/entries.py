@@ -1,12 +1,11 @@
-"""What is loaded, as entries of the archive."""
+"""Archive entries of dumps, companions and refusals that are loaded."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from ingest.dump import Refusal
 from ingest.manifest.fields import FullShape
@@ -24,9 +23,11 @@ from warehouse.archive.history import History
 from warehouse.load.dump_rows import Facts
 from warehouse.load.new_dump import NewDump
 
+_KINDS = {"program": ETRECORD, "debug_buffer": DEBUG_BUFFER}
+
 
 def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: History) -> list[Entry]:
-    """Entries of new dumps, after those of the files they came with."""
+    """Entries of new dumps, after the entries of their companions."""
     if not history.is_kept:
         return []
     return _companion_entries(dumps, history) + [
@@ -46,7 +47,7 @@ def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: Hist
 
 
 def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
-    """Entries of files that came later than their dumps, each with its dump."""
+    """Entries of companions that came later than their dumps, and of the attachments."""
     if not history.is_kept:
         return []
     return _companion_entries([dump._replace(taken_at=now) for dump in dumps], history) + [
@@ -64,7 +65,7 @@ def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) 
 
 
 def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry]:
-    """Entries of refused files, with the bytes of those that the archive does not hold."""
+    """Entries of refused files; bytes that the archive holds already are left out."""
     if not history.is_kept:
         return []
     missing = history.missing(one.sha256 for one in refusals if one.sha256)
@@ -89,26 +90,20 @@ def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry
 
 @lru_cache(maxsize=4096)
 def parse_manifest(text: str) -> Manifest:
-    """The manifest that an entry states."""
+    """The manifest in an entry, from canonical JSON."""
     return Manifest.model_validate(FullShape(json.loads(text)))
 
 
 def _companion_entries(dumps: Sequence[NewDump], history: History) -> list[Entry]:
     """Entries of the ETRecords and debug buffers that the archive does not hold yet."""
-    files = {sha256: (kind, dump, name, data) for kind, dump, sha256, name, data in _files(dumps)}
+    files = {
+        file.sha256: (_KINDS[name], dump.taken_at, file)
+        for dump in dumps
+        for name, file in dump.companions().items()
+    }
     missing = history.missing(files)
     return [
-        Entry(kind, dump.taken_at, name, sha256, data=data)
-        for sha256, (kind, dump, name, data) in files.items()
+        Entry(kind, taken_at, file.name, sha256, data=file.data)
+        for sha256, (kind, taken_at, file) in files.items()
         if sha256 in missing
     ]
-
-
-def _files(dumps: Iterable[NewDump]) -> Iterator[tuple[str, NewDump, str, str, Any]]:
-    for dump in dumps:
-        if dump.program:
-            record = dump.program.record
-            yield ETRECORD, dump, record.sha256, record.source, dump.program.data
-        if dump.debug_buffer:
-            buffer = dump.debug_buffer
-            yield DEBUG_BUFFER, dump, buffer.sha256, buffer.name, buffer.data

@@ -1,4 +1,4 @@
-"""Ids of devices, models and builds: given out once, the same whenever they are named again."""
+"""Ids of devices, models and builds, each given out once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warehouse.catalogue.sql_files import read_statement
 
 
 class NamedIds:
-    """Ids of devices or models; two with the same attributes are the same."""
+    """Ids of devices or models; equal attributes mean the same device or model."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
         """Read the ids in use."""
@@ -25,7 +25,7 @@ class NamedIds:
         self._ids: dict[tuple[object, ...], int] = {row[1:]: row[0] for row in rows}
 
     def id_of(self, thing: Device | Model, known: int | None = None) -> int:
-        """The thing's id, given out now if it is new: the one it is known by, if there is one."""
+        """The id of a device or model; a new one gets its `known` id, or else the next free id."""
         key = tuple(getattr(thing, column) for column in self._columns)
         if key not in self._ids:
             self._ids[key] = _free_id(self._ids.values(), known)
@@ -36,7 +36,7 @@ class NamedIds:
 
 
 class Builds:
-    """Ids of builds; a build is known by its name, and each dump may add facts about it."""
+    """Ids of builds by name; each dump may add facts about its build."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Read the builds in use."""
@@ -46,7 +46,7 @@ class Builds:
         self._stated: set[Build] = set()
 
     def id_of(self, build: Build, known: int | None = None) -> int:
-        """The build's id, as above."""
+        """The build's id; a new one gets its `known` id, or else the next free id."""
         if build.id not in self._ids:
             self._ids[build.id] = _free_id(self._ids.values(), known)
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
@@ -54,10 +54,10 @@ class Builds:
         return self._ids[build.id]
 
     def complete(self, stated: Iterable[tuple[datetime, Manifest]]) -> None:
-        """Fill in what manifests state of builds, by the time that they came at.
+        """Add facts about builds from manifests with their times of ingest.
 
-        Where two differ the first to come counts; of one batch, the one whose text comes first in
-        alphabetical order: a lake, which knows no other order, settles it so too.
+        If two manifests differ the earlier one counts; in one batch, the one whose text is first in
+        alphabetical order: the same rule as in a lake, which has no other order.
         """
         builds = {
             (taken_at, _text_of(manifest)): manifest.build
@@ -71,11 +71,11 @@ class Builds:
 
 
 def _text_of(manifest: Manifest) -> str:
-    """What a manifest states of its build, as it stands in the manifest's canonical JSON."""
+    """The build in a manifest's canonical JSON, as text."""
     stated = json.loads(manifest.canonical_json())["build"]
     return json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _free_id(ids: Collection[int], known: int | None) -> int:
-    """The known id; the next if another thing has it, as where a part of the archive is lost."""
+    """The known id; the next free one if it is taken, as after a loss of archive segments."""
     return known if known and known not in ids else max(ids, default=0) + 1

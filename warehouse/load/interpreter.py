@@ -1,4 +1,4 @@
-"""How Python itself is set while dumps are decoded and committed in threads."""
+"""Settings of the Python interpreter while dumps are decoded and committed in threads."""
 
 from __future__ import annotations
 
@@ -7,36 +7,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_TURN_SECONDS = 0.0005  # a tenth of what Python would grant
+_SWITCH_SECONDS = 0.0005  # a tenth of Python's default
 
 
 @contextmanager
-def gc_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking through all objects again and again.
+def tuned_interpreter() -> Iterator[None]:
+    """Pause the garbage collector and shorten the switch interval until the body ends.
 
-    The caller collects the new objects after each group. A collector that was already off stays
-    off.
+    The collector would scan all objects again and again; the caller collects new objects after
+    each group instead. Threads that commit or read wait for DuckDB and the disk many times, and
+    each time they would also wait for a thread that computes. A collector that is already off
+    stays off, and an interval that is already shorter stays as it is.
     """
-    if not gc.isenabled():
-        yield
-        return
+    is_collecting, interval = gc.isenabled(), sys.getswitchinterval()
     gc.disable()
+    sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
     try:
         yield
     finally:
-        gc.enable()
-
-
-@contextmanager
-def short_switch_interval() -> Iterator[None]:
-    """Have a thread that computes let others in sooner.
-
-    Those that commit or read wait for DuckDB and the disk, again and again; each time they would
-    wait for their turn, too. ConcurrencyLimit that are as short already stay so.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, _TURN_SECONDS))
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(interval)
+        if is_collecting:
+            gc.enable()

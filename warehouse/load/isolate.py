@@ -1,9 +1,9 @@
-"""What goes wrong with one dump and was not foreseen, kept from all others."""
+"""Unforeseen failures of one dump, isolated from all others."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import duckdb
@@ -11,11 +11,13 @@ import duckdb
 from ingest.errors import IngestError
 from warehouse.errors import WarehouseError
 
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+_PARTS = 8
 _MOST_CHARACTERS = 300
 
-# Foreseen, or about the machine or the store as a whole: leaving out a dump would not help.
+# Foreseen errors, and errors of the machine or the whole store: no single dump is to blame.
 _NOT_OF_A_DUMP = (
     IngestError,
     WarehouseError,
@@ -35,20 +37,20 @@ _OF_THE_FILE = re.compile(
 
 
 class ChildError(Exception):
-    """What went wrong with a dump in another process, or with that process, in words."""
+    """A dump failed in a child process, or killed it."""
 
 
 class Failure(NamedTuple):
-    """What went wrong, in words for the record."""
+    """An unforeseen failure, described for `ingest_errors`."""
 
     detail: str
 
 
 def isolate(action: Callable[[], _Result]) -> _Result | Failure:
-    """What the action returns; or Failure, if it failed in a way that a dump may have caused.
+    """The action's result, or a Failure if it raised an error that a dump may have caused.
 
-    Errors that were foreseen are raised as they are, and so are those about the disk, the lock or
-    the store as a whole, interrupts and exits. The rest are bugs, or bombs: memory that ran out.
+    Foreseen errors are raised as they are, and so are interrupts, exits and errors of the disk, the
+    lock or the whole store. All others are bugs, or dumps that exhaust the memory.
     """
     try:
         return action()
@@ -62,8 +64,32 @@ def isolate(action: Callable[[], _Result]) -> _Result | Failure:
         return Failure(_describe(error))
 
 
+def isolate_each(
+    items: Sequence[_Item],
+    action: Callable[[Sequence[_Item]], _Result],
+    refuse: Callable[[_Item, Failure], _Result],
+) -> list[_Result]:
+    """Results of an action on all items; if it fails, of ever smaller parts of them.
+
+    The parts are more than two because each attempt that fails may take the whole time limit.
+
+    Args:
+        items: Arguments of the action.
+        action: Called with items.
+        refuse: Called with a single item and its failure; its result stands for the action's.
+    """
+    result = isolate(lambda: action(items))
+    if not isinstance(result, Failure):
+        return [result]
+    if len(items) == 1:
+        return [refuse(items[0], result)]
+    size = -(-len(items) // _PARTS)
+    parts = [items[first : first + size] for first in range(0, len(items), size)]
+    return [one for part in parts for one in isolate_each(part, action, refuse)]
+
+
 def _describe(error: Exception) -> str:
     first = next(iter(str(error).splitlines()), "")[:_MOST_CHARACTERS]
-    what = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    text = what.encode("utf-8", "backslashreplace").decode()
+    name = type(error).__name__
+    text = (f"{name}: {first}" if first else name).encode("utf-8", "backslashreplace").decode()
     return f"{text}; this is a bug, or the dump asks for too much memory: please report it"

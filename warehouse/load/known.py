@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
-_MOST_RECENT = 1 << 14  # that are searched one by one before they are sorted among the others
+_MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
 _STARTS = "SELECT CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start"
 _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
@@ -18,31 +18,31 @@ _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 class StoredDumps:
     """The dumps of a store, for any thread.
 
-    The first 64 bits of each SHA-256 are in memory (eight bytes a dump), so the store is asked only
-    about dumps that it has, nearly always.
+    The first 64 bits of each SHA-256 are in memory (eight bytes per dump), so nearly all look-ups
+    in the store are of dumps that it has.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the index through a connection, which later questions use too."""
+        """Read the index through a connection, which is kept for look-ups."""
         self._connection = connection
         self._starts: NDArray[np.uint64] = connection.execute(_STARTS, [_LETTERS]).fetchnumpy()[
             "start"
         ]
         self._recent: set[int] = set()  # starts of dumps that were stored since
-        self._lock, self._asking = threading.Lock(), threading.Lock()
+        self._lock, self._querying = threading.Lock(), threading.Lock()
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The manifests, as canonical JSON, of those of some dumps that the store has."""
+        """Manifests, as canonical JSON, by SHA-256, of the dumps that the store has."""
         likely = self._likely(hashes)
         return self.look_up(likely) if likely else {}
 
     def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The same, asked of the store even if the index does not have them yet."""
-        with self._asking:
+        """The same, looked up in the store even if the index lacks a dump."""
+        with self._querying:
             return dict(self._connection.execute(_KNOWN, [list(hashes)]).fetchall())
 
     def add(self, hashes: Iterable[str]) -> None:
-        """Take note of dumps that were stored since."""
+        """Add dumps that were stored since."""
         with self._lock:
             self._recent.update(map(_start_of, hashes))
             if len(self._recent) > _MOST_RECENT:
@@ -52,7 +52,7 @@ class StoredDumps:
                 self._recent = set()
 
     def _likely(self, hashes: Sequence[str]) -> list[str]:
-        """Those of some dumps that the index has."""
+        """The dumps that are in the index."""
         starts = list(map(_start_of, hashes))
         wanted = np.array(starts, np.uint64)
         with self._lock:

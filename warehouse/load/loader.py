@@ -1,4 +1,4 @@
-"""Decoded dumps into the store: one transaction per batch, all of it or nothing."""
+"""Decoded dumps into the store, each batch in one transaction."""
 
 from __future__ import annotations
 
@@ -19,18 +19,14 @@ from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
-from warehouse.load.dump_rows import DumpRows, Facts
-from warehouse.load.entries import (
-    attached_entries,
-    dump_entries,
-    refusal_entries,
-)
+from warehouse.load.dump_rows import DumpRows
+from warehouse.load.entries import attached_entries, dump_entries, refusal_entries
 from warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
 from warehouse.load.new_dump import NewDump
 from warehouse.load.stored_events import summarise_stored
 from warehouse.statistics.rollups import Statistics
 
-_CONFLICTS = "SELECT count(*) FROM ingest_errors WHERE reason = 'conflict'"
+_CONFLICTS = "SELECT 1 FROM ingest_errors WHERE reason = 'conflict' LIMIT 1"
 
 
 class Loader:
@@ -39,7 +35,7 @@ class Loader:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None = None
     ) -> None:
-        """Take the connection that writes, and where all that it writes is sealed first, if any."""
+        """Take the writing connection, and the archive that is sealed before commits, if any."""
         self._connection, self._archive = connection, archive
         self._rows: DumpRows | None = None
 
@@ -53,19 +49,18 @@ class Loader:
         """Commit a batch.
 
         Args:
-            dumps: The dumps that were decoded, by ``dump_index``; refused ones are left out.
+            dumps: The dumps by ``dump_index``; those without a row in `decoded` are skipped.
             decoded: Their tables.
-            statistics: Those of their events.
-            refusals: Files to record as refused; each is recorded once.
+            statistics: Statistics of their events.
+            refusals: Refusals to record, each once.
 
         Returns:
-            Dumps committed.
+            Number of dumps committed.
         """
         failpoint("decoded")
         index = decoded.tables["dumps"]["dump_index"].to_numpy()
         ids = np.zeros(len(dumps), np.int32)
-        buffers = {i: dumps[i].debug_buffer for i in index.tolist()}
-        logged = {i: buffer for i, buffer in buffers.items() if buffer}
+        logged = {i: buffer for i in index.tolist() if (buffer := dumps[i].debug_buffer)}
         store_ahead(self._connection, decoded.tables["debug_values"], logged)
         with self._transaction() as (rows, history, now):
             good = [_taken(dumps[i], now) for i in index.tolist()]
@@ -82,11 +77,11 @@ class Loader:
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
         """Commit one dump that is decoded in parts.
 
-        Signatures may come in any part, again or not, and the row of dumps comes in the last.
-        Nothing of it is kept if one of them shows that it is malformed (DumpError).
+        Any part may repeat signatures, and the last one has the row of dumps. A malformed part
+        raises DumpError, and nothing of the dump is kept.
 
         Returns:
-            Profile events in it.
+            Number of profile events in it.
         """
         n_events = 0
         with self._transaction() as (rows, history, now):
@@ -106,13 +101,13 @@ class Loader:
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:
-        """Put files on record as refused, each once."""
+        """Record refusals, each once."""
         if refusals:
             with self._transaction() as (_, history, now):
                 self._record(refusals, history, now)
 
     def attach(self, dumps: Sequence[NewDump]) -> None:
-        """Give dumps that the store has already the ETRecords and debug buffers they came with."""
+        """Attach the ETRecords and debug buffers of dumps that are stored already."""
         buffers = {dump.sha256: dump.debug_buffer for dump in dumps if dump.debug_buffer}
         if buffers or any(dump.program for dump in dumps):
             store_ahead_of_dumps(self._connection, buffers)
@@ -121,29 +116,27 @@ class Loader:
                 history.add(attached_entries(attached, history, now))
 
     def file_stored(self, dumps: Sequence[NewDump]) -> None:
-        """Put dumps that the store has, but not its archive, into the archive."""
+        """Put stored dumps into the archive if it lacks them."""
         if not dumps or self._archive is None:
             return
         by_hash = {dump.sha256: dump for dump in dumps}
         with self._transaction() as (_, history, _):
             missing = history.missing(by_hash)
-            stored = self._connection.sql(
-                read_statement("stored_dumps"), params={"hashes": list(missing)}
-            )
-            facts = stored.to_arrow_table().to_pylist()
+            text, hashes = read_statement("stored_dumps"), {"hashes": list(missing)}
+            facts = self._connection.sql(text, params=hashes).to_arrow_table().to_pylist()
             known = [
                 by_hash[row["sha256"]]._replace(source=row["source"], taken_at=row["ingested_at"])
                 for row in facts
             ]
-            history.add([*dump_entries(known, facts, history), *_dropped_entries(facts)])
+            history.add(dump_entries(known, facts, history))
+            dropped = (row for row in facts if row["dropped_at"] is not None)
+            history.add(
+                [Entry(DROPPED, r["dropped_at"], r["source"], r["sha256"]) for r in dropped]
+            )
 
-    def settle_conflicts(self, dumps: Sequence[NewDump]) -> None:
-        """Put on record that files now agree with the store on the manifest of their bytes."""
-        self.settle([(dump.source, dump.sha256) for dump in dumps])
-
-    def settle(self, files: Sequence[tuple[str, str]]) -> None:
-        """The same, of files by name and SHA-256."""
-        if not files or not self._has_conflicts():
+    def settle_conflicts(self, files: Sequence[tuple[str, str]]) -> None:
+        """Record that files, by name and SHA-256, now agree with the store on their manifests."""
+        if not files or not self._connection.execute(_CONFLICTS).fetchone():
             return
         rows = [{"source": source, "sha256": sha256} for source, sha256 in files]
         with (
@@ -153,20 +146,16 @@ class Loader:
             settled = self._connection.execute(read_statement("settle_conflicts")).fetchall()
             history.add([Entry(SETTLED, now, source, sha256) for source, sha256 in settled])
 
-    def _has_conflicts(self) -> bool:
-        ((count,),) = self._connection.execute(_CONFLICTS).fetchall()
-        return bool(count)
-
     @contextmanager
     def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
-        """All of the body's writes, or none and nothing remembered of them."""
+        """A transaction; ids that a failed one gave out are forgotten."""
         rows, self._rows = self._rows or DumpRows(self._connection), None
         with recorded(self._connection, self._archive) as history:
             yield rows, history, datetime.now(UTC)
         self._rows = rows
 
     def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
-        """Record refusals that are not on record yet."""
+        """Record refusals that are not recorded yet."""
         if not refusals:
             return
         timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]
@@ -174,15 +163,6 @@ class Loader:
         with registered(self._connection, "refused", rows):
             new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
         history.add(refusal_entries([one for one in timed if one[:5] in new], history))
-
-
-def _dropped_entries(facts: Sequence[Facts]) -> list[Entry]:
-    """Entries that drop the events of dumps again that have none any more."""
-    return [
-        Entry(DROPPED, row["dropped_at"], row["source"], row["sha256"])
-        for row in facts
-        if row["dropped_at"] is not None
-    ]
 
 
 def _taken(dump: NewDump, now: datetime) -> NewDump:

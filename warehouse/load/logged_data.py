@@ -1,4 +1,4 @@
-"""What dumps log besides times: values, whose tensors a debug buffer holds, and metadata."""
+"""Data that dumps log besides times: values with tensors in debug buffers, and metadata."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def insert_values(
 
 
 def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
-    """Commit the tensors of long debug buffers, some at a time, before what refers to them.
+    """Commit the tensors of long debug buffers, some at a time, before the rows that refer to them.
 
-    In one transaction they would take six times their size in memory. Should what refers to them
-    not be committed after all, they are rows that nothing refers to, until they are wanted again.
+    In one transaction they would take six times their size in memory. If those rows are not
+    committed after all, the tensors stay unused until the dump is ingested again.
     """
     long = {key: one for key, one in buffers.items() if len(one.data) >= _LONG_BYTES}
     if long:
@@ -50,14 +50,14 @@ def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: 
 def store_ahead_of_dumps(
     connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, HashedFile]
 ) -> None:
-    """The same for dumps that the store has already, by their SHA-256."""
+    """The same for buffers of stored dumps, by SHA-256 of the dump."""
     found = connection.execute(_DUMPS, [list(buffers)]).fetchall()
     known = {id_: buffers[sha256] for sha256, id_ in found}
     store_ahead(connection, _stored_values(connection, known), known)
 
 
 def attach_buffers(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> None:
-    """Look up the tensors of dumps that the store has already in debug buffers, by dump id."""
+    """Look up the tensors of stored dumps in debug buffers, by dump id."""
     rows = _stored_values(connection, buffers)
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
     with registered(connection, "hashed", hashed):
@@ -70,9 +70,9 @@ def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> p
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
-    """Decoded delegate metadata with what it says as JSON, unless it has that already.
+    """Delegate metadata with a column of parsed JSON; unchanged if it has one already.
 
-    `backend` is that of a dump_index.
+    `backend` returns the backend of a dump_index.
     """
     if _PARSED.name in rows.column_names:
         return rows
@@ -91,9 +91,9 @@ def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
 def _store_tensors(
     connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
 ) -> pa.ChunkedArray:
-    """Store the tensors of values; gives the hash of each, null where no content is known.
+    """Store the tensors of values; returns the hash of each, null if its content is not known.
 
-    Values of a dump stand side by side; its number, which the buffers go by, is the first column.
+    Values of a dump are neighbours; the first column is the key of its buffer.
     """
     hashes: list[pa.Array] = []
     waiting: list[pa.Table] = []
@@ -115,7 +115,7 @@ def _store_tensors(
 
 
 def _insert_tensors(connection: duckdb.DuckDBPyConnection, tables: list[pa.Table]) -> None:
-    """Insert the tensors that are new, and let go of all."""
+    """Insert the tensors that are new, and clear the list."""
     is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
     rows = _distinct(pa.concat_tables([TENSORS.empty_table(), *tables]))
     tables.clear()

@@ -1,4 +1,4 @@
-"""What is decoded as tables by one name each, as a child hands them over."""
+"""Decoded dumps as named tables, as a child process sends them."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from warehouse.statistics.rollups import Statistics
 _DECODED, _ERRORS, _STATISTICS, _RESOLUTION = "decoded/", "errors", "statistics/", "resolution"
 
 
-def flatten_content(content: Content) -> Tables:
-    """All tables of decoded dumps by one name each."""
-    decoded, statistics = content
-    return {
-        **{_DECODED + name: table for name, table in decoded.tables.items()},
-        _ERRORS: decoded.errors,
-        **{_STATISTICS + name: table for name, table in statistics.tables.items()},
-        _RESOLUTION: pa.table({"ticks": statistics.resolution}),
-    }
-
-
-def find_content(tables: Tables) -> Content:
-    """What `flatten_content` was given."""
-    resolution = tables[_RESOLUTION]["ticks"].to_numpy()
-    return Content(find_decoded(tables), Statistics(_named(tables, _STATISTICS), resolution))
-
-
-def flatten_decoded(decoded: DecodedBatch) -> Tables:
-    """All tables of a part of a dump by one name each."""
+def pack_decoded(decoded: DecodedBatch) -> Tables:
+    """All tables of decoded dumps under one name each."""
     tables = {_DECODED + name: table for name, table in decoded.tables.items()}
     return {**tables, _ERRORS: decoded.errors}
 
 
-def find_decoded(tables: Tables) -> DecodedBatch:
-    """What `flatten_decoded` was given."""
-    return DecodedBatch(_named(tables, _DECODED), tables[_ERRORS])
+def unpack_decoded(tables: Tables) -> DecodedBatch:
+    """The argument of `pack_decoded`."""
+    return DecodedBatch(_tables_of(_DECODED, tables), tables[_ERRORS])
 
 
-def _named(tables: Tables, prefix: str) -> dict[str, pa.Table]:
-    of_prefix = (name for name in tables if name.startswith(prefix))
-    return {name.removeprefix(prefix): tables[name] for name in of_prefix}
+def pack_content(content: Content) -> Tables:
+    """All tables of decoded dumps and of their statistics under one name each."""
+    decoded, statistics = content
+    tables = {_STATISTICS + name: table for name, table in statistics.tables.items()}
+    resolution = pa.table({"ticks": statistics.resolution})
+    return {**pack_decoded(decoded), **tables, _RESOLUTION: resolution}
+
+
+def unpack_content(tables: Tables) -> Content:
+    """The argument of `pack_content`."""
+    resolution = tables[_RESOLUTION]["ticks"].to_numpy()
+    statistics = Statistics(_tables_of(_STATISTICS, tables), resolution)
+    return Content(unpack_decoded(tables), statistics)
+
+
+def _tables_of(prefix: str, tables: Tables) -> dict[str, pa.Table]:
+    return {
+        name.removeprefix(prefix): table
+        for name, table in tables.items()
+        if name.startswith(prefix)
+    }

@@ -1,4 +1,4 @@
-"""A dump that was read and described: what is loaded into the store."""
+"""A dump with its bytes, manifest and companions, ready to be loaded into the store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class NewDump(NamedTuple):
     """A dump to store.
 
     Attributes:
-        source: What the dump was called where it came from.
+        source: Name of the dump at its origin.
         sha256: SHA-256 of its bytes.
-        manifest: What the bytes do not say.
-        program: The ETRecord it came with.
-        debug_buffer: The debug buffer it came with.
-        data: Its bytes, for the archive.
-        ids: The numbers the archive has for it; None for a new dump.
-        taken_at: When the archive says it was taken; NOW for a new dump.
+        manifest: Its manifest.
+        program: Its ETRecord, if any.
+        debug_buffer: Its debug buffer, if any.
+        data: Its bytes; None if they are decoded already and archived.
+        ids: Its ids in the archive; None for a new dump.
+        taken_at: Its time of ingest in the archive; NOW for a new dump.
     """
 
     source: str
@@ -35,3 +35,13 @@ class NewDump(NamedTuple):
     data: Any = None
     ids: Ids | None = None
     taken_at: datetime = NOW
+
+    def companions(self) -> dict[str, HashedFile]:
+        """The ETRecord and the debug buffer, as far as the dump has them, by attribute."""
+        files = {}
+        if self.program:
+            record = self.program.record
+            files["program"] = HashedFile(record.source, self.program.data, record.sha256)
+        if self.debug_buffer:
+            files["debug_buffer"] = self.debug_buffer
+        return files

@@ -1,4 +1,4 @@
-"""Statistics of dumps too big for memory, from their events as the store has them."""
+"""Statistics of dumps too big for memory, from their events in the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.statistics.rollups import (
 )
 from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
 
-_MOST_EVENTS = 1 << 21  # read back at a time; a signature is never split
+_MOST_EVENTS = 1 << 21  # read at a time, unless one signature has more
 
 
 def summarise_stored(
@@ -31,12 +31,12 @@ def summarise_stored(
     """Statistics of one dump, some signatures at a time, its runs last.
 
     Args:
-        connection: What has its events and their signatures.
-        dump_id: The dump, which counts as dump 0.
-        last: What was decoded of it and has its row of dumps.
+        connection: The store, which has the dump's events and signatures.
+        dump_id: Id of the dump; it is dump 0 in the statistics.
+        last: The last decoded part of the dump, with its row of dumps.
 
     Yields:
-        Rows to insert, each time with the resolution of the dump.
+        Rows to insert, with the resolution of the dump.
     """
     numbers = RunNumbers.of(last, 1)
     has_histogram = is_long(last.tables["dumps"])
@@ -55,7 +55,7 @@ def summarise_stored(
 
 
 def _resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> NDArray[np.int64]:
-    """What `delegate_resolution` says of all events of the dump."""
+    """The result of `delegate_resolution` for all events of the dump."""
     found = connection.execute(read_statement("resolution_of_dump"), {"dump": dump_id})
     return np.array(found.fetchall()[0], np.int64)
 
@@ -71,7 +71,7 @@ def _complete_runs(
 
 
 def _some_signatures(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Iterator[pa.Table]:
-    """Event signatures of a dump and their kinds, as many at a time as fit into memory."""
+    """Event signatures of a dump and their kinds, in parts whose events fit into memory."""
     text = read_statement("signature_counts")
     counts = connection.sql(text, params={"dump": dump_id}).to_arrow_table()
     first = 0

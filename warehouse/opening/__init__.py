@@ -1,1 +1,1 @@
-"""A store opened to be read or written, its snapshots, and how it is doing."""
+"""A store opened for reading or writing, its snapshots, and its status."""

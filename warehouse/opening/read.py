@@ -1,4 +1,4 @@
-"""A store opened to be read: its file, or the newest snapshot while that cannot be had."""
+"""A store opened for reading: its file, or its newest snapshot if the file is not available."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from warehouse.errors import (
 )
 from warehouse.opening.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
-PATIENCE = 2.0  # seconds that a writer has to come first where there is nothing else to read
+PATIENCE = 2.0  # seconds for a waiting writer to come first if there is no snapshot
 _NO_SNAPSHOT = "there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes; "
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
 class OpenedStore(NamedTuple):
-    """A store that can be asked.
+    """A store that can be queried.
 
     Attributes:
-        answering: What answers.
-        lock: What keeps its file as it is; None if somebody else holds that.
+        answering: Its connections.
+        lock: The lock on its file; None if another object holds it.
         snapshot: The snapshot that is read; None if it is the store's own file.
-        damage: What is wrong with that file, and what to do; empty if nothing is known to be.
+        damage: Damage of the store's file, and its remedy; empty if none is known.
     """
 
     answering: StoreConnections
@@ -42,7 +42,7 @@ class OpenedStore(NamedTuple):
     damage: str = ""
 
     def release(self) -> None:
-        """Ask no more, and let others have it."""
+        """Close the connections and release the lock."""
         self.answering.close()
         if self.lock is not None:
             self.lock.release()
@@ -52,9 +52,8 @@ def is_there(store: Path) -> bool:
     """Whether there is a store.
 
     Raises:
-        DamagedStoreError: There is an archive, but not the file that is made out of it.
-        StoreError: What stands in its place is none or cannot be looked at, or no store can have
-            its name.
+        DamagedStoreError: There is an archive, but no DuckDB file.
+        StoreError: The path is that of a file, cannot be read, or is not UTF-8.
     """
     if os.path.exists(store) and not os.path.isdir(store):
         raise StoreError(str(store), "is a file, wanted the directory of a store")
@@ -67,7 +66,7 @@ def is_there(store: Path) -> bool:
             return True
     except OSError as error:
         raise StoreError(str(store), f"cannot be read: {error.strerror}") from error
-    from warehouse.archive.archive import Archive  # which a question need not wait for
+    from warehouse.archive.archive import Archive  # a slow import, which a query does not need
 
     if Archive(store).segments():
         raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
@@ -75,17 +74,17 @@ def is_there(store: Path) -> bool:
 
 
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
-    """The store's file; or where it is written, old, damaged or gone, the newest snapshot.
+    """The store's file; if it is locked, old, damaged or gone, the newest snapshot.
 
-    So it is where a writer waits for those who read; without a snapshot, it has some time to
-    come first.
+    If a writer waits for readers the snapshot is read too; without one, the writer has PATIENCE
+    seconds to come first.
 
     Raises:
-        StoreError: It cannot be read, or is none.
-        StoreLockedError: Another process writes it, and there is no snapshot.
-        StoreVersionError: A newer tracehouse wrote it.
-        OldStoreError: An older one did, and there is no snapshot of its migrated self.
-        DamagedStoreError: It is damaged or gone; there is an archive, and no snapshot.
+        StoreError: The store does not exist or cannot be read.
+        StoreLockedError: Another process writes the store, and there is no snapshot.
+        StoreVersionError: A newer tracehouse wrote the store.
+        OldStoreError: An older one did, and there is no snapshot of the present schema.
+        DamagedStoreError: The file is damaged or gone; there is an archive, but no snapshot.
     """
     try:
         if not is_there(store):
@@ -105,10 +104,10 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
 
 @contextmanager
 def snapshot_hint(store: Path) -> Iterator[None]:
-    """Let what tells of damage tell, too, that the newest snapshot is read until it is mended.
+    """Add to an error of damage that the newest snapshot answers queries meanwhile.
 
     Raises:
-        DamagedStoreError: The body raised one.
+        DamagedStoreError: The body raised it.
     """
     try:
         yield
@@ -116,20 +115,20 @@ def snapshot_hint(store: Path) -> Iterator[None]:
         snapshots = find_snapshots(store)
         if error.meanwhile or not snapshots:
             raise
-        newest = f"until then, what is asked is answered from {snapshots[-1].describe()}"
+        newest = f"until then, queries are answered from {snapshots[-1].describe()}"
         raise DamagedStoreError(error.path, error.damage, newest) from error
 
 
 @contextmanager
 def errors_while_open(store: Path, file: Path) -> Iterator[None]:
-    """Turn DuckDB's errors about a store's file, or a snapshot, that was opened into ours.
+    """Translate DuckDB's errors about the open file of a store or a snapshot.
 
-    Damage that did not show before may not show when it is opened again. So it is told, too, how
-    to ask the newest snapshot beside it.
+    Damage that shows only now may not show when the store is opened again, so the message tells
+    how to query the newest other snapshot.
 
     Raises:
         StoreError: See `translated_errors`.
-        DamagedStoreError: Likewise.
+        DamagedStoreError: See `translated_errors`.
     """
     try:
         with translated_errors(store, file):
@@ -140,14 +139,14 @@ def errors_while_open(store: Path, file: Path) -> Iterator[None]:
             raise
         newest = others[-1]
         advice = (
-            f"until then, copy {newest.path} to DIR/{FILE_NAME} and ask with --store DIR: it is "
-            f"{newest.describe()}"
+            f"until then, copy {newest.path} to DIR/{FILE_NAME} and query it with --store DIR: it "
+            f"is {newest.describe()}"
         )
         raise DamagedStoreError(error.path, error.damage, advice) from error
 
 
 def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:
-    """The store's own file, see `StoreLock.for_reading`; raises what `open_to_read` does."""
+    """The store's own file, see `StoreLock.for_reading`; raises the errors of `open_to_read`."""
     lock = StoreLock.for_reading(store, wait=wait, is_urgent=is_urgent)
     return _checked(OpenedStore(StoreConnections(store, store / FILE_NAME), lock))
 
@@ -156,7 +155,7 @@ def open_snapshot(store: Path) -> OpenedStore | None:
     """The newest snapshot; None if there is none of the present schema.
 
     Raises:
-        StoreError: It cannot be read.
+        StoreError: The snapshot cannot be read.
     """
     held = hold_newest(store)
     if held is not None:

@@ -1,7 +1,7 @@
-"""Snapshots: read-only copies of a store's file, for those who ask while another process writes.
+"""Snapshots: read-only copies of a store's file, for queries while another process writes.
 
-One is published by the process that writes, between two commits: it brings all that was committed
-into the file and copies that. Whoever reads a snapshot holds a lock on it, and it is not removed.
+The writing process publishes one between two commits: it checkpoints the file and copies it. A
+reader locks its snapshot, so that it is not removed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from warehouse.errors import StoreError
 
 KEPT = 3  # the newest ones
 PAUSE = 60.0  # seconds from one to the next in a long ingest
-_SHARE = 20  # times what publishing one took lie between it and the next, at least
+_SHARE = 20  # least pause after publishing a snapshot, as a multiple of the time that it took
 
 _UNFINISHED = ".new"
 _NAME = re.compile(r"(\d{6,})-(\d{8}T\d{6}Z)\.duckdb")
 _TIME = "%Y%m%dT%H%M%S%z"
 _READ_ONLY = 0o444
 _PART_BYTES = 1 << 20
-_KERNEL_BYTES = 64 << 20  # which copies them itself
-_CLONE = 0x40049409  # Linux: share the blocks of another file, until one of them is written
+_KERNEL_BYTES = 64 << 20  # of a copy by the kernel
+_CLONE = 0x40049409  # FICLONE of Linux: share the blocks of another file, copied on write
 
 
 class Snapshot(NamedTuple):
@@ -41,8 +41,8 @@ class Snapshot(NamedTuple):
 
     Attributes:
         path: Its file.
-        number: Its place in the order in which they were published.
-        taken_at: When, in UTC, to the second.
+        number: Its number, which increases with each snapshot.
+        taken_at: Its time in UTC, to the second.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def at(cls, path: Path) -> Snapshot | None:
-        """The snapshot that a file is by its name; None if it is none."""
+        """The snapshot with this path; None if the name is not that of a snapshot."""
         found = _NAME.fullmatch(path.name)
         if found is None or not path.is_file():
             return None
@@ -60,7 +60,7 @@ class Snapshot(NamedTuple):
         return None
 
     def describe(self) -> str:
-        """When it was taken, and how old it is."""
+        """Its time and age, for messages."""
         age = max((datetime.now(UTC) - self.taken_at).total_seconds(), 0.0)
         return f"the snapshot of {self.taken_at:%Y-%m-%d %H:%M:%S}Z, which is {age:,.0f} s old"
 
@@ -73,7 +73,7 @@ def find_snapshots(store: Path) -> list[Snapshot]:
 
 
 def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
-    """Publish what is committed, and remove all but the newest snapshots that nobody reads.
+    """Publish a snapshot, and remove old ones that no process reads; the newest KEPT ones stay.
 
     The caller holds the store's lock, and commits nothing meanwhile.
 
@@ -93,24 +93,22 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
     except OSError as error:
         raise StoreError(
             str(folder),
-            f"cannot be written: {error.strerror}; the snapshots that are there stay: make room "
-            "and run 'tracehouse snapshot'",
+            f"cannot be written: {error.strerror}; the existing snapshots stay: make room and run "
+            "'tracehouse snapshot'",
         ) from error
     return snapshot
 
 
 class Publisher:
-    """Publishes a snapshot now and then while a store is written."""
+    """Publishes snapshots at intervals while a store is written."""
 
     def __init__(self, publish: Callable[[], object], *, pause_seconds: float = PAUSE) -> None:
-        """Take what publishes one; the first is due after a pause."""
+        """Take the function that publishes one; the first is due after a pause."""
         self._publish, self._pause_seconds = publish, pause_seconds
         self._due = time.monotonic() + pause_seconds
 
     def publish_if_due(self, *, is_wanted: bool = False) -> bool:
-        """Publish a snapshot, unless the last is too recent for what it took; True if published.
-
-        What publishing raises is passed on.
+        """Publish a snapshot if one is due; True if published. Errors are passed on.
 
         Args:
             is_wanted: Publish one in any case.
@@ -128,11 +126,11 @@ class HeldSnapshot:
     """A snapshot that stays until it is released."""
 
     def __init__(self, snapshot: Snapshot, file: int) -> None:
-        """Take a file that is locked."""
+        """Take a locked file."""
         self.snapshot, self._file = snapshot, file
 
     def release(self) -> None:
-        """Let it be removed."""
+        """Release the lock."""
         os.close(self._file)
 
 
@@ -140,12 +138,12 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
     """The newest snapshot, which the caller releases; None if there is none.
 
     Raises:
-        StoreError: It cannot be read.
+        StoreError: The snapshot cannot be read.
     """
     for snapshot in reversed(find_snapshots(store)):
         try:
             file = os.open(snapshot.path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:  # removed since: there are newer ones, but this will do
+        except FileNotFoundError:  # removed since; an older one will do
             continue
         except OSError as error:
             raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
@@ -157,7 +155,7 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
 
 
 def _publish(source: int, folder: Path, number: int) -> Snapshot:
-    """Copy a file into the folder, where it appears only when it is whole and on disk."""
+    """Copy a file into the folder, renamed into place once it is synced to disk."""
     now = datetime.now(UTC).replace(microsecond=0)
     path = folder / f"{number:06}-{now:%Y%m%dT%H%M%S}Z.duckdb"
     unfinished = path.with_name(path.name + _UNFINISHED)
@@ -185,7 +183,7 @@ def _copy(source: int, target: int) -> None:
         fcntl.ioctl(target, _CLONE, source)
         return
     position = 0
-    with suppress(AttributeError, OSError):  # some systems cannot: then we go on where they stopped
+    with suppress(AttributeError, OSError):  # some systems cannot; the loop below goes on
         while count := os.copy_file_range(source, target, _KERNEL_BYTES, position, position):
             position += count
     while part := os.pread(source, _PART_BYTES, position):
@@ -195,7 +193,7 @@ def _copy(source: int, target: int) -> None:
 def _remove_unless_read(path: Path) -> None:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if try_lock(file):  # else a reader has it: the next publication removes it
+        if try_lock(file):  # or a reader has it, and the next publication removes it
             seal_of(path).unlink(missing_ok=True)
             path.unlink()
     finally:

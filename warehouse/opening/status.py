@@ -1,4 +1,4 @@
-"""How a store is doing, told without changing anything in it."""
+"""Status of a store, read without changing it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNTS, _REFUSALS = "store_counts", "ingest_errors"
 
 
 class StoreCounts(NamedTuple):
-    """What is in the file, or the snapshot, that was read.
+    """Counts in the file or snapshot that was read.
 
     Attributes:
         dumps: Dumps.
@@ -38,9 +38,9 @@ class StoreCounts(NamedTuple):
         builds: Builds.
         models: Models.
         last_ingest_at: When the last dump was committed; None if there is none.
-        archived_files: Files that the archive holds.
-        unarchived_dumps: Dumps that it does not hold.
-        refused: Files that were refused and have not come in since.
+        archived_files: Files in the archive.
+        unarchived_dumps: Dumps that the archive lacks.
+        refused: Files that were refused, and not ingested since.
     """
 
     dumps: int
@@ -55,25 +55,24 @@ class StoreCounts(NamedTuple):
 
 
 class StoreStatus(NamedTuple):
-    """How a store is doing.
+    """Status of a store.
 
     Attributes:
-        problem: Why it cannot be read, and what to do; empty if it can, or could if no other
-            process wrote it.
+        problem: Why it cannot be read, and the remedy; empty if it can, or is only locked.
         is_locked: Whether another process writes it.
-        writer_process_id: That process, where the system tells it.
+        writer_process_id: That process, if the system tells it.
         file_bytes: Size of the DuckDB file.
-        log_bytes: Size of what was committed but not yet brought into it.
+        log_bytes: Size of its write-ahead log.
         archive_bytes: Size of the archive.
-        snapshot_bytes: Size of the snapshots; blocks that they share are counted again.
-        inbox_bytes: Size of what was taken but not yet committed.
-        inbox_files: Files that it is in.
-        archive_segments: Files that the archive is in.
-        is_uncompacted: Whether dumps were forgotten that free blocks of the file may still hold.
-        unindexed_segments: Those whose entries the file lacks; None if it was not read.
+        snapshot_bytes: Size of the snapshots; shared blocks count for each of them.
+        inbox_bytes: Size of the logs in the inbox.
+        inbox_files: Number of these logs.
+        archive_segments: Number of segments in the archive.
+        is_uncompacted: Whether free blocks of the file may hold forgotten dumps.
+        unindexed_segments: Segments with entries that the file lacks; None if it was not read.
         snapshot_ages_seconds: Ages of the snapshots, the newest first.
-        counted_at: When the snapshot was taken that was counted; None if it was the file.
-        counts: What is in it; None if neither could be read.
+        counted_at: Time of the snapshot that was counted; None if it was the file.
+        counts: Its counts; None if neither could be read.
     """
 
     problem: str
@@ -94,7 +93,7 @@ class StoreStatus(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """What could be read of the store's content, and why no more could."""
+    """The content of a store, as far as it could be read, and why not all of it."""
 
     problem: str = ""
     is_locked: bool = False
@@ -105,16 +104,16 @@ class _Counted(NamedTuple):
 
 
 def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
-    """How the store is doing; while another process writes it, by its newest snapshot.
+    """The status of a store; counts are of its newest snapshot while another process writes.
 
     Args:
         store: The store's directory.
-        writer: The store, as the process that writes it can ask it.
+        writer: The open store, if this process writes it.
     """
     counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
-    segments = archive.segments()  # fails on a folder that cannot be read, before all else is 0
+    segments = archive.segments()  # an unreadable folder raises here, before its size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
     return StoreStatus(
@@ -179,7 +178,7 @@ def _segments(archive: Archive) -> dict[str, object]:
 
 def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
     (row,) = found.to_pylist()
-    files = {  # one may have been refused for several reasons, one after the other
+    files = {  # one file may have been refused for several reasons
         (refusal["source"], refusal["sha256"])
         for refusal in refusals.select(["source", "sha256", "is_resolved"]).to_pylist()
         if not refusal["is_resolved"]
@@ -188,7 +187,7 @@ def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
 
 
 def _size(paths: Iterable[Path]) -> int:
-    """Bytes in files; one that is gone by now, as a merged segment may be, has none."""
+    """Bytes in files; 0 for a file that is gone, as a merged segment may be."""
     total = 0
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""ExecuTorch's programs out of the ETRecords of a store."""
+"""ExecuTorch's programs in the ETRecords of a store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_stored_program(
     dump_id: int | None,
     graph: str | None,
 ) -> Any:
-    """The ExportedProgram in an ETRecord of the archive, or else of the file that it came from.
+    """The ExportedProgram in an archived ETRecord, or else in its original file.
 
     See `Warehouse.exported_program`.
     """

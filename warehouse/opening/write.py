@@ -1,4 +1,4 @@
-"""A store opened to be written, and what goes around each of its writes."""
+"""A store opened for writing, and the steps around each of its writes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from warehouse.upkeep.forget import erase_forgotten, is_unerased
 if TYPE_CHECKING:
     from ingest.dump import Dump
     from ingest.found_dumps import FoundDumps
-    from warehouse.load.pipeline import IngestProgress, IngestSummary
+    from warehouse.load.summary import IngestProgress, IngestSummary
 
 
 def open_to_write(
     store: Path, *, create: bool, is_shared: bool, wait: float
 ) -> tuple[OpenedStore, Writer]:
-    """A store that can be asked and written, up to date with its archive.
+    """A store that can be queried and written, up to date with its archive.
 
     Raises:
-        StoreError: There is none and none is to be made, it is not one, or it cannot be written.
-        StoreLockedError: Others have it open.
-        StoreVersionError: A newer tracehouse wrote it.
-        DamagedStoreError: Its file is damaged or gone, and there is an archive.
+        StoreError: There is no store and none is to be created, or it cannot be written.
+        StoreLockedError: Another process has the store open.
+        StoreVersionError: A newer tracehouse wrote the store.
+        DamagedStoreError: The file is damaged or gone, and there is an archive.
     """
     with snapshot_hint(store):
         if not is_there(store) and not create:
@@ -65,10 +65,9 @@ def open_to_write(
 
 
 def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """Take over what is in the archive and was not committed any more, or was lost since.
+    """Replay entries of the archive that the store lacks, and finish work of killed writers.
 
-    What a writer left half-done that was killed is ended, too. A damaged segment raises
-    ArchiveError.
+    A damaged segment raises ArchiveError.
     """
     clear_unfinished(store)
     archive = Archive(store)
@@ -83,7 +82,7 @@ def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         erase_forgotten(connection, store)
 
 
-def ingest_found(  # noqa: PLR0913 - as `Warehouse.ingest` is asked for it
+def ingest_found(  # noqa: PLR0913 - the options of `Warehouse.ingest`
     writer: Writer,
     store: Path,
     found: FoundDumps | list[Dump],
@@ -115,13 +114,13 @@ def writing(
     *,
     is_published: bool = False,
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[IngestProgress], None]]]:
-    """The connection that writes, and what to call with each progress.
+    """The writing connection, and a function to call with each progress.
 
     Args:
         writer: The store's writer.
         store: The store's directory.
-        progress: Called with each progress, once the store was found to be still there.
-        is_published: Publish a snapshot now and then.
+        progress: Called with each progress, after a check that the store still exists.
+        is_published: Publish snapshots at intervals.
 
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.

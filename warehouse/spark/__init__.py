@@ -1,1 +1,1 @@
-"""The lake filled and asked by Apache Spark, around the same decoding and the same SQL."""
+"""Lakes filled and queried by Apache Spark, with the same decoder and the same SQL."""

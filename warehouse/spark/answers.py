@@ -1,4 +1,4 @@
-"""A lake asked through Spark: canned queries and statements of ours, as a store answers them."""
+"""Queries of a lake on Spark, with the same answers as those of a store."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 
 
 class SparkLake:
-    """A lake as it was when this was made, asked through a session of Spark."""
+    """A lake at one moment, queried in a session of Spark."""
 
     def __init__(self, session: SparkSession, uri: str, state: LakeState | None = None) -> None:
-        """Read what the lake consists of, unless that is known.
+        """Read the state of the lake, unless it is given.
 
         Raises:
-            LakeError: It is no lake, cannot be read, or nothing is in it yet.
+            LakeError: The lake does not exist, cannot be read or is empty.
         """
         self._session, self._lake = session, Lake(uri)
         self._state = state or read_filled_state(self._lake)
-        # With it, plans fail in which a CTE that was computed before is part of a UNION.
+        # With this set, plans fail if a checkpointed CTE is part of a UNION.
         session.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
     def query(self, name: str, /, **params: object) -> pa.Table:
-        """Rows of a canned query, with the columns of its header; see `Warehouse.query`.
+        """Rows of a canned query, with the columns in its header; see `Warehouse.query`.
 
         Raises:
             UnknownQueryError: There is no query of that name.
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
-                names what the lake does not have.
+                names something that the lake lacks.
             SparkError: A job failed.
         """
         query = find_query(name)
         with closing(LakeConnections(self._lake, self._state)) as connections:
-            # Names, and which dumps are asked for, are told sooner without Spark.
+            # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
         with spark_errors():
@@ -56,7 +56,7 @@ class SparkLake:
             return run_select(self._session, query.sql, values).toArrow()
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
-        """Rows of a SELECT of ours, its parameters as `$name`.
+        """Rows of a trusted SELECT with parameters as `$name`.
 
         Raises:
             SparkError: A job failed.
@@ -65,13 +65,13 @@ class SparkLake:
             return self.frame(text, params or {}).toArrow()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
-        """The same, as rows that stay where they are."""
+        """The same as a data frame, which is not collected."""
         make_views(self._session, self._lake, self._state, text)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
 
 
 def _register_functions(session: SparkSession, sql: str) -> None:
-    """Let statements of this session call the functions that a statement of ours names."""
+    """Register the functions that a statement names, for all statements of the session."""
     from pyspark.sql.functions import arrow_udf
 
     for function in named_functions(sql):
@@ -80,11 +80,10 @@ def _register_functions(session: SparkSession, sql: str) -> None:
 
 
 def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) -> DataFrame:
-    """The rows of a statement of ours, made step by step.
+    """The rows of a trusted statement, computed CTE by CTE.
 
-    Spark puts a CTE in wherever it is read, and CTEs that read each other twice would become
-    more than a plan can hold. One that is read more than once is computed once here, as DuckDB
-    does by itself.
+    Spark inlines a CTE wherever it is read, so a plan would be too large if CTEs read each other
+    twice. Here a CTE that is read more than once is computed once, as in DuckDB.
     """
     statement = split_ctes(sql)
     hidden: dict[str, DataFrame | None] = {}

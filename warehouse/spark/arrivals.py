@@ -1,8 +1,8 @@
-"""Files of a place in order of arrival, as a stream asks for them. Pure but for the listing.
+"""Files of a place in order of arrival, for a stream. Pure but for the listing.
 
-How far a stream has come is the time of the newest file that it gave, and how many it gave. A file
-that arrives late, with an older time, is found for a day; what was given already is remembered, and
-after a restart the files of that day are given once more.
+The offset of a stream is the time of its newest file so far, and the number of files. A file that
+arrives late, with an older time, is found for a day. Files that the stream had are known; after a
+restart the files of that day come again.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ Offset = dict[str, int]
 
 
 class Arrivals:
-    """What a stream was given, and what is new."""
+    """The files that a stream had, and the new ones."""
 
     def __init__(self, list_files: Callable[[], list[WatchedFile]]) -> None:
-        """Nothing was given yet."""
+        """Take a function that lists the place."""
         self._list = list_files
         self._given: set[WatchedFile] = set()
         self._batches: dict[tuple[int, int], list[WatchedFile]] = {}  # by its end
         self._last: list[WatchedFile] | None = None  # of a stream that ends
 
     def first(self) -> Offset:
-        """Before all files."""
+        """The offset before all files."""
         return {"changed_ns": 0, "n_files": 0}
 
     def close(self) -> None:
-        """Let nothing be new that is not there now."""
+        """Ignore files that arrive from now on."""
         self._last = self._list()
 
     def advance(self, start: Offset, most: int | None) -> Offset:
-        """The end of the next batch: the start itself if nothing is new."""
+        """The end of the next batch; the start itself if nothing is new."""
         new = [file for file in self._since(start) if file not in self._given][:most]
         if not new:
             return start
@@ -49,9 +49,9 @@ class Arrivals:
         return end
 
     def between(self, start: Offset, end: Offset) -> Sequence[WatchedFile]:
-        """The files of a batch; those that were late, of one begun before a restart, are left out.
+        """The files of a batch.
 
-        They are new again, as is all of that day.
+        A batch from before a restart lacks late files; they come again with all files of that day.
         """
         if _key(end) in self._batches:
             return self._batches[_key(end)]

@@ -1,4 +1,4 @@
-"""ETRecords and debug buffers that came after their dumps: these are written anew, with them."""
+"""ETRecords and debug buffers that came after their dumps, which are written again with them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from warehouse.lake.plans import write_plan
 from warehouse.lake.rewriting import rewrite_parts
 from warehouse.lake.writing import WrittenFiles, commit_written
 from warehouse.spark.decoding import DecodedGroups
-from warehouse.spark.groups import DumpGroup, DumpToDecode, group_entries
+from warehouse.spark.groups import DumpGroup, group_entries
 from warehouse.spark.plans import files_of
+from warehouse.spark.surveys import DumpFacts
 
 Decode = Callable[[Sequence[DumpGroup], datetime], DecodedGroups]
 
 
 def attach_late(
-    lake: Lake, state: LakeState, late: Sequence[DumpToDecode], decode: Decode, *, parallelism: int
+    lake: Lake, state: LakeState, late: Sequence[DumpFacts], decode: Decode, *, parallelism: int
 ) -> DecodedGroups:
-    """Put dumps with what came later in the place of what a lake has of them, in one commit.
+    """Replace dumps of a lake by the same dumps with new companions, in one commit.
 
-    Broken off, or overtaken by who writes the same parts anew, it leaves the lake as it is, and
-    the next ingest does it.
+    If it is killed, or another process rewrites the same parts, the lake stays as it is, and the
+    next ingest attaches them.
 
     Args:
         lake: The lake.
-        state: What it consists of.
+        state: Its state.
         late: The dumps.
-        decode: Has groups decoded that come in at a time.
-        parallelism: How many groups are decoded at a time.
+        decode: Decodes groups, given a time of ingest.
+        parallelism: Number of groups that are decoded at a time.
 
     Returns:
-        What was done.
+        The decoded groups.
 
     Raises:
         LakeError: The lake cannot be read or written.

@@ -1,4 +1,4 @@
-"""A group of dumps into files of a lake: what one task does, on whatever machine."""
+"""Groups of dumps decoded into files of a lake, each by one task on any machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DECODED_GROUPS = pa.schema(
 )
 
 _TIMES = ("UPDATE dumps SET ingested_at = $at", "UPDATE ingest_errors SET refused_at = $at")
-_BEFORE = "UPDATE dumps SET source = $source, ingested_at = $at WHERE sha256 = $sha256"
+_ORIGINAL = "UPDATE dumps SET source = $source, ingested_at = $at WHERE sha256 = $sha256"
 _TAKEN = """
 SELECT sha256, etrecord_id, debug_buffer_sha256 FROM dumps
 UNION SELECT sha256, NULL, NULL FROM ingest_errors
@@ -46,14 +46,14 @@ UNION SELECT sha256, NULL, NULL FROM ingest_errors
 
 
 class DecodedGroups(NamedTuple):
-    """What came of groups of dumps.
+    """The results of groups of dumps.
 
     Attributes:
-        added: Files, which no commit names yet.
+        added: New files, which are not committed yet.
         n_dumps: Dumps in them.
-        n_events: Profile events of these.
-        refused: What was refused.
-        changed: Names of groups that were not written.
+        n_events: Profile events of these dumps.
+        refused: Refusals.
+        changed: Names of groups that were not written, as their dumps have changed.
     """
 
     added: list[AddedFile]
@@ -64,21 +64,20 @@ class DecodedGroups(NamedTuple):
 
 
 def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table:
-    """Write the files of a group, given as JSON; a row of DECODED_GROUPS.
+    """Write the files of a group, given as JSON; returns a row of DECODED_GROUPS.
 
-    Nothing is written if a dump is not what it was when it was looked at, or what the lake has of
-    it would be lost. Files of the same dumps that came in at the same time are equal, whoever
-    writes them.
+    Nothing is written if a dump has changed since its survey, or would lose a companion that the
+    lake has. Files of the same dumps and time of ingest are equal, whichever machine writes them.
 
     Raises:
         SourceError: The dumps cannot be fetched.
         LakeError: The lake cannot be written.
     """
     group = DumpGroup.of(*json.loads(piece))
-    with _brought(group, inbox) as incoming, closing(store_in_memory()) as connection:
-        connection.execute("SET threads = 1")  # as many tasks run as there are cores
-        summary = ingest_dumps(connection, incoming, jobs=1)
-        _settle(connection, group, at)
+    with _local_group(group, inbox) as dumps, closing(store_in_memory()) as connection:
+        connection.execute("SET threads = 1")  # each core runs a task
+        summary = ingest_dumps(connection, dumps, jobs=1)
+        _set_origins(connection, group, at)
         is_changed = _is_changed(connection, group)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name)
     refused = [one[:5] for one in summary.refused]
@@ -94,53 +93,54 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
 
 
 @contextmanager
-def _brought(group: DumpGroup, inbox: str) -> Iterator[list[Dump]]:
-    """The dumps of a group, with the manifests they had when they were looked at."""
+def _local_group(group: DumpGroup, inbox: str) -> Iterator[list[Dump]]:
+    """The dumps of a group, with their manifests from the survey."""
     wanted = {(entry.path, entry.member): entry.manifest for entry in group.entries}
     paths = list(dict.fromkeys(entry.path for entry in group.entries))
-    with local_dumps(open_place(inbox), paths, ManifestDefaults()) as brought:
+    with local_dumps(open_place(inbox), paths, ManifestDefaults()) as local:
         yield [
             replace(dump, manifest=partial(Manifest.model_validate_json, manifest))
-            for path, member, dump in brought.dumps
+            for path, member, dump in local.dumps
             if (manifest := wanted.get((path, member))) is not None
         ]
 
 
-def _settle(connection: duckdb.DuckDBPyConnection, group: DumpGroup, at: datetime) -> None:
-    """Say when dumps came in, and whence; of those that the lake has that is known."""
+def _set_origins(connection: duckdb.DuckDBPyConnection, group: DumpGroup, at: datetime) -> None:
+    """Set the time of ingest; for dumps that the lake has, their original time and source."""
     for text in _TIMES:
         connection.execute(text, {"at": at})
     for entry in group.entries:
         if entry.known:
             _, source, known_at, *_ = entry.known
-            before = {"source": source, "at": datetime.fromisoformat(known_at)}
-            connection.execute(_BEFORE, {"sha256": entry.sha256, **before})
+            original = {"source": source, "at": datetime.fromisoformat(known_at)}
+            connection.execute(_ORIGINAL, {"sha256": entry.sha256, **original})
 
 
 def _is_changed(connection: duckdb.DuckDBPyConnection, group: DumpGroup) -> bool:
-    """Whether a dump is not there any more, or an ETRecord or debug buffer that it came with."""
-    taken = {sha256: came for sha256, *came in connection.execute(_TAKEN).fetchall()}
+    """Whether a dump is gone, or an ETRecord or debug buffer of it that the lake has."""
+    taken = {sha256: companions for sha256, *companions in connection.execute(_TAKEN).fetchall()}
     return any(
         entry.sha256 not in taken or (entry.known and _lacks(taken[entry.sha256], entry.known[3:]))
         for entry in group.entries
     )
 
 
-def _lacks(came: Sequence[object], before: Sequence[object]) -> bool:
-    return any(had is not None and has is None for has, had in zip(came, before, strict=True))
+def _lacks(companions: Sequence[object], known: Sequence[object]) -> bool:
+    pairs = zip(companions, known, strict=True)
+    return any(old is not None and new is None for new, old in pairs)
 
 
 def decode_groups(
     tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
 ) -> DecodedGroups:
-    """Have groups decoded, each by a task of its own.
+    """Decode groups, each in a task of its own.
 
     Args:
-        tasks: The machines that do it.
-        groups: What to decode.
-        inbox: Where the dumps are.
-        lake: Where the files go.
-        at: When the dumps came in.
+        tasks: Machines that run the tasks.
+        groups: Groups to decode.
+        inbox: Path or URI of the dumps.
+        lake: Path or URI of the lake.
+        at: Time of ingest of the dumps.
 
     Raises:
         SparkError: A task failed again and again.

@@ -1,4 +1,4 @@
-"""Which dumps an ingest takes, and which of them together: decided by the driver. Pure."""
+"""Which dumps an ingest takes, and in which groups; decided by the driver. Pure."""
 
 from __future__ import annotations
 
@@ -9,147 +9,93 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ingest.batching import batches
+from ingest.dump import Refusal
 from ingest.manifest.models import Manifest
 from warehouse.lake.layout import UNKNOWN_DATE, Partition, name_part
 from warehouse.load.faults import describe_conflict
-from warehouse.spark.surveys import DumpFacts
+from warehouse.spark.surveys import DumpFacts, KnownDump
 
 MOST_BYTES = 96 << 20  # of dumps that are decoded together
 LEAST_BYTES = 8 << 20
 
-_OF_PLACES = {"manifest", "conflict", "unreadable"}  # why a dump is refused, whatever its bytes are
-
-
-class KnownRefusal(NamedTuple):
-    """A refusal that a lake has on record."""
-
-    source: str
-    sha256: str | None
-    reason: str
-    detail: str | None
-
-
-class KnownDump(NamedTuple):
-    """A dump that a lake has: its manifest, whence and when it came, and what came with it."""
-
-    manifest: str
-    source: str
-    ingested_at: str
-    etrecord_id: int | None = None
-    debug_buffer_sha256: str | None = None
-
-
-class DumpToDecode(NamedTuple):
-    """A dump to decode.
-
-    Attributes:
-        path: The file that it is, or is in.
-        member: What it is called in that file, a zip.
-        sha256: SHA-256 of its bytes.
-        byte_count: Their number.
-        manifest: What they do not say, as JSON.
-        known: What the lake has of it, if it is to be written anew.
-    """
-
-    path: str
-    member: str | None
-    sha256: str
-    byte_count: int
-    manifest: str
-    known: KnownDump | None = None
-
-    @property
-    def state(self) -> str:
-        """Its hash, and if it is written anew what it was."""
-        return self.sha256 if self.known is None else f"{self.sha256} {self.known[3:]}"
-
-    @classmethod
-    def of(cls, *values: Any) -> DumpToDecode:
-        """The dump that these values, out of JSON, are of."""
-        dump = cls(*values)
-        return dump._replace(known=dump.known and KnownDump(*dump.known))
+_OF_PLACES = {"manifest", "conflict", "unreadable"}  # reasons that do not depend on the bytes alone
 
 
 class DumpGroup(NamedTuple):
-    """Dumps that are decoded together; the name is that of all files that come of it."""
+    """Dumps that are decoded together into files of that name."""
 
     name: str
-    entries: tuple[DumpToDecode, ...]
+    entries: tuple[DumpFacts, ...]
 
     @property
     def partitions(self) -> set[Partition]:
-        """Where its rows are in a lake."""
+        """Partitions of the lake that hold its rows."""
         return {partition_of(entry.manifest) for entry in self.entries}
 
     @classmethod
     def of(cls, name: str, entries: Iterable[Sequence[Any]]) -> DumpGroup:
-        """The group that these values, out of JSON, are of."""
-        return cls(name, tuple(DumpToDecode.of(*entry) for entry in entries))
+        """The group with these values from JSON."""
+        return cls(name, tuple(DumpFacts.of(*entry) for entry in entries))
 
 
 class IngestDecision(NamedTuple):
-    """What is to be done about dumps.
+    """Which dumps of an inbox an ingest takes.
 
     Attributes:
-        entries: Those to decode, each of different bytes.
-        late: Those that the lake has, but lacks what has come to lie beside them.
-        refused: Those that are refused, and are not on record yet.
-        n_known: How many the lake has already, or has refused before.
+        entries: New dumps, each with different bytes.
+        late: Dumps of the lake with companions that the lake lacks.
+        refused: Refusals that the lake has not recorded yet.
+        n_known: Number of dumps that the lake has or has refused.
     """
 
-    entries: list[DumpToDecode]
-    late: list[DumpToDecode]
-    refused: list[KnownRefusal]
+    entries: list[DumpFacts]
+    late: list[DumpFacts]
+    refused: list[Refusal]
     n_known: int
 
 
-def judge(
+def decide(
     surveyed: Iterable[DumpFacts],
     known: Mapping[str, KnownDump],
-    refusals: Collection[KnownRefusal],
+    refusals: Collection[Refusal],
 ) -> IngestDecision:
-    """Tell new dumps from those that are known or refused; the first of several alike is taken.
+    """Sort dumps into new, known and refused ones; of equal dumps the first is new.
 
     Args:
         surveyed: Dumps in order.
-        known: Dumps that the lake has, by SHA-256.
-        refusals: What the lake has on record about these dumps, and what comes with them.
+        known: Dumps of the lake, by SHA-256.
+        refusals: Refusals of these dumps and their companions that the lake has recorded.
     """
     manifests = {sha256: dump.manifest for sha256, dump in known.items()}
     bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
     recorded = set(refusals)
-    entries: list[DumpToDecode] = []
-    late: dict[str, DumpToDecode] = {}
-    refused: dict[KnownRefusal, None] = {}
+    entries: list[DumpFacts] = []
+    late: dict[str, DumpFacts] = {}
+    refused: dict[Refusal, None] = {}
     n_known = 0
     for dump in surveyed:
         refusal = _refuse(dump, manifests)
         if refusal in recorded or (refusal is None and _is_known(dump, manifests, bad)):
             n_known += 1
-            there = known.get(dump.sha256 or "")
-            if there and refusal is None and _has_more(dump, there, bad):
-                late.setdefault(dump.sha256 or "", _entry(dump, there))
+            stored = known.get(dump.sha256)
+            if stored and refusal is None and _has_more(dump, stored, bad):
+                late.setdefault(dump.sha256, dump._replace(known=stored))
         elif refusal:
             refused[refusal] = None
-        elif dump.sha256 and dump.manifest:
+        else:
             manifests[dump.sha256] = dump.manifest
-            entries.append(_entry(dump))
+            entries.append(dump)
     return IngestDecision(entries, list(late.values()), list(refused), n_known)
 
 
-def _entry(dump: DumpFacts, known: KnownDump | None = None) -> DumpToDecode:
-    sha256, manifest = dump.sha256 or "", dump.manifest or ""
-    return DumpToDecode(dump.path, dump.member, sha256, dump.byte_count, manifest, known)
-
-
-def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> KnownRefusal | None:
+def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> Refusal | None:
     if dump.reason:
-        return KnownRefusal(dump.source, dump.sha256, dump.reason, dump.detail)
-    there = manifests.get(dump.sha256 or "")
-    if there is None or there == dump.manifest:
+        return Refusal(dump.source, dump.sha256 or None, dump.reason, None, dump.detail or "")
+    known = manifests.get(dump.sha256)
+    if known is None or known == dump.manifest:
         return None
-    detail = describe_conflict(dump.sha256 or "", dump.manifest or "", there)
-    return KnownRefusal(dump.source, dump.sha256, "conflict", detail)
+    detail = describe_conflict(dump.sha256, dump.manifest, known)
+    return Refusal(dump.source, dump.sha256, "conflict", None, detail)
 
 
 def _is_known(
@@ -161,44 +107,48 @@ def _is_known(
 def _has_more(
     dump: DumpFacts, known: KnownDump, bad: Collection[tuple[str | None, str | None]]
 ) -> bool:
-    """Whether an ETRecord or debug buffer lies beside a dump where the lake has none of it.
+    """Whether a dump has a companion that the lake lacks and has not refused.
 
-    One that was refused counts for nothing; and what the lake has must lie there still.
+    False if a companion that the lake has is gone.
     """
-    beside = (
+    companions = (
         (dump.etrecord, dump.etrecord_sha256, known.etrecord_id),
         (dump.debug_buffer, dump.debug_buffer_sha256, known.debug_buffer_sha256),
     )
-    if any(there is not None and name is None for name, _, there in beside):
+    if any(known_id is not None and name is None for name, _, known_id in companions):
         return False
     return any(
-        there is None and sha256 is not None and (name, sha256) not in bad
-        for name, sha256, there in beside
+        known_id is None and sha256 is not None and (name, sha256) not in bad
+        for name, sha256, known_id in companions
     )
 
 
 def group_entries(
-    entries: Sequence[DumpToDecode], *, parallelism: int, taken: Collection[str] = ()
+    entries: Sequence[DumpFacts], *, parallelism: int, taken: Collection[str] = ()
 ) -> list[DumpGroup]:
-    """Dumps in groups: those of a day and model together, as they are in the lake.
+    """Dumps in groups by day and model, as in the lake.
 
     Args:
         entries: Dumps to decode.
-        parallelism: Groups there should be at least, unless they would be tiny.
-        taken: Names that are not to be used again.
+        parallelism: Least number of groups, unless they would be tiny.
+        taken: Names that must not be used again.
     """
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
-    ordered = sorted(entries, key=lambda entry: (partition_of(entry.manifest), entry))
+    ordered = sorted(entries, key=_order)
     groups = map(tuple, batches(ordered, attrgetter("byte_count"), most))
     return [
         DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
 
 
+def _order(entry: DumpFacts) -> tuple[Partition, str, str]:
+    return partition_of(entry.manifest), entry.path, entry.member or ""
+
+
 @lru_cache(maxsize=1 << 16)
 def partition_of(manifest: str) -> Partition:
-    """Where the rows of a dump are in a lake, by its manifest as JSON."""
+    """The partition of a lake for a dump with this manifest."""
     stated = Manifest.model_validate_json(manifest)
     at = stated.captured_at
     return Partition(at.astimezone(UTC).isoformat()[:10] if at else UNKNOWN_DATE, stated.model.name)

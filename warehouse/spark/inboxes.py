@@ -1,11 +1,11 @@
-"""The dumps of an inbox, wherever it is: listed, and brought to the machine that reads them."""
+"""Dumps of an inbox, a folder or bucket: listed, and copied to the machine that reads them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingest.dump import Dump
 from ingest.errors import SourceError
@@ -20,10 +20,10 @@ from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
 @dataclass(frozen=True)
 class ManifestDefaults:
-    """What holds for all dumps of an inbox.
+    """Manifest fields for all dumps of an inbox.
 
     Attributes:
-        manifest: Fields that override what lies beside the dumps.
+        manifest: Fields that override the files beside the dumps.
         layout: Template of paths.
     """
 
@@ -35,13 +35,13 @@ def open_place(inbox: str) -> WatchedPlace:
     """The place at a path or URI.
 
     Raises:
-        SourceError: It cannot be listed.
+        SourceError: The place cannot be listed.
     """
     return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
 
 
 def list_files(place: WatchedPlace) -> list[WatchedFile]:
-    """Dumps and zips in a place, sorted by path; names with a dot in front are left out.
+    """Dumps and zips in a place, sorted by path; hidden files are left out.
 
     Raises:
         SourceError: A folder cannot be listed.
@@ -50,10 +50,10 @@ def list_files(place: WatchedPlace) -> list[WatchedFile]:
 
 
 def find_files(inbox: str) -> list[WatchedFile]:
-    """The same of the place at a path or URI, in which there must be some.
+    """Dumps and zips at a path or URI; at least one.
 
     Raises:
-        SourceError: There are none, or it cannot be listed.
+        SourceError: There are none, or the place cannot be listed.
     """
     place = open_place(inbox)
     files = list_files(place)
@@ -63,7 +63,7 @@ def find_files(inbox: str) -> list[WatchedFile]:
 
 
 def list_arrivals(place: WatchedPlace) -> list[WatchedFile]:
-    """The same, by the time of arrival where the place tells it: copying may keep an older one.
+    """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time.
 
     Raises:
         SourceError: A folder cannot be listed.
@@ -94,12 +94,11 @@ def _is_wanted(name: str) -> bool:
 
 @dataclass(frozen=True)
 class LocalFiles:
-    """Files of a place that are on this machine.
+    """Files of a place on this machine.
 
     Attributes:
-        dumps: Each dump in them: the path of its file, what it is called in a zip there, and the
-            dump as it comes in, under its own name.
-        faults: Files that hold none, such as a damaged zip, and why.
+        dumps: Each dump, with the path of its file in the place, and its name if that is a zip.
+        faults: Errors of files without dumps, such as a damaged zip.
     """
 
     dumps: list[tuple[str, str | None, Dump]]
@@ -110,11 +109,11 @@ class LocalFiles:
 def local_dumps(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[LocalFiles]:
-    """The dumps in files of a place, with what lies beside them; a file that is gone has none.
+    """The dumps in files of a place, with manifests and companions; missing files are skipped.
 
     Raises:
-        SourceError: They cannot be fetched.
-        ManifestError: What is stated is malformed.
+        SourceError: The files cannot be fetched.
+        ManifestError: The stated fields are malformed.
     """
     with place.local_paths(paths) as copies:
         origins = {
@@ -126,8 +125,8 @@ def local_dumps(
         sources = [one for one in listed if isinstance(one, Source)]
         found = FoundDumps(sources, manifest=stated.manifest, layout=stated.layout, names=names)
         dumps = [
-            (origins[source.path], source.member, _named(incoming, place))
-            for source, incoming in zip(sources, found, strict=True)
+            (origins[source.path], source.member, _named(dump, place))
+            for source, dump in zip(sources, found, strict=True)
         ]
         yield LocalFiles(dumps, faults)
 
@@ -137,14 +136,12 @@ def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
     return SourceError(name, problem, reason=error.reason)
 
 
-def _named(incoming: Dump, place: WatchedPlace) -> Dump:
-    """A dump under the names that its place has for it and for what comes with it."""
-    record, buffer = incoming.etrecord, incoming.debug_buffer
-    return Dump(
-        place.restore_paths(incoming.name),
-        incoming.read,
-        incoming.manifest,
-        incoming.byte_count,
-        record and record._replace(name=place.restore_paths(record.name)),
-        buffer and buffer._replace(name=place.restore_paths(buffer.name)),
+def _named(dump: Dump, place: WatchedPlace) -> Dump:
+    """A dump under the names that its place has for it and its companions."""
+    record, buffer = dump.etrecord, dump.debug_buffer
+    return replace(
+        dump,
+        name=place.restore_paths(dump.name),
+        etrecord=record and record._replace(name=place.restore_paths(record.name)),
+        debug_buffer=buffer and buffer._replace(name=place.restore_paths(buffer.name)),
     )

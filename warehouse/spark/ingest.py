@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
@@ -32,7 +32,7 @@ from warehouse.lake.writing import write_group
 from warehouse.load.loader import Loader
 from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
-from warehouse.spark.groups import DumpGroup, IngestDecision, KnownRefusal, group_entries, judge
+from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
 from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
 from warehouse.spark.known import LakeKnowledge, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
     from ingest.watching.places import WatchedFile
 
 MOST_FILES = 20_000  # in one commit
-_PIECES = 4  # for each core, that an inbox is looked at in
-_PIECE_FILES = 500
+_PIECES = 4  # tasks of a survey for each core
+_PIECE_FILES = 500  # of one task
 _ATTEMPTS = 20  # while others write the same dumps
 _PAUSE_SECONDS = 0.5  # between two of them, at most
 
 
 @dataclass(frozen=True)
 class LakeIngest:
-    """What an ingest into a lake did.
+    """What an ingest into a lake did; the ingests of parts can be added.
 
     Attributes:
-        n_dumps: Dumps that came into the lake.
+        n_dumps: Dumps that were added to the lake.
         n_events: Profile events in them.
-        n_known: Dumps that were there before, or were refused before.
-        n_attached: Dumps of these that an ETRecord or debug buffer was attached to.
-        n_changed: Dumps that changed while they were read; they are taken the next time.
-        refused: What was refused.
+        n_known: Dumps that the lake had, or had refused, before.
+        n_attached: Dumps of these that got an ETRecord or debug buffer.
+        n_changed: Dumps that changed while they were read; the next ingest takes them.
+        refused: Refusals.
     """
 
     n_dumps: int = 0
@@ -70,19 +70,13 @@ class LakeIngest:
     refused: tuple[Refusal, ...] = ()
 
     def __add__(self, other: LakeIngest) -> LakeIngest:
-        """What both did."""
-        return LakeIngest(
-            self.n_dumps + other.n_dumps,
-            self.n_events + other.n_events,
-            self.n_known + other.n_known,
-            self.n_attached + other.n_attached,
-            self.n_changed + other.n_changed,
-            self.refused + other.refused,
-        )
+        """The sum of both."""
+        names = (field.name for field in fields(self))
+        return LakeIngest(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 class LakeIngester:
-    """Takes dumps of an inbox into a lake, each once, whatever was broken off before.
+    """Ingests dumps of an inbox into a lake, each once, even after ingests that were killed.
 
     Attributes:
         inbox: Path or URI of the inbox, the same on every machine.
@@ -91,13 +85,13 @@ class LakeIngester:
     def __init__(
         self, tasks: Tasks, inbox: str, lake: str, stated: ManifestDefaults | None = None
     ) -> None:
-        """Name the places.
+        """Set the inbox and the lake.
 
         Args:
             tasks: The machines that read and decode.
             inbox: Path or URI of the dumps; a path must mean the same on every machine.
-            lake: Path or URI of the lake, likewise; it is made if there is none.
-            stated: What holds for all dumps.
+            lake: Path or URI of the lake, the same on every machine; created if it is missing.
+            stated: Manifest fields for all dumps.
 
         Raises:
             SourceError: The inbox cannot be listed.
@@ -113,7 +107,7 @@ class LakeIngester:
         self._state: LakeState | None = None
 
     def take_all(self) -> LakeIngest:
-        """Take what the inbox holds.
+        """Ingest all dumps of the inbox.
 
         Raises:
             SourceError: The inbox cannot be listed.
@@ -123,7 +117,7 @@ class LakeIngester:
         return self.take(list_files(self._place))
 
     def take(self, files: Sequence[WatchedFile]) -> LakeIngest:
-        """Take the dumps in files of the inbox, once what was broken off is done.
+        """Ingest the dumps in files of the inbox, after plans of killed ingests.
 
         Raises:
             SourceError: The inbox cannot be listed.
@@ -142,7 +136,7 @@ class LakeIngester:
         return done
 
     def _take_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Take the dumps that the lake has not, in one commit.
+        """Ingest the dumps that the lake lacks, in one commit.
 
         Raises:
             LakeError: The lake cannot be read or written.
@@ -150,32 +144,32 @@ class LakeIngester:
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
             state = self._read_state()
-            judged = self._judge(surveyed, state)
-            known = LakeIngest(n_known=judged.n_known)
-            if not (judged.entries or judged.refused):
-                return done + known
-            plan = self._plan(judged, state)
+            decision = self._decide(surveyed, state)
+            done_before = done + LakeIngest(n_known=decision.n_known)
+            if not (decision.entries or decision.refused):
+                return done_before
+            plan = self._plan(decision, state)
             record_plan(self._lake, plan)
             if not self._is_contested(plan, state):
                 plan = plan._replace(is_checked=True)
                 record_plan(self._lake, plan)
-                return done + known + self._carry_out(plan)
-            # Files of these names may be another's, who is about to commit them.
+                return done_before + self._carry_out(plan)
+            # Another ingest may be about to commit files of these names.
             finish_plans(self._lake, [plan.id])
-            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - two that meet part
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - to separate two ingests
             done += self._resume()
         raise LakeError(
-            self._lake.name, "others take the same dumps again and again: wait for them"
+            self._lake.name, "other processes ingest the same dumps again and again: wait for them"
         )
 
     def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Attach what came later than dumps, which the lake has by now.
+        """Attach companions that came later than their dumps.
 
         Raises:
             LakeError: The lake cannot be read or written.
         """
         state = self._read_state()
-        late = self._judge(surveyed, state).late
+        late = self._decide(surveyed, state).late
         if not late:
             return LakeIngest()
         parallelism = self._tasks.parallelism
@@ -190,7 +184,7 @@ class LakeIngester:
         return self._state
 
     def _survey(self, files: Sequence[WatchedFile]) -> list[DumpFacts]:
-        """What the dumps are, in order of their files."""
+        """Facts of the dumps, in order of their files."""
         wanted = self._tasks.parallelism * _PIECES
         size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)
         paths = [file.path for file in files]
@@ -203,25 +197,25 @@ class LakeIngester:
         )
         return [DumpFacts(**row) for row in rows.drop_columns("number").to_pylist()]
 
-    def _judge(self, surveyed: Sequence[DumpFacts], state: LakeState) -> IngestDecision:
+    def _decide(self, surveyed: Sequence[DumpFacts], state: LakeState) -> IngestDecision:
         hashes = (dump.sha256 for dump in surveyed if dump.sha256)
         known = self._known.read_dumps(state, hashes)
         names = ((dump.source, dump.etrecord, dump.debug_buffer) for dump in surveyed)
         sources = (name for some in names for name in some if name)
-        return judge(surveyed, known, read_refusals(self._lake, state, sources))
+        return decide(surveyed, known, read_refusals(self._lake, state, sources))
 
-    def _plan(self, judged: IngestDecision, state: LakeState) -> IngestPlan:
+    def _plan(self, decision: IngestDecision, state: LakeState) -> IngestPlan:
         groups = group_entries(
-            judged.entries,
+            decision.entries,
             parallelism=self._tasks.parallelism,
             taken={PurePosixPath(path).stem for path in state.removed},
         )
-        return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(judged.refused))
+        return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(decision.refused))
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
-        """Whether somebody takes the same dumps, or anything came into the lake since `state`.
+        """Whether another ingest takes the same dumps, or the lake has changed since `state`.
 
-        A plan that has waited so long that others see it no more is contested, too.
+        A plan that is too old for others to see is contested, too.
         """
         plans = {other.id: other.hashes for other in read_plans(self._lake)}
         own = plans.pop(plan.id, None)
@@ -230,11 +224,7 @@ class LakeIngester:
         return self._read_state().commits.keys() != state.commits.keys()
 
     def _resume(self) -> LakeIngest:
-        """Do what was planned here before and not committed: the same again.
-
-        Raises:
-            LakeError: It is of another inbox.
-        """
+        """Carry out plans for this inbox that killed ingests have not committed."""
         done = LakeIngest()
         for plan in read_plans(self._lake):
             if plan.inbox != self._place.name or not plan.is_checked:
@@ -243,25 +233,25 @@ class LakeIngester:
             if self._is_done(plan, state):
                 discard_plan(self._lake, plan, state)
             else:
-                record_plan(self._lake, plan)  # as this process's
+                record_plan(self._lake, plan)  # as this process's own
                 done += self._carry_out(plan)
         return done
 
     def _is_done(self, plan: IngestPlan, state: LakeState) -> bool:
-        """Whether the lake has any of it by now; all of it came together, or others took it."""
+        """Whether the lake has any dump or refusal of the plan, and so all of them."""
         if plan.id in state.commits or self._known.read_dumps(state, plan.hashes):
             return True
         recorded = read_refusals(self._lake, state, (one.source for one in plan.refused))
         return not recorded.isdisjoint(plan.refused)
 
     def _carry_out(self, plan: IngestPlan) -> LakeIngest:
-        """Decode the groups of a plan, and commit what comes of it, unless another did."""
+        """Decode the groups of a plan and commit them, unless another process has."""
         at = moment_of(plan.id)
         decoded = self._decode(plan.groups, at)
         added = [*decoded.added, *self._record(plan)]
         left = [group for group in plan.groups if group.name in decoded.changed]
         if (added or left) and plan.id not in self._read_state().commits:
-            # Even one that adds nothing: who carries out the same plan sees that it is done.
+            # Even an empty commit shows other processes that the plan is done.
             write_commit(self._lake, Commit(plan.id, added, (), "spark"))
         unfinished = {file for group in left for file in files_of(group)}
         self._lake.delete(unfinished - self._read_state().files.keys())
@@ -270,7 +260,7 @@ class LakeIngester:
             n_dumps=decoded.n_dumps,
             n_events=decoded.n_events,
             n_changed=sum(len(group.entries) for group in left),
-            refused=(*(_refusal(one, at) for one in plan.refused), *decoded.refused),
+            refused=(*_timed(plan), *decoded.refused),
         )
 
     def _record(self, plan: IngestPlan) -> list[AddedFile]:
@@ -278,11 +268,10 @@ class LakeIngester:
         if not plan.refused:
             return []
         with closing(store_in_memory()) as connection:
-            at = moment_of(plan.id)
-            Loader(connection).record([_refusal(one, at) for one in plan.refused])
+            Loader(connection).record(_timed(plan))
             return write_group(connection, self._lake, plan.id)
 
 
-def _refusal(known: KnownRefusal, at: datetime) -> Refusal:
-    detail = known.detail or ""
-    return Refusal(known.source, known.sha256, known.reason, None, detail, refused_at=at)
+def _timed(plan: IngestPlan) -> list[Refusal]:
+    at = moment_of(plan.id)
+    return [one._replace(refused_at=at) for one in plan.refused]

@@ -1,4 +1,4 @@
-"""What a lake knows of dumps that are about to be taken."""
+"""Dumps and refusals that a lake has already."""
 
 from __future__ import annotations
 
@@ -10,36 +10,35 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from ingest.dump import Refusal
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
 from warehouse.lake.ids import dump_number
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
-from warehouse.spark.groups import KnownDump, KnownRefusal
+from warehouse.spark.surveys import KnownDump
 
 
 class LakeKnowledge:
-    """The ids of a lake's dumps, of which each file is read once."""
+    """The dumps of a lake; the ids in each file are read once."""
 
     def __init__(self, lake: Lake) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self._lake = lake
         self._ids: dict[str, NDArray[np.int64]] = {}  # in order, by file
 
     def read_dumps(self, state: LakeState, hashes: Iterable[str]) -> dict[str, KnownDump]:
-        """Those dumps that the lake has, by SHA-256.
+        """The dumps that the lake has, by SHA-256.
 
         Raises:
-            LakeError: It cannot be read.
+            LakeError: The lake cannot be read.
         """
         wanted = {dump_number(sha256): sha256 for sha256 in hashes}
         self._read_new(state)
-        asked = np.fromiter(wanted, np.int64, len(wanted))
-        paths = [path for path, ids in self._ids.items() if np.isin(asked, ids).any()]
+        numbers = np.fromiter(wanted, np.int64, len(wanted))
+        paths = [path for path, ids in self._ids.items() if np.isin(numbers, ids).any()]
         columns = ["sha256", *KnownDump._fields]
-        rows = _read(
-            self._lake, paths, "dumps", columns, pa.array(list(wanted.values()), pa.string())
-        )
+        rows = _read(self._lake, paths, "dumps", columns, wanted.values())
         found = {}
         for row in rows.to_pylist():
             sha256, at = row.pop("sha256"), row["ingested_at"].isoformat()
@@ -55,30 +54,36 @@ class LakeKnowledge:
                 self._ids[path] = np.sort(rows["dump_id"].to_numpy())
 
 
-def read_refusals(lake: Lake, state: LakeState, sources: Iterable[str]) -> set[KnownRefusal]:
-    """What is on record about files of these names.
+def read_refusals(lake: Lake, state: LakeState, sources: Iterable[str]) -> set[Refusal]:
+    """Recorded refusals of files of these names, without offsets and times.
 
     Raises:
         LakeError: The lake cannot be read.
     """
     paths = [file.path for file in state.of("ingest_errors")]
-    columns = list(KnownRefusal._fields)
-    rows = _read(lake, paths, "ingest_errors", columns, pa.array(sorted(set(sources)), pa.string()))
-    return {KnownRefusal(**row) for row in rows.to_pylist()}
+    columns = ["source", "sha256", "reason", "detail"]
+    rows = _read(lake, paths, "ingest_errors", columns, set(sources))
+    return {Refusal(**row, byte_offset=None) for row in rows.to_pylist()}
 
 
 def _read(
-    lake: Lake, paths: list[str], table: str, columns: list[str], wanted: pa.Array | None = None
+    lake: Lake,
+    paths: list[str],
+    table: str,
+    columns: list[str],
+    wanted: Iterable[str] | None = None,
 ) -> pa.Table:
-    """Rows of files; if values are wanted, those of which the first column is one of them.
+    """Rows of files; with `wanted`, only rows whose first column is one of these values.
 
     Raises:
-        LakeError: They cannot be read.
+        LakeError: The files cannot be read.
     """
     schema = TABLES[table]
     if not paths:
         return pa.schema([schema.field(name) for name in columns]).empty_table()
-    chosen = None if wanted is None else pc.field(columns[0]).isin(wanted)
+    chosen = None
+    if wanted is not None:
+        chosen = pc.field(columns[0]).isin(pa.array(sorted(wanted), pa.string()))
     try:
         absolute = [lake.absolute(path) for path in paths]
         files = ds.dataset(absolute, schema, format="parquet", filesystem=lake.files)

@@ -1,4 +1,4 @@
-"""A session of Apache Spark, set so that its answers and files are those of DuckDB."""
+"""Sessions of Apache Spark, with settings that make answers and files equal to DuckDB's."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ LOCAL = "local[*,4]"  # all cores of this machine; a task is tried four times, a
 _PLACE = "Apache Spark"
 _NO_SETTINGS: Mapping[str, str] = {}
 
-# What can be set while a session runs, as in somebody's notebook.
+# Settings that can be changed in a running session, as in a notebook.
 _RUNNING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    # Otherwise columns are matched by position, whatever their names.
+    # Without this, columns are matched by position rather than by name.
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
 }
 _STARTED = {
-    "spark.log.level": "FATAL",  # errors are raised
+    "spark.log.level": "FATAL",  # errors are raised as exceptions
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# Nobody else is to reach what a local master listens to.
+# Ports of a local master must not be reachable from other machines.
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -45,8 +45,8 @@ def opened_session(
     """A session, which is stopped when the body ends unless it was running before.
 
     Args:
-        master: Where it runs; by default where spark-submit says, else on this machine.
-        settings: Spark's own settings, which win over those that are set here.
+        master: Spark's master; by default that of spark-submit, else this machine.
+        settings: Spark's own settings, which override ours.
 
     Raises:
         SparkError: pyspark or Java is missing, or the session cannot be started.
@@ -97,14 +97,14 @@ def _settings(master: str | None, settings: Mapping[str, str]) -> dict[str, str]
 
 
 def _prepare_process(master: str) -> None:
-    """Set what a JVM that this process starts, and its Python workers, are to find.
+    """Set the environment of the JVM that this process starts, and of its Python workers.
 
     Raises:
-        SparkError: There is no Java.
+        SparkError: Java is missing.
     """
     home = os.environ.get("JAVA_HOME")
     if not (Path(home, "bin", "java").exists() if home else shutil.which("java")):
-        problem = "needs Java 17 or newer, which is not there: install a JRE, or set JAVA_HOME"
+        problem = "needs Java 17 or newer, which is missing: install a JRE, or set JAVA_HOME"
         raise SparkError(_PLACE, problem)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if _is_local(master):

@@ -44,12 +44,12 @@ FILES = pa.schema(
     [("path", pa.string()), ("byte_count", pa.int64()), ("changed_at", pa.timestamp("us", "UTC"))]
 )
 _SOURCE = pa.field("source", pa.string())
-_PIECE_BYTES, _PIECE_FILES = 32 << 20, 280  # that a task decodes
+_PIECE_BYTES, _PIECE_FILES = 32 << 20, 280  # of one task
 _MOST_FILES = "10000"
 
 
 def source_schema(table: str) -> pa.Schema:
-    """Columns of a table of the source: those of the decoder, by the dump's name.
+    """Columns of a table of the source: the decoder's, with the dump's name for its index.
 
     Raises:
         SourceError: There is no such table.
@@ -65,8 +65,8 @@ def source_schema(table: str) -> pa.Schema:
 class EtdumpSource(DataSource):
     """Dumps below a path or URI.
 
-    Options: `table`, a table of the decoder such as events, or errors for those that are refused,
-    or files for the names alone; `most_files` of a batch of a stream.
+    Options: `table`, a table of the decoder such as events, or errors for refused dumps, or files
+    for the names alone; `most_files` in a batch of a stream.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -78,7 +78,7 @@ class EtdumpSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What follows `format`."""
+        """The name for `format`."""
         return "etdump"
 
     def schema(self) -> StructType:
@@ -86,16 +86,16 @@ class EtdumpSource(DataSource):
         return from_arrow_schema(source_schema(self._table), prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads all there is."""
+        """A reader of all files."""
         return _BatchReader(self._place, self._table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Reads what comes."""
+        """A reader of files as they arrive."""
         return _StreamReader(self._place, self._table, self._most_files)
 
 
 class _Files(InputPartition):
-    """Files that a task reads."""
+    """The files of one task."""
 
     def __init__(self, files: Sequence[WatchedFile]) -> None:
         super().__init__(None)
@@ -152,16 +152,15 @@ def _read_files(place: str, table: str, partition: Any) -> Iterator[pa.RecordBat
         ]
         yield from pa.Table.from_pylist(rows, schema=schema).to_batches()
         return
-    with local_dumps(
-        open_place(place), [file.path for file in files], ManifestDefaults()
-    ) as brought:
-        incoming = (dump for _, _, dump in brought.dumps)
-        while some := list(islice(incoming, _PIECE_FILES)):
+    paths = [file.path for file in files]
+    with local_dumps(open_place(place), paths, ManifestDefaults()) as local:
+        dumps = (dump for _, _, dump in local.dumps)
+        while some := list(islice(dumps, _PIECE_FILES)):
             yield from _decode(some, table, schema)
 
 
 def _decode(some: Sequence[Any], table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows of a table; a dump that is refused has its row in errors, and none elsewhere."""
+    """Rows of a table; a refused dump has a row in errors, and none elsewhere."""
     read = [(file.name, file.data) for file in read_dumps(some) if isinstance(file, HashedFile)]
     decoded = decode_dumps([data for _, data in read])
     rows = decoded.errors if table == "errors" else decoded.tables[table]

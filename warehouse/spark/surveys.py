@@ -1,4 +1,4 @@
-"""What the dumps of an inbox are, before any is decoded: their bytes' hashes and manifests."""
+"""Surveys of an inbox: hashes and manifests of its dumps, before any is decoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -16,59 +16,76 @@ from ingest.watching.places import WatchedPlace
 from warehouse.load.content import read_dumps
 from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 
-DUMP_FACTS = pa.schema(
-    [
-        ("number", pa.int64()),  # of the first file of the piece, in the inbox
-        ("source", pa.string()),
-        ("path", pa.string()),
-        ("member", pa.string()),
-        ("sha256", pa.string()),
-        ("byte_count", pa.int64()),
-        ("manifest", pa.string()),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
-        ("etrecord", pa.string()),
-        ("etrecord_sha256", pa.string()),
-        ("debug_buffer", pa.string()),
-        ("debug_buffer_sha256", pa.string()),
-    ]
-)
+
+class KnownDump(NamedTuple):
+    """A dump in a lake: its manifest, its origin, its time of ingest, and its companions."""
+
+    manifest: str
+    source: str
+    ingested_at: str
+    etrecord_id: int | None = None
+    debug_buffer_sha256: str | None = None
 
 
 class DumpFacts(NamedTuple):
-    """A dump that was looked at; the columns of DUMP_FACTS after the first.
+    """A dump of an inbox that was read once, and is not decoded yet.
 
     Attributes:
-        source: What it is called in messages and in the lake.
-        path: The file that it is, or is in.
-        member: What it is called in that file, a zip.
-        sha256: SHA-256 of its bytes; None if they cannot be read.
-        byte_count: Their number.
-        manifest: What they do not say, as canonical JSON; None if it is refused.
-        reason: Why it is refused, machine-readable.
-        detail: The same, in words.
-        etrecord: What the ETRecord that it comes with is called.
-        etrecord_sha256: SHA-256 of that one's bytes; None if they cannot be read.
-        debug_buffer: What its debug buffer is called.
-        debug_buffer_sha256: SHA-256 of that one's bytes, likewise.
+        source: Name of the dump in messages and in the lake.
+        path: Its file, or the zip that it is in.
+        member: Its name in that zip; None for a file.
+        sha256: SHA-256 of its bytes; empty if they cannot be read.
+        byte_count: Number of its bytes.
+        manifest: Its manifest as canonical JSON; empty if it is refused.
+        reason: Why it is refused, machine-readable; None if it is not.
+        detail: The reason in words.
+        etrecord: Name of its ETRecord, if it has one.
+        etrecord_sha256: SHA-256 of the ETRecord; None if it cannot be read.
+        debug_buffer: Name of its debug buffer, if it has one.
+        debug_buffer_sha256: SHA-256 of the debug buffer; None if it cannot be read.
+        known: The dump in the lake, if it is to be written again with new companions.
     """
 
     source: str
     path: str
     member: str | None
-    sha256: str | None
+    sha256: str
     byte_count: int
-    manifest: str | None
+    manifest: str
     reason: str | None = None
     detail: str | None = None
     etrecord: str | None = None
     etrecord_sha256: str | None = None
     debug_buffer: str | None = None
     debug_buffer_sha256: str | None = None
+    known: KnownDump | None = None
+
+    @property
+    def state(self) -> str:
+        """Its hash, with the companions of a dump that is written again."""
+        return self.sha256 if self.known is None else f"{self.sha256} {self.known[3:]}"
+
+    @classmethod
+    def of(cls, *values: Any) -> DumpFacts:
+        """The dump with these values from JSON."""
+        dump = cls(*values)
+        return dump._replace(known=dump.known and KnownDump(*dump.known))
+
+
+_BYTE_COUNT = pa.field("byte_count", pa.int64())
+DUMP_FACTS = pa.schema(
+    [
+        ("number", pa.int64()),  # position in the inbox of the first file of the piece
+        *(
+            _BYTE_COUNT if name == _BYTE_COUNT.name else pa.field(name, pa.string())
+            for name in DumpFacts._fields[:-1]
+        ),
+    ]
+)
 
 
 def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Table:
-    """Rows of DUMP_FACTS of some files, given as JSON: the number of the first, and their paths.
+    """Rows of DUMP_FACTS for files, given as JSON: the number of the first, and their paths.
 
     Raises:
         SourceError: The files cannot be fetched.
@@ -82,27 +99,27 @@ def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Tabl
 def survey_files(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[DumpFacts]:
-    """Look at the dumps in files, in order of the files; what holds none comes first.
+    """Facts of the dumps in files, in order; refusals of files without dumps come first.
 
     Raises:
-        SourceError: The files cannot be fetched; one that cannot be read is refused instead.
+        SourceError: The files cannot be fetched; a single one that cannot be read is refused.
     """
     hashes = _Hashes()
-    with local_dumps(place, paths, stated) as brought:
-        for error in brought.faults:
-            yield DumpFacts(error.source, "", None, None, 0, None, error.reason, error.problem)
-        for path, member, incoming in brought.dumps:
+    with local_dumps(place, paths, stated) as local:
+        for error in local.faults:
+            yield DumpFacts(error.source, "", None, "", 0, "", error.reason, error.problem)
+        for path, member, incoming in local.dumps:
             yield _survey(place, path, member, incoming, hashes)
 
 
 class _Hashes:
-    """SHA-256s of what comes with dumps; each file is read once."""
+    """SHA-256s of companions, each read once."""
 
     def __init__(self) -> None:
         self._known: dict[Companion, str | None] = {}
 
     def of(self, file: Companion | None) -> tuple[str | None, str | None]:
-        """Name and hash of a file; None where there is none, or it cannot be read."""
+        """Name and hash of a file; None if there is no file, or it cannot be read."""
         if file is None:
             return None, None
         if file not in self._known:
@@ -118,8 +135,8 @@ def _survey(
     (file,) = read_dumps([incoming])
     if isinstance(file, Refusal):
         detail = place.restore_paths(file.detail)
-        return DumpFacts(incoming.name, path, member, None, 0, None, file.reason, detail)
-    dump = DumpFacts(incoming.name, path, member, file.sha256, len(file.data), None)
+        return DumpFacts(incoming.name, path, member, "", 0, "", file.reason, detail)
+    dump = DumpFacts(incoming.name, path, member, file.sha256, len(file.data), "")
     try:
         dump = dump._replace(manifest=incoming.manifest().canonical_json())
     except (ManifestError, SourceError) as error:

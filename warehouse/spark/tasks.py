@@ -1,4 +1,4 @@
-"""Work that the machines of a cluster do, a piece at a time, and the rows that come of it."""
+"""Tasks that machines of a cluster run, each of which turns a text into rows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Work = Callable[[str], pa.Table]
 
 
 class Tasks(Protocol):
-    """Machines that work together."""
+    """Machines that run tasks."""
 
     @property
     def parallelism(self) -> int:
-        """How many pieces are done at a time."""
+        """Number of tasks at a time."""
 
     def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
-        """What comes of pieces of work, in no order.
+        """Rows of all tasks, in no order.
 
         Args:
-            pieces: What to do, as text.
-            work: Does a piece; it is sent to other machines, and what it raises fails its task.
-            schema: Columns of what it gives.
+            pieces: Arguments of the tasks.
+            work: Function of a task; it is sent to other machines, and an error fails the task.
+            schema: Columns of its result.
 
         Raises:
             SparkError: A task failed again and again.
@@ -40,7 +40,7 @@ class Tasks(Protocol):
 
 
 class SparkTasks:
-    """Those of a session of Spark. A task that fails is tried again as often as it is set to."""
+    """Tasks of a session of Spark, which retries a failed task as often as it is configured to."""
 
     def __init__(self, session: SparkSession) -> None:
         """Take the session."""
@@ -48,11 +48,11 @@ class SparkTasks:
 
     @property
     def parallelism(self) -> int:
-        """How many pieces are done at a time."""
+        """Number of tasks at a time."""
         return int(self._session.sparkContext.defaultParallelism)
 
     def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
-        """What comes of pieces of work, each done by a task of its own; in no order.
+        """Rows of all tasks, one task per piece, in no order.
 
         Raises:
             SparkError: A task failed again and again, or Spark did.
@@ -75,10 +75,10 @@ class SparkTasks:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Let what fails in Spark be told in a line.
+    """Translate errors of Spark into one line.
 
     Raises:
-        SparkError: Something did.
+        SparkError: Spark failed.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -90,14 +90,14 @@ def spark_errors() -> Iterator[None]:
 
 
 def explain_failure(text: str) -> str:
-    """What failed: of the many lines that Spark tells, the last of the Python error in them.
+    """The cause of a failure: the last line of the Python error in Spark's message.
 
-    Where there is none, it is the first cause that Java tells.
+    Without a Python error it is the last cause in Java's stack trace.
     """
     lines = [line.strip() for line in text.splitlines()]
     caused = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     first = lines[:_CAUSE_LINES]
-    said = [line for line in first if line and not line.startswith(("File ", "at ", "^", "~"))]
-    named = [line for line in said if ": " in line and line.split(": ")[0].endswith("Error")]
-    told = named or caused or said or ["it does not say why"]
-    return f"a job failed: {told[-1]:.500}"
+    texts = [line for line in first if line and not line.startswith(("File ", "at ", "^", "~"))]
+    errors = [line for line in texts if ": " in line and line.split(": ")[0].endswith("Error")]
+    found = errors or caused or texts or ["Spark does not say why"]
+    return f"a job failed: {found[-1]:.500}"

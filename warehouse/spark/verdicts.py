@@ -1,4 +1,4 @@
-"""The series of a fleet judged where Spark has their values, family by family."""
+"""Verdicts on the series of a fleet, family by family, in tasks of Spark."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NIGHT = ("distance", "build", "session", "recorded_at")
 
 @spark_errors()
 def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> PartResult:
-    """The series of a build and of those before it, and what is known of them.
+    """Verdicts on the series of a build and of those before it.
 
-    The values stay where they are; the families of a part are judged by one task. What comes back
-    is what was found, as if one process had judged them all, and the values of what changed.
+    One task judges the families of a part. The result is the same as that of one process, but only
+    series that changed come with their values.
 
     Raises:
         SparkError: A job failed.

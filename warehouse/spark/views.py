@@ -29,23 +29,23 @@ def make_views(
     text: str,
     files: Mapping[str, Sequence[str]] = _ALL_FILES,
 ) -> None:
-    """Make the tables and views that a text can read, with the columns that it can name.
+    """Create the tables and views that a text can read, with the columns that it can name.
 
     Args:
         session: The session.
         lake: The lake.
-        state: Its files.
-        text: Statements, and whatever else names tables and columns.
-        files: Of which files tables consist; those that are not named, of all that they have.
+        state: Its state.
+        text: Statements, and other text with names of tables and columns.
+        files: Files to read of each table; by default all of them.
     """
-    texts = dict(read_views())
-    settled = {name: shared_select(name) for name in SHARED_TABLES}
+    views = dict(read_views())
+    texts = views | {name: shared_select(name) for name in SHARED_TABLES}
     words = set(_WORD.findall(text.lower()))
     named = []
-    for name in [*reversed(texts), *settled]:  # each reads only those behind it, and facts
+    for name in [*reversed(views), *SHARED_TABLES]:  # each reads only later ones, and facts
         if name in words:
             named.append(name)
-            words.update(_WORD.findall((texts | settled)[name].lower()))
+            words.update(_WORD.findall(texts[name].lower()))
     for table in filter(words.__contains__, [*FACTS, *SHARED_TABLES]):
         columns = [
             field for field in TABLES[table] if table in SHARED_TABLES or field.name in words
@@ -54,8 +54,8 @@ def make_views(
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(unmerged_name(table))
     for name in reversed(named):
-        # As text: made of a frame, all that read the view would share the identity of its columns.
-        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {(texts | settled)[name]}")
+        # As text: with a view of a frame, all its readers would share the ids of its columns.
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {texts[name]}")
 
 
 def _read_files(
@@ -68,7 +68,7 @@ def _read_files(
         return session.createDataFrame([], columns)
     if lake.is_local:
         return session.read.schema(columns).parquet(*map(lake.absolute, paths))
-    # Without a jar, Spark itself knows no object stores.
+    # Spark itself cannot read object stores without a further jar.
     uri = lake.uri
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -79,7 +79,7 @@ def _read_files(
                     rows = pq.ParquetFile(source).iter_batches(columns=schema.names)
                     yield from (each.cast(schema) for each in rows)
 
-    # A partition for each file from the start: behind a shuffle, what is read of files would be
-    # taken for as small as their names, and sent to all executors.
+    # One partition per file from the start: after a shuffle, Spark would estimate the rows as small
+    # as the paths, and broadcast them.
     rows = session.sparkContext.parallelize([(path,) for path in paths], len(paths))
     return session.createDataFrame(rows, "path string").mapInArrow(read, columns)

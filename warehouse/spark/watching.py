@@ -1,4 +1,4 @@
-"""An inbox followed by a stream of Spark: what arrives comes into the lake, each dump once."""
+"""A stream of Spark that ingests each dump that arrives in an inbox into a lake, once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream goes on.
+    """Options of a stream.
 
     Attributes:
-        checkpoint: Folder in which Spark keeps how far it has come, as a path or URI of Hadoop's.
-        pause_seconds: Time from one look to the next.
-        is_once: Whether it ends when nothing new is left.
+        checkpoint: Folder of Spark's checkpoint, as a path or a URI of Hadoop.
+        pause_seconds: Time between two listings of the inbox.
+        is_once: Whether the stream ends when no new file is left.
     """
 
     checkpoint: str
@@ -44,16 +44,16 @@ def watch_inbox(
     options: StreamOptions,
     *,
     stop: threading.Event,
-    tell: Callable[[LakeIngest], None],
+    report: Callable[[LakeIngest], None],
 ) -> None:
-    """Take what arrives until told to stop, or once; what is done again changes nothing.
+    """Ingest dumps as they arrive, until `stop` is set or no new file is left.
 
     Args:
-        session: Where the work is done.
-        ingester: Takes files.
-        options: How the stream goes on.
-        stop: Set to end it.
-        tell: Called with what each batch did.
+        session: The session of Spark.
+        ingester: Ingests files into the lake.
+        options: Options of the stream.
+        stop: Set to end the stream.
+        report: Called with the result of each batch.
 
     Raises:
         SparkError: The stream failed.
@@ -68,20 +68,19 @@ def watch_inbox(
         rows = batch.toArrow().to_pylist()
         files = [WatchedFile(row["path"], row["byte_count"]) for row in rows]
         try:
-            tell(ingester.take(sorted(files)))
-        except (IngestError, WarehouseError) as error:  # which Spark would tell as text
+            report(ingester.take(sorted(files)))
+        except (IngestError, WarehouseError) as error:  # Spark would pass on its text only
             failures.append(error)
             raise
 
     writer = arriving.writeStream.foreachBatch(take).queryName("tracehouse")
     writer = writer.option("checkpointLocation", options.checkpoint)
-    pause = f"{options.pause_seconds} seconds"
     if options.is_once:
-        paced = writer.trigger(availableNow=True)
+        writer = writer.trigger(availableNow=True)
     else:
-        paced = writer.trigger(processingTime=pause)
+        writer = writer.trigger(processingTime=f"{options.pause_seconds} seconds")
     try:
-        _follow(paced.start(), stop)
+        _follow(writer.start(), stop)
     except PySparkException as error:
         if failures:
             raise failures[0] from error
@@ -89,7 +88,7 @@ def watch_inbox(
 
 
 def _follow(query: StreamingQuery, stop: threading.Event) -> None:
-    """Wait until a stream ends, or end it."""
+    """Wait until a stream ends, or end it when `stop` is set."""
     try:
         while not stop.is_set() and not query.awaitTermination(_LOOK_SECONDS):
             pass

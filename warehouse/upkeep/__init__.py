@@ -1,1 +1,1 @@
-"""Changes of a store besides new dumps: the archive has each as an entry, a rebuild repeats it."""
+"""Changes of a store other than ingests; each is an archive entry, which a rebuild repeats."""

@@ -1,4 +1,4 @@
-"""Manifests that were ingested wrongly: what is to be corrected, and the correction."""
+"""Corrections of manifests in a store."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ _TRACED = "SELECT source FROM dumps WHERE NOT etrecord_id IS NULL AND dump_id IN
 
 
 class Amendment(NamedTuple):
-    """A dump and the manifest that it is to have, as canonical JSON."""
+    """A dump and its corrected manifest, as canonical JSON."""
 
     dump: ChosenDump
     manifest: str
 
     def changes(self) -> list[tuple[str, str, str]]:
-        """Fields that it changes, each with what it states now and then."""
+        """Changed fields, each with its old and its new value."""
         return list_differences(self.dump.manifest, self.manifest)
 
     def is_of_method(self) -> bool:
-        """Whether it changes the method of the program that was run."""
+        """Whether the method of the program changes."""
         return any(name == "method" for name, _, _ in self.changes())
 
 
 def parse_corrections(stated: Sequence[str]) -> Fields:
-    """Fields by key out of ``FIELD=VALUE``; an empty value withdraws the field.
+    """Fields by key from ``FIELD=VALUE``; an empty value removes the field.
 
     >>> parse_corrections(["build=b42", "device.os="])
     {('build', 'id'): 'b42', ('device', 'os'): None}
 
     Raises:
-        ManifestError: One is no such text, or there is no such field.
+        ManifestError: A text is malformed, or there is no such field.
     """
     fields: Fields = {}
     for text in stated:
@@ -74,9 +74,9 @@ def parse_corrections(stated: Sequence[str]) -> Fields:
 def plan_amendments(
     connection: duckdb.DuckDBPyConnection, dumps: Sequence[ChosenDump], stated: Fields
 ) -> list[Amendment]:
-    """What is to be corrected, of dumps that do not state it already.
+    """Amendments of the dumps whose manifests the stated fields change.
 
-    A malformed correction raises ManifestError.
+    A malformed field raises ManifestError.
 
     Raises:
         QueryError: The method of a dump that came with an ETRecord would change.
@@ -96,7 +96,7 @@ def amend_manifests(
     """Correct manifests, in the store and in its archive.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The store cannot be written.
     """
     now = datetime.now(UTC)
     with recorded_upkeep(connection, store) as history:
@@ -117,7 +117,7 @@ def amend_manifests(
 
 
 def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Give dumps the manifests that entries state; names that no dump has any more go."""
+    """Give dumps the manifests in entries, and delete unused devices, models and builds."""
     rows = DumpRows(connection)
     known = dict(connection.execute(_NUMBERS, [[e.sha256 for e in entries]]).fetchall())
     manifests = {
@@ -136,14 +136,14 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
 
 
 def _number_names(rows: DumpRows, amendment: Amendment) -> Ids:
-    """Numbers of the dump, and of the device, build and model that its manifest names."""
+    """Ids of the dump, and of the device, build and model in its new manifest."""
     facts = rows.manifest_facts(parse_manifest(amendment.manifest))
     named = (facts["device_id"], facts["build_id"], facts["model_id"])
     return Ids(amendment.dump.dump_id, *named)
 
 
 def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, Manifest]) -> None:
-    """Read the delegates' metadata of dumps as their backends write it by now."""
+    """Parse the delegate metadata of dumps again, as their backend may have changed."""
     hashes = list(manifests)
     text = read_statement("stored_metadata")
     rows = connection.sql(text, params={"hashes": hashes}).to_arrow_table()
@@ -154,15 +154,15 @@ def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, 
 
 
 def _check_methods(connection: duckdb.DuckDBPyConnection, amendments: Sequence[Amendment]) -> None:
-    """Pass if no dump is traced to another program by its new manifest.
+    """Check that no dump with an ETRecord changes its method.
 
     Raises:
-        QueryError: One is.
+        QueryError: A dump does.
     """
     changed = [one.dump.dump_id for one in amendments if one.is_of_method()]
     found = connection.execute(_TRACED, [changed]).fetchone()
     if found:
         raise QueryError(
-            f"{found[0]}: its ETRecord was read for the method it states: to state another, forget "
-            "the dump with 'tracehouse forget' and ingest it again"
+            f"{found[0]}: its ETRecord was read for the method in its manifest: to change that, "
+            "forget the dump with 'tracehouse forget' and ingest it again"
         )

@@ -1,4 +1,4 @@
-"""Entries of the archive as batches to load: dumps, and what is to be done after them."""
+"""Entries of the archive as batches to load: dumps, and changes to apply after them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from warehouse.archive.entries import (
     REFUSED,
     Entry,
 )
+from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
 from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
@@ -31,8 +32,7 @@ from warehouse.load.entries import parse_manifest
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
-_UPKEEP = (AMENDED, DECIDED, DROPPED, FORGOTTEN)  # what is loaded later depends on these
-_INDEXED = "SELECT segment FROM archive_segments"
+_UPKEEP = (AMENDED, DECIDED, DROPPED, FORGOTTEN)  # to apply before later dumps are loaded
 _ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
@@ -42,11 +42,11 @@ class ArchivedBatch(Batch):
     """Dumps of one segment that the store does not have.
 
     Attributes:
-        attached: Dumps that the store has by then, with the files that came later.
-        changes: Entries of other kinds, to be done after the dumps are in.
-        segment: Number of the segment, if these are its last entries.
-        entry_count: Entries in the segment, likewise.
-        files: Files in it, as rows of archived_files, likewise.
+        attached: Stored dumps with companions that came later.
+        changes: Other entries, to apply after the dumps are loaded.
+        segment: Number of the segment, in its last batch only.
+        entry_count: Number of entries in the segment, in its last batch only.
+        files: Files of the segment as rows of archived_files, in its last batch only.
     """
 
     attached: list[NewDump] = field(default_factory=list)
@@ -57,25 +57,25 @@ class ArchivedBatch(Batch):
 
     @property
     def is_upkeep(self) -> bool:
-        """Whether what comes after it must wait until it is done."""
+        """Whether later batches must wait for its changes."""
         return any(entry.kind in _UPKEEP for entry in self.changes)
 
 
 class ArchiveReader:
-    """Reads segments for one replay."""
+    """Reads the batches of one replay."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-        """Look at the store through a cursor of one's own."""
+        """Take a cursor that nothing else uses."""
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
-        self._indexed = {row[0] for row in connection.execute(_INDEXED).fetchall()}
+        self._indexed = read_indexed(connection)
         ((self._has_dumps,),) = connection.execute(_ANY).fetchall()  # before the replay
-        self._met: set[bytes] = set()  # dumps
-        self._held: dict[str, Entry] = {}  # files of the segment that is read
-        self._records: dict[str, Companion] = {}  # ETRecords met
+        self._seen: set[bytes] = set()  # starts of hashes of dumps
+        self._held: dict[str, Entry] = {}  # files of the current segment
+        self._records: dict[str, Companion] = {}  # ETRecords so far
 
     def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
-        """All of them in order, without those of merged segments that the store knows.
+        """Batches of all segments in order, without segments that the store has already.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
@@ -104,8 +104,8 @@ class ArchiveReader:
         sha256 = entry.sha256 or ""
         if entry.kind == DUMP:
             key = bytes.fromhex(sha256)[:16]
-            if key not in self._met:
-                self._met.add(key)
+            if key not in self._seen:
+                self._seen.add(key)
                 batch.dumps.append(self._dump(entry, batch))
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
@@ -114,11 +114,11 @@ class ArchiveReader:
             self._held[sha256] = entry
         elif entry.kind != ERASED:
             batch.changes.append(entry)
-            if entry.kind == FORGOTTEN:  # it may have come again
-                self._met.discard(bytes.fromhex(sha256)[:16])
+            if entry.kind == FORGOTTEN:  # the dump may come again
+                self._seen.discard(bytes.fromhex(sha256)[:16])
 
     def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
-        """The batch without dumps that the store had already."""
+        """The batch without dumps that are in the store already."""
         if not self._has_dumps:
             return batch
         hashes = [dump.sha256 for dump in batch.dumps]
@@ -149,7 +149,7 @@ class ArchiveReader:
         file = self._records[sha256]
         try:
             return self._programs.read(file, method)
-        except EtRecordError as error:  # it was taken once, by another version
+        except EtRecordError as error:  # another version accepted it
             batch.refuse_companion(file.name, "etrecord", error.problem)
             return None
 
@@ -163,7 +163,7 @@ class ArchiveReader:
         """The entry of a file, with its bytes.
 
         Raises:
-            ArchiveError: The archive has none.
+            ArchiveError: The archive has no such file.
         """
         entry = self._held.get(sha256) or self._archive.find(sha256)
         if entry is None:
@@ -173,7 +173,7 @@ class ArchiveReader:
 
 @dataclass(frozen=True)
 class _Bytes:
-    """Gives the bytes of a file of the archive; equal to another of the same file."""
+    """Returns the bytes of a file in the archive; equal if the files are."""
 
     sha256: str
     find: Callable[[str], Entry] = field(compare=False)

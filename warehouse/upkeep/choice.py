@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import duckdb
 
 from ingest.manifest.fields import find_key, name_values
+from warehouse.archive.retrieval import check_prefix
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import NoSuchDumpError, QueryError
 
-_LEAST_DIGITS = 6
-_PREFIX = re.compile(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}")
-
 
 class ChosenDump(NamedTuple):
-    """A dump of the store, with columns of the table dumps."""
+    """A dump of the store: some of its columns in the table dumps."""
 
     dump_id: int
     sha256: str
@@ -33,43 +30,41 @@ def choose_dumps(
     prefix: str | None = None,
     where: Mapping[str, str] | None = None,
 ) -> list[ChosenDump]:
-    """The dumps that are meant, in order of arrival; at least one.
+    """The chosen dumps in order of arrival; at least one.
 
     Args:
         connection: The store.
-        prefix: How the SHA-256 of the only one begins.
-        where: What their manifests state, by field: ``{"build": "b42", "device.os": "Linux"}``.
+        prefix: First hex digits of a SHA-256, which only one dump has.
+        where: Values of fields in the manifests: ``{"build": "b42", "device.os": "Linux"}``.
 
     Raises:
-        NoSuchDumpError: There is none.
-        QueryError: There are several of that SHA-256, or nothing says which.
+        NoSuchDumpError: No dump is chosen.
+        QueryError: Several dumps have the prefix, or it is malformed, or there is no criterion.
     """
     wanted = check_choice(prefix=prefix, where=where)
     rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": (prefix or "").lower()})
     dumps = [ChosenDump(*row) for row in rows.fetchall()]
     if prefix is not None and len(dumps) > 1:
-        raise QueryError(f"'{prefix}': {len(dumps)} dumps begin like that; give more digits")
+        raise QueryError(f"'{prefix}': {len(dumps)} dumps have this prefix; give more digits")
     chosen = [dump for dump in dumps if _states(dump.manifest, wanted)]
     if not chosen:
-        asked = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
-        raise NoSuchDumpError(f"the store has no dump of {' '.join(filter(None, asked))}")
+        criteria = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
+        raise NoSuchDumpError(f"the store has no dump of {' '.join(filter(None, criteria))}")
     return chosen
 
 
 def check_choice(
     *, prefix: str | None = None, where: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What manifests must state, by the full names of fields; see `choose_dumps`.
+    """The wanted values by full name of the field; see `choose_dumps`.
 
     Raises:
-        QueryError: It is a choice of nothing, whatever the store holds.
+        QueryError: The prefix or a field is malformed, or there is no criterion.
     """
     if prefix is None and not where:
         raise QueryError("nothing says which dumps: name one by its SHA-256, or state a field")
-    if prefix is not None and not _PREFIX.fullmatch(prefix):
-        raise QueryError(
-            f"'{prefix}': wanted the first {_LEAST_DIGITS} or more hex digits of a SHA-256"
-        )
+    if prefix is not None:
+        check_prefix(prefix)
     return {_name(field): value for field, value in (where or {}).items()}
 
 

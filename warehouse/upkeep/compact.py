@@ -1,4 +1,4 @@
-"""A store without the room that was freed in it."""
+"""Compaction: the DuckDB file of a store without free blocks, and its archive merged."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ from warehouse.engine.store_file import FILE_NAME, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
 
-_HISTORY = "schema_migrations"  # of the store, which outlives its file
-
-
-_WANTED = "uncompacted"  # a file that stands in a store while dumps are in free blocks of another
+_HISTORY = "schema_migrations"  # a table that is copied like the others
+_WANTED = "uncompacted"  # a mark: free blocks of the DuckDB file may hold forgotten dumps
 
 
 class CompactionResult(NamedTuple):
-    """Bytes of the DuckDB file before and after, and segments of the archive that were merged."""
+    """Bytes of the DuckDB file before and after, and the number of segments merged away."""
 
     old_bytes: int
     new_bytes: int
@@ -38,15 +36,14 @@ class CompactionResult(NamedTuple):
 
 
 def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
-    """Write the DuckDB file of a store anew, with what is in it and no more, and put it in place.
+    """Replace the DuckDB file of a store by a copy without free blocks, and merge small segments.
 
-    One that would not be smaller does not take its place, unless deleted dumps are in free blocks.
-    The store must have been opened to write before, and closed: it is up to date then. Small
-    segments of its archive are merged.
+    A copy that is not smaller is discarded, unless free blocks may hold forgotten dumps. The store
+    must be closed, and up to date: opened for writing before.
 
     Raises:
         StoreError: The copy differs, the disk is full, or the store cannot be written.
-        StoreLockedError: Others have the store open.
+        StoreLockedError: Another process has the store open.
     """
     file = path / FILE_NAME
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
@@ -68,7 +65,7 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
 
 
 def want_compaction(store: Path) -> None:
-    """Put on disk that dumps are about to be deleted that free blocks will hold.
+    """Mark a store, on disk, whose free blocks are about to hold deleted dumps.
 
     Raises:
         StoreError: The store cannot be written.
@@ -81,20 +78,20 @@ def want_compaction(store: Path) -> None:
 
 
 def is_compaction_wanted(store: Path) -> bool:
-    """Whether dumps were deleted, and nobody compacted the store or rebuilt it since."""
+    """Whether dumps were deleted since the store was last compacted or rebuilt."""
     return (store / _WANTED).exists()
 
 
 def end_wanting(store: Path) -> None:
-    """The store has a new file; an OSError is passed on."""
+    """Remove the mark of a store that has a new file; an OSError is passed on."""
     (store / _WANTED).unlink(missing_ok=True)
 
 
 def _copy(store: Path, new: Path) -> None:
-    """Make a copy of the store's file, row by row the same.
+    """Copy the store's file row by row.
 
     Raises:
-        StoreError: It differs.
+        StoreError: The copy differs.
     """
     with open_writer(new) as connection:
         use_database(connection)
@@ -108,8 +105,8 @@ def _copy(store: Path, new: Path) -> None:
     if _checksums(store / FILE_NAME) != _checksums(new):
         raise StoreError(
             str(store),
-            "its copy differs, so the file stays as it is: check the disk, and make the file anew "
-            "out of the archive with 'tracehouse rebuild'",
+            "its copy differs, so the file stays as it is: check the disk, and make the file again "
+            "from the archive with 'tracehouse rebuild'",
         )
 
 

@@ -25,7 +25,7 @@ _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S
 def decide_group(
     connection: duckdb.DuckDBPyConnection, store: Path, group_id: str, *, state: str, reason: str
 ) -> None:
-    """Record what the user decides about a group.
+    """Record the user's decision about a group.
 
     Raises:
         QueryError: There is no such state.
@@ -41,7 +41,7 @@ def decide_group(
 
 
 def store_decisions(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Insert the decisions of entries as rows of group_decisions, unless the store has them."""
+    """Insert the decisions in entries that the store does not have yet."""
     rows = [
         {
             "group_id": entry.name,

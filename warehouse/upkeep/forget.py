@@ -1,4 +1,4 @@
-"""Dumps deleted for good: from the store, from its archive and from what was published of it."""
+"""Dumps deleted for good: from the store, its archive and its snapshots."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ UNCOMPACTED = (
 def forget_dumps(
     connection: duckdb.DuckDBPyConnection, store: Path, dumps: Sequence[ChosenDump]
 ) -> None:
-    """Delete dumps and all that only they had: names, signatures, ETRecords, debug buffers.
+    """Delete dumps and everything that only they use: names, signatures and companions.
 
-    That they were forgotten, when and by whom is on record in the table forgotten_dumps; their
-    bytes may come in again, as a new dump. The file of the store holds them in blocks that are
-    free until it is compacted, see `finish_forgetting`. A damaged segment of the archive raises
-    ArchiveError; the rest is done when the store is opened to write after it was rebuilt.
+    The table forgotten_dumps records when and by whom; the bytes may be ingested again, as a new
+    dump. Free blocks of the DuckDB file hold the dumps until it is compacted, see
+    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when the
+    store is opened for writing after a rebuild.
 
     Raises:
         StoreError: The store cannot be written.
@@ -62,7 +62,7 @@ def forget_dumps(
 
 
 def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Delete dumps, what was refused of their bytes, and all that no other dump refers to."""
+    """Delete dumps, refusals of their bytes, and rows that no other dump refers to."""
     rows = [
         {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
         for one in entries
@@ -76,10 +76,10 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
 
 
 def finish_forgetting(store: Path, *, wait: float) -> None:
-    """Compact a store that is closed, so that nothing of forgotten dumps is in free blocks.
+    """Compact a closed store, so that no free block holds forgotten dumps.
 
     Raises:
-        StoreError: It cannot be done now; says what will do it.
+        StoreError: The store cannot be compacted now; the message names the command.
     """
     try:
         compact_store(store, wait=wait)
@@ -88,21 +88,21 @@ def finish_forgetting(store: Path, *, wait: float) -> None:
 
 
 def find_kept_files(store: Path) -> list[Path]:
-    """Files put aside for their damage or difference, which may hold what was forgotten."""
+    """Damaged or replaced files that were kept, and may hold forgotten dumps."""
     aside = Archive(store).folder / "damaged"
     return [*sorted(store.glob(f"{FILE_NAME}*.old-*")), *sorted(aside.glob("*"))]
 
 
 def is_unerased(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the archive still holds dumps that were forgotten."""
+    """Whether the archive still holds forgotten dumps."""
     return connection.execute(read_statement("unerased_dumps")).fetchone() is not None
 
 
 def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """Erase forgotten dumps from the archive, with files that came with no other, and snapshots.
+    """Erase forgotten dumps and their unshared companions from the archive, and all snapshots.
 
-    Killed at any moment, it does the rest when it is called again. An ArchiveError of a damaged
-    segment, or an OSError such as of a full disk, stops it.
+    If it is killed, the next call does the rest. An ArchiveError of a damaged segment and an
+    OSError, as of a full disk, are passed on.
     """
     archive = Archive(store)
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
@@ -124,7 +124,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
 
 
 class _Contents:
-    """What is in an archive, as far as it says what is to be erased."""
+    """Entries of an archive, sorted by whether they are to be erased."""
 
     def __init__(self, archive: Archive, hashes: set[str]) -> None:
         self._archive, self._hashes = archive, hashes
@@ -133,7 +133,7 @@ class _Contents:
         self._used = set(chain.from_iterable(used))
 
     def sort(self) -> tuple[set[Path], list[dict[str, int | str | None]]]:
-        """Segments that hold an entry to erase; and files, with segments' numbers, that stay."""
+        """Segments with an entry to erase; and the files that stay, with their segments."""
         dirty, files = set(), []
         for path, (number, entry) in self._entries():
             if self._is_erased(entry):
@@ -143,7 +143,7 @@ class _Contents:
         return dirty, files
 
     def erased(self, entry: Entry) -> Entry:
-        """The entry, or what stands where one was."""
+        """The entry, or the placeholder of an erased one."""
         return Entry(ERASED, entry.recorded_at, "") if self._is_erased(entry) else entry
 
     def _entries(self) -> Iterator[tuple[Path, tuple[int, Entry]]]:

@@ -1,4 +1,4 @@
-"""A store's DuckDB file made anew out of its archive."""
+"""A store's DuckDB file, built again from its archive."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from warehouse.engine.migrations import migrate, present_schema, schema_version
 from warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
+from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.compact import end_wanting
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
-from warehouse.upkeep.replay import ReplayProgress, replay
+from warehouse.upkeep.replay import replay
 
 _UNFILED = """
 SELECT count(*) FROM dumps
@@ -37,7 +38,7 @@ WHERE sha256 NOT IN (SELECT sha256 FROM archived_files WHERE segment IN (SELECT 
 
 
 class RebuiltTable(NamedTuple):
-    """A table before and after; no row count of before where it could not be read."""
+    """A table before and after; the old count is None if the old file could not be read."""
 
     name: str
     row_count: int
@@ -46,21 +47,17 @@ class RebuiltTable(NamedTuple):
 
 
 class RebuildSummary(NamedTuple):
-    """What a rebuild did.
+    """Result of a rebuild.
 
     Attributes:
-        n_segments: Segments replayed.
-        n_dumps: Dumps in them.
-        n_events: Profile events in them.
-        tables: Each table, compared with the old one where that could be read.
-        damaged: Segments of the archive that are damaged, which were moved to these paths.
-        kept: Where the old file is, if it was damaged or differed.
-        problem: What was wrong with the old file; empty if it could be read.
+        n_dumps: Dumps in the new file.
+        tables: Each table, compared with the old one if that could be read.
+        damaged: Paths to which damaged segments of the archive were moved.
+        kept: Path of the old file if it was damaged or different; else None.
+        problem: Why the old file could not be read; empty if it could.
     """
 
-    n_segments: int
     n_dumps: int
-    n_events: int
     tables: tuple[RebuiltTable, ...]
     damaged: tuple[Path, ...]
     kept: Path | None
@@ -68,7 +65,7 @@ class RebuildSummary(NamedTuple):
 
 
 class _Old(NamedTuple):
-    """What is known of the file that is to be replaced."""
+    """Content of the old file, as far as it can be read."""
 
     checksums: dict[str, Checksum]
     n_unfiled: int
@@ -80,19 +77,19 @@ def rebuild_store(
     *,
     is_forced: bool = False,
     wait: float = 0.0,
-    progress: Callable[[ReplayProgress], None] | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
 ) -> RebuildSummary:
-    """Make the store's DuckDB file anew beside the old one, and put it in its place.
+    """Build the store's DuckDB file again beside the old one, and replace that.
 
     Args:
         path: The store's directory.
-        is_forced: Rebuild even if dumps are lost by it, which the archive does not hold.
-        wait: Seconds to wait for others who have it open.
+        is_forced: Rebuild even if dumps that the archive lacks are lost.
+        wait: Seconds to wait for other processes that have the store open.
         progress: Called after each commit.
 
     Raises:
         StoreError: There is no archive, dumps would be lost, or the disk is full.
-        StoreLockedError: Others have the store open.
+        StoreLockedError: Another process has the store open.
     """
     archive = Archive(path)
     if not archive.segments():
@@ -109,7 +106,7 @@ def rebuild_store(
                 f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
                 "use --force",
             )
-        done: list[ReplayProgress] = []
+        n_dumps: list[int] = []
         tables: list[RebuiltTable] = []
         kept: list[Path] = []
 
@@ -117,7 +114,7 @@ def rebuild_store(
             with open_writer(file) as connection:
                 use_database(connection)
                 migrate(connection)
-                done.append(replay(connection, archive, good, progress=progress))
+                n_dumps.append(replay(connection, archive, good, progress=progress).n_dumps)
                 if is_unerased(connection):
                     erase_forgotten(connection, path)
                 tables.extend(_compare(table_checksums(connection), old.checksums))
@@ -131,14 +128,12 @@ def rebuild_store(
             end_wanting(path)
     finally:
         lock.release()
-    (replayed,) = done
-    counts = replayed.done_files, replayed.n_dumps, replayed.n_events
-    moved = tuple(damaged)
-    return RebuildSummary(*counts, tuple(tables), moved, next(iter(kept), None), old.problem)
+    first = next(iter(kept), None)
+    return RebuildSummary(n_dumps[0], tuple(tables), tuple(damaged), first, old.problem)
 
 
 def _blame(damaged: Sequence[Path]) -> str:
-    """Which segments were moved away, if any."""
+    """Names of damaged segments for a message, if there are any."""
     if not damaged:
         return ""
     names = ", ".join(path.name for path in damaged)
@@ -146,7 +141,7 @@ def _blame(damaged: Sequence[Path]) -> str:
 
 
 def _look_at(store: Path, archive: Archive) -> _Old:
-    """The old file's content, as far as it can be read."""
+    """The old file's checksums and unarchived dumps."""
     if not (store / FILE_NAME).exists():
         return _Old({}, 0, f"{FILE_NAME} is gone")
     try:
@@ -163,7 +158,7 @@ def _look_at(store: Path, archive: Archive) -> _Old:
 
 
 def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:
-    """Segments that are whole, and where the others were moved."""
+    """Whole segments, and paths to which the damaged ones were moved."""
     good, damaged = [], []
     for segment in archive.segments():
         try:
@@ -187,9 +182,9 @@ def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[Rebuilt
 
 
 def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
-    """Make room for a new file; the old one and its log stay under other names if wanted.
+    """Make room for a new file; the old one and its log are renamed if they are to be kept.
 
-    Whoever is killed meanwhile leaves no file that stands there without what its log holds.
+    A kill at any moment leaves no file in its place without its log.
     """
     if not is_kept:
         take_in_log(file)

@@ -1,4 +1,4 @@
-"""An upkeep of a store, in its archive before it is committed."""
+"""Changes of a store that are in its archive before they are committed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from warehouse.engine.connection import translated_errors
 
 @contextmanager
 def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
-    """A transaction whose entries are sealed in the archive first, if the store has one.
+    """A transaction whose entries are first sealed in the archive, if the store has one.
 
     Raises:
         StoreError: The archive cannot be written, or the disk is full.
     """
     archive = Archive(store)
-    kept = archive if archive.segments() else None  # one without dumps would rebuild nothing
+    kept = archive if archive.segments() else None  # an archive without dumps is of no use
     with translated_errors(store), recorded(connection, kept) as history:
         yield history
 
 
 def current_user() -> str:
-    """Name of the user whose process this is."""
+    """Name of the user of this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a number without a name, as in a container

@@ -1,4 +1,4 @@
-"""The archive's entries into a store, as they once changed it: to rebuild it, or to catch up."""
+"""Entries of the archive applied to a store again: to rebuild it, or to catch up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -20,16 +19,17 @@ from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
-from warehouse.load.interpreter import gc_paused, short_switch_interval
+from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.loader import Loader
 from warehouse.load.pipeline import CommitGroup, count_cores, decoded_groups
+from warehouse.load.summary import IngestProgress, IngestSummary
 from warehouse.upkeep.amend import amend_dumps
 from warehouse.upkeep.archived_batches import ArchivedBatch, ArchiveReader
 from warehouse.upkeep.decide import store_decisions
 from warehouse.upkeep.forget import delete_dumps
 from warehouse.upkeep.retain import drop_events
 
-# What each kind of entry does to a store; done again, it changes nothing.
+# How each kind of entry changes a store; all of these are idempotent.
 _APPLY = {
     AMENDED: amend_dumps,
     DROPPED: drop_events,
@@ -38,35 +38,28 @@ _APPLY = {
 }
 
 
-class ReplayProgress(NamedTuple):
-    """How far a replay has come: segments done and in all, which are files; dumps and events."""
-
-    done_files: int
-    total_files: int
-    n_dumps: int
-    n_events: int
-
-
 def replay(
     connection: duckdb.DuckDBPyConnection,
     archive: Archive,
     segments: Sequence[Segment],
     *,
-    progress: Callable[[ReplayProgress], None] | None = None,
-) -> ReplayProgress:
-    """Do in a store what entries of its archive say; what it has already stays as it is.
+    progress: Callable[[IngestProgress], None] | None = None,
+) -> IngestSummary:
+    """Apply entries of the archive to a store, unless it has them already.
+
+    Returns:
+        Segments replayed, as files, and the dumps and events in them.
 
     Raises:
-        ArchiveError: A segment is damaged or gone; what came before it is in the store.
+        ArchiveError: A segment is damaged or gone; earlier entries are in the store.
     """
-    done = ReplayProgress(0, sum(1 + one.last - one.first for one in segments), 0, 0)
+    done, total = IngestSummary(), sum(1 + one.last - one.first for one in segments)
     workers = max(count_cores() - 1, 1)
     committer = Committer(connection, None, OWN_DECODER)
     with (
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
-        gc_paused(),
-        short_switch_interval(),
+        tuned_interpreter(),
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
@@ -75,25 +68,21 @@ def replay(
             if group.batches[-1].is_upkeep:
                 with transaction(connection):
                     _apply(connection, group.batches[-1].changes)
-                # A new one remembers nothing of what is gone.
+                # A new committer remembers no ids of rows that are gone.
                 committer = Committer(connection, None, OWN_DECODER)
-            done = ReplayProgress(
-                done.done_files + _end_segments(connection, group.batches),
-                done.total_files,
-                done.n_dumps + loaded.n_dumps,
-                done.n_events + loaded.n_events,
-            )
+            n_ended = _end_segments(connection, group.batches)
+            done += IngestSummary(n_ended, loaded.n_dumps, loaded.n_events)
             del group  # or its columns would wait for the next group
-            gc.collect(1)  # what came since the last group
+            gc.collect(1)  # objects of this group
             if progress:
-                progress(done)
+                progress(IngestProgress(done.n_files, total, 0, done.n_events))
     return done
 
 
 def _groups(
     pool: Executor, batches: Iterator[ArchivedBatch], workers: int
 ) -> Iterator[CommitGroup[ArchivedBatch]]:
-    """Decoded batches to load together; none is read before the upkeep that it follows is done."""
+    """Decoded batches to load together; upkeep is applied before later batches are read."""
     for first in batches:
         yield from decoded_groups(pool, _until_upkeep(first, batches), workers)
 
@@ -112,7 +101,7 @@ def _apply(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> N
 
 
 def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:
-    """Do what entries of other kinds than dumps say."""
+    """Apply entries of companions, refusals and settled conflicts."""
     loader.attach([dump for batch in batches for dump in batch.attached])
     changes = [entry for batch in batches for entry in batch.changes]
     refused = [entry for entry in changes if entry.kind == REFUSED]
@@ -126,11 +115,11 @@ def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:
         ]
     )
     settled = [entry for entry in changes if entry.kind == SETTLED]
-    loader.settle([(entry.name, str(entry.sha256)) for entry in settled])
+    loader.settle_conflicts([(entry.name, str(entry.sha256)) for entry in settled])
 
 
 def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[ArchivedBatch]) -> int:
-    """Put segments on record whose entries are all in the store; how many."""
+    """Record segments whose entries are all in the store; returns their number."""
     ended = [batch for batch in batches if batch.segment is not None]
     rows = [{"segment": one.segment, "entry_count": one.entry_count} for one in ended]
     files = [file for batch in ended for file in batch.files]

@@ -1,6 +1,6 @@
-"""Raw events that are old enough to go: all that is made out of them stays, and so do their bytes.
+"""Retention: old raw events are dropped; their rollups stay, and their dumps in the archive.
 
-What the archive holds can be ingested into another store, or inspected.
+Archived dumps can be ingested into another store, or inspected.
 """
 
 from __future__ import annotations
@@ -17,32 +17,31 @@ from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import DROPPED, Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
-from warehouse.load.histograms import fill_histograms
 from warehouse.upkeep.recording import recorded_upkeep
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
-_MOST_DAYS = 365_000  # earlier than that is no date
+_MOST_DAYS = 365_000  # more would not be a date
 
 
 def find_old_events(
     connection: duckdb.DuckDBPyConnection, *, days: int, kept_builds: str | None = None
 ) -> pa.Table:
-    """Dumps whose events were taken more days ago than that, and are there.
+    """Dumps that still have events, and are older than some days.
 
     Args:
         connection: The store.
-        days: How old they may be.
+        days: Greatest age of events that stay.
         kept_builds: Builds whose events stay, as a glob.
 
     Returns:
-        dump_id, sha256, source, build, n_events, event_bytes: about what they take in the file,
-        taken_at: time of capture, or else of the ingest.
+        dump_id, sha256, source, build, n_events, event_bytes (estimated size in the file),
+        taken_at (time of capture, or else of the ingest).
     """
     ((event_bytes,),) = connection.execute(read_statement("event_bytes")).fetchall()
     before = datetime.now(UTC) - timedelta(days=min(days, _MOST_DAYS))
-    asked = {"before": before, "kept": kept_builds, "event_bytes": event_bytes}
-    return connection.sql(read_statement("old_events"), params=asked).to_arrow_table()
+    values = {"before": before, "kept": kept_builds, "event_bytes": event_bytes}
+    return connection.sql(read_statement("old_events"), params=values).to_arrow_table()
 
 
 def sum_by_build(old: pa.Table) -> pa.Table:
@@ -58,7 +57,7 @@ def sum_by_build(old: pa.Table) -> pa.Table:
 
 
 def drop_old_events(connection: duckdb.DuckDBPyConnection, store: Path, old: pa.Table) -> None:
-    """Drop the events of dumps, as `find_old_events` found them.
+    """Drop the events of dumps in a result of `find_old_events`.
 
     Raises:
         StoreError: The store cannot be written.
@@ -72,8 +71,9 @@ def drop_old_events(connection: duckdb.DuckDBPyConnection, store: Path, old: pa.
 
 
 def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Drop the events of dumps, which get histograms of them; all else of them stays."""
+    """Drop the events of dumps, which get histograms first; their other rows stay."""
     rows = [{"sha256": one.sha256, "recorded_at": one.recorded_at} for one in entries]
     with registered(connection, "dropped", pa.Table.from_pylist(rows, _DROPPED)):
-        fill_histograms(connection, [row[0] for row in connection.execute(_HELD).fetchall()])
+        dumps = [row[0] for row in connection.execute(_HELD).fetchall()]
+        connection.execute(read_statement("fill_histograms"), {"dumps": dumps})
         connection.execute(read_statement("drop_events"))

@@ -19,6 +19,7 @@ def dumps(run: Run, store: Path) -> list[dict[str, object]]:
     return list(rows)
 
 
+@pytest.mark.slow
 def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
     before = dumps(run, own)
     device, build = before[0]["device"], before[0]["build"]

@@ -76,6 +76,7 @@ def test_rows_have_the_columns_of_regression_deltas_and_their_level(run: Run, st
     assert {row["model"] for row in rows} == {"txf"}
 
 
+@pytest.mark.slow
 def test_table_says_in_words_what_changed_and_counts_the_rest(run: Run, store: Path) -> None:
     outcome = run("compare", "base", "extra", "--store", store)
     words, place, _, header, row = outcome.text.splitlines()

@@ -55,7 +55,7 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     log.write_bytes(b"\xff" + log.read_bytes()[1:])
     outcome = run("drain", "--store", tmp_path)
     assert outcome.code == 1
-    assert outcome.error.endswith("hand over again what was in it [damaged]")
+    assert outcome.error.endswith("hand its dumps over again [damaged]")
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_a_torn_end_is_told_and_is_no_failure(run: Run, tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes() + bytes(99))
     outcome = run("drain", "--store", tmp_path)
     assert outcome.code == 0
-    assert outcome.error.endswith("they were not acknowledged, unless the file was cut")
+    assert outcome.error.endswith("they were not acknowledged, unless the file was truncated")
 
 
 def test_there_is_no_store_to_drain(run: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.support.command import Outcome, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
 from tests.support.etrecord_builder import MODELS
 from warehouse import Warehouse
-from warehouse.load.pipeline import IngestSummary
+from warehouse.load.summary import IngestSummary
 
 Run = Callable[..., Outcome]
 

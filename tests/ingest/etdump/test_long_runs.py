@@ -74,6 +74,7 @@ def test_any_run_cut_anywhere_has_the_rows_of_the_reference_reader(content: Any)
             assert check_batch([dump], [read_or_fault(dump)]).differences == {}
 
 
+@pytest.mark.slow
 def test_parts_of_a_run_come_in_order_and_the_row_of_the_run_once() -> None:
     dump = loop(LOOP)
     whole = decode_dumps([dump]).tables
@@ -99,6 +100,7 @@ def test_a_fault_in_the_last_event_of_a_run_is_found_before_any_part_of_it() -> 
         next(stream_dump(bytes(dump)))
 
 
+@pytest.mark.slow
 def test_a_run_is_charged_once_though_it_is_read_twice() -> None:
     dump = worst_cases.empty_events(1_000)  # all of its bytes are visited
     with parts_of(1, 100):

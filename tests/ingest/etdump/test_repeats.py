@@ -41,6 +41,7 @@ def test_runs_of_another_dump_of_the_program_repeat_the_same_template() -> None:
     assert recognised(repeats) == 10 * 21 - 3 - 1  # the last piece of an arena is read in full
 
 
+@pytest.mark.slow
 def test_a_changed_word_is_a_run_of_its_own() -> None:
     dump = read_dump("real/cnn_portable_n20")
     whole = recognised(repeats_of(dump))

@@ -248,6 +248,7 @@ def test_zip_of_endlessly_nested_folders_is_refused(tmp_path: Path) -> None:
         find_sources([path])
 
 
+@pytest.mark.slow
 def test_mutated_zip_is_read_or_refused_but_never_breaks(tmp_path: Path) -> None:
     path = pack(tmp_path / "a.zip", {"x.etdp": bytes(range(256)) * 4, "b/y.etdp": b"abc" * 99})
     whole, chance = path.read_bytes(), random.Random(7)  # noqa: S311

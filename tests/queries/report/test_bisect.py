@@ -39,6 +39,7 @@ def test_builds_before_the_change_are_good_and_those_since_are_bad(nightly, grou
     assert step(nightly, group, build) == answer
 
 
+@pytest.mark.slow
 def test_the_group_is_that_of_the_last_report_by_default(nightly, group):
     found = judge_step(nightly, group, build="b8", head=None, settings=Settings())
     assert found.answer == "good"

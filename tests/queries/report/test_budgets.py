@@ -57,6 +57,7 @@ def test_limits_are_broken(store):
     assert ", budgets broken: " in report.summary
 
 
+@pytest.mark.slow
 def test_globs_choose_devices_models_and_backends(store):
     limits = (
         {"at_most": "1 ns"},
@@ -71,6 +72,7 @@ def test_globs_choose_devices_models_and_backends(store):
     }
 
 
+@pytest.mark.slow
 def test_every_form_says_what_is_broken(store):
     report = judge(store, {"measure": "load_time", "at_most": "3 ms"})
     for form in FORMS:
@@ -87,6 +89,7 @@ def test_a_limit_that_fits_nothing_is_a_warning(store):
     assert made.verdict != "over_budget"
 
 
+@pytest.mark.slow
 def test_a_limit_in_another_unit_is_a_warning(store):
     (warning, *_) = judge(store, {"measure": "load_time", "at_most": "3 MB"}).quality.warnings
     assert "is in bytes, its values are in ns" in warning

@@ -30,6 +30,7 @@ def told(report):
     return report.verdict, group.is_of_environment
 
 
+@pytest.mark.slow
 def test_a_new_model_with_more_threads_excuses_no_other_model(tmp_path):
     dumps = [dump for number in range(NIGHTS) for dump in night(number)]
     for number in range(BAD, NIGHTS):
@@ -107,6 +108,7 @@ def test_what_is_relative_to_a_reference_in_the_same_environment_is_not_excused(
     assert told(judge(tmp_path, dumps)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("threads", "expected"),
     cross_section([(1, ("other_environment", True)), (2, ("regressions", False))], 2),

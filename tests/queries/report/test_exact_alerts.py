@@ -84,6 +84,7 @@ def test_every_form_tells_from_how_much_to_how_much(reports):
         assert [part for part in parts if part not in text.replace("\N{NO-BREAK SPACE}", "")] == []
 
 
+@pytest.mark.slow
 def test_an_accepted_change_stays_accepted(path, reports, tmp_path):
     with Warehouse.open(shutil.copytree(path, tmp_path / "s")) as store:
         store.decide(reports[2].groups[0].id, state="accepted", reason="a larger cache")
@@ -93,6 +94,7 @@ def test_an_accepted_change_stays_accepted(path, reports, tmp_path):
     assert made.verdict != "regressions"
 
 
+@pytest.mark.slow
 def test_mutes_and_owners_hold_for_measures(store):
     settings = Settings(
         muted=[Mute(event="program_bytes", reason="known")],

@@ -21,6 +21,7 @@ def test_stability_is_of_the_heads_devices(facts, nightly):
     assert [row.device for row in both] == ["phone", "tablet"]
 
 
+@pytest.mark.slow
 def test_measures_without_noise_that_changed_are_told(facts, nightly):
     measures = {row.measure: (row.base, row.head) for row in facts.exact_changes}
     assert measures.keys() == {"dump_bytes", "operator_calls", "operator_count"}
@@ -38,6 +39,7 @@ def test_framework_tax_is_of_both_builds_where_the_head_has_it(facts, nightly):
     assert alone.base_percent is None
 
 
+@pytest.mark.slow
 def test_a_changed_environment_is_told(tmp_path):
     devices = [{"name": "phone", "os_version": version} for version in ("14", "15")]
     dumps = [d for n, device in enumerate(devices) for d in record_build(n, device=device, count=1)]

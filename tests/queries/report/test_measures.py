@@ -21,6 +21,7 @@ def test_nights_without_a_change_are_silent(tmp_path):
     assert made.coverage.series_count == 2  # an operator and its method; measures are none
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worse", "measure", "unit", "more"),
     cross_section(
@@ -46,6 +47,7 @@ def test_a_measure_that_gets_worse_is_confirmed_in_two_nights(tmp_path, worse, m
             assert part in alert.headline.title
 
 
+@pytest.mark.slow
 def test_what_operators_explain_is_told_with_them(tmp_path):
     (alert,) = report_of(tmp_path, {"token": 1.2}).groups
     assert alert.headline.operator == "decode"
@@ -57,6 +59,7 @@ def test_what_operators_explain_is_told_with_them(tmp_path):
     assert 15_000 < min(tokens.head_values) < max(tokens.base_values) < 21_000
 
 
+@pytest.mark.slow
 def test_a_slower_prompt_is_a_later_first_token(tmp_path):
     made = report_of(tmp_path, {"prompt": 1.2})
     told = {member.event_name for group in made.groups for member in group.members}

@@ -22,6 +22,7 @@ def test_the_last_build_is_judged_by_default(nightly):
     assert operators(night) == [("convolution", 1), ("relu", -1), ("add", 1)]
 
 
+@pytest.mark.slow
 def test_later_builds_do_not_count(nightly):
     night = judge_head(nightly, "b9", Settings())
     assert [each.build for each in night.fleet.nights] == [f"b{number}" for number in range(10)]
@@ -72,6 +73,7 @@ def test_muting_a_part_of_a_group_leaves_it_its_id(nightly):
     assert len(ids) == 1
 
 
+@pytest.mark.slow
 def test_thresholds_are_of_the_series_they_name(nightly):
     deaf = Settings(thresholds=[Threshold(device="tablet", min_change=0.5)])
     night = judge_head(nightly, "b9", deaf)
@@ -80,12 +82,14 @@ def test_thresholds_are_of_the_series_they_name(nightly):
     assert {devices[change.series] for change in group.changes} == {"phone"}
 
 
+@pytest.mark.slow
 def test_the_rules_are_those_of_the_settings(nightly):
     settings = Settings.model_validate({"nightly": {"base_builds": 4, "q": 0.02, "gate": 5.0}})
     rules = judge_head(nightly, "b9", settings).rules
     assert (rules.base_builds, rules.q, rules.gate) == (4, 0.02, 5.0)
 
 
+@pytest.mark.slow
 def test_methods_and_delegate_calls_are_containers(nightly):
     night = judge_head(nightly, "b8", Settings())
     containers = {

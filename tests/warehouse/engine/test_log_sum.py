@@ -68,6 +68,7 @@ def read_total(file: Path) -> int:
         return int(total)
 
 
+@pytest.mark.slow
 def test_readers_notice_that_a_log_was_deleted(tmp_path: Path) -> None:
     file = killed(tmp_path)
     log_of(file).unlink()

@@ -82,6 +82,7 @@ def test_what_a_broken_off_making_left_is_cleared_away(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == WHOLE
 
 
+@pytest.mark.slow
 def test_a_writer_clears_away_what_a_killed_rebuild_or_compaction_left(tmp_path: Path) -> None:
     make_and_ingest(tmp_path, DUMP)
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
@@ -199,6 +200,7 @@ def test_the_name_of_a_store_is_the_name_of_a_directory(
         assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
     warehouse = Warehouse.open(tmp_path, create=True)
     warehouse.ingest([DUMP], manifest=MANIFEST)

@@ -73,8 +73,8 @@ def test_a_cut_log_says_how_many_acknowledged_dumps_it_lost(tmp_path: Path, left
     *dumps, lost = LoggedDumps([(log, scanned(log))])
     log.close()
     assert len(dumps) == left
-    problem = f"cut to {size:,} of .* of the 3 dumps .* acknowledged in it {left} are whole"
-    with pytest.raises(SourceError, match=f"{problem}.*hand over again what was in it"):
+    problem = f"truncated to {size:,} of .* of the 3 dumps .* acknowledged in it {left} are whole"
+    with pytest.raises(SourceError, match=f"{problem}.*hand its dumps over again"):
         lost.read()
     assert [file.stat().st_size for file in tmp_path.glob("damaged/*")] == [5] * (left == 1)
 

@@ -26,6 +26,7 @@ def _rows(warehouse: Warehouse, text: str) -> list[dict[str, object]]:
     return warehouse.sql(text).to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_together", [True, False])
 def test_what_a_store_takes_for_the_facts_of_a_build_its_lake_does_too(
     tmp_path: Path, is_together: bool

@@ -136,6 +136,7 @@ def test_a_lake_is_the_store_and_exporting_again_writes_nothing(store: Path, pla
     assert {p: p.stat().st_mtime_ns for p in place.rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.slow
 def test_progress_tells_how_many_dumps_of_all_are_written(
     store: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

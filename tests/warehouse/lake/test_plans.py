@@ -86,6 +86,7 @@ def test_committed_files_stay_though_their_plan_was_left(lake: Lake) -> None:
     assert lake.list(PLANS) == []
 
 
+@pytest.mark.system
 @pytest.mark.slow
 def test_files_that_a_living_writer_makes_again_stay(lake: Lake, tmp_path: Path) -> None:
     farm = real_looking_farm()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.support.stores import writing
 from warehouse.load.appending import append_rows
@@ -16,6 +17,7 @@ SMALLEST = (
 )
 
 
+@pytest.mark.slow
 def test_rows_stay_in_order_and_fill_their_groups_whatever_threads_there_are(
     tmp_path: Path,
 ) -> None:

@@ -46,12 +46,6 @@ def test_only_dumps_that_were_not_hashed_yet_are() -> None:
     assert [file.sha256 for file in read] == ["a" * 64, sha256(tiny_dump(1)).hexdigest()]
 
 
-def test_nothing_merged_is_nothing() -> None:
-    nothing = merge_contents([])
-    assert nothing.decoded.tables["events"].num_rows == 0
-    assert {table.num_rows for table in nothing.statistics.tables.values()} == {0}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", cross_section([500, 1, 10**9], 3))
 def test_how_many_batches_are_committed_together_changes_nothing(

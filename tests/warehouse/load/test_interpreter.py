@@ -5,48 +5,39 @@ import sys
 
 import pytest
 
-from warehouse.load.interpreter import gc_paused, short_switch_interval
+from warehouse.load.interpreter import tuned_interpreter
+
+SHORT = pytest.approx(0.0005, rel=0.01)
+DEFAULT = pytest.approx(0.005)
 
 
-@pytest.fixture
-def turns() -> None:
-    """What Python is set to by default, here and after the test."""
+@pytest.fixture(autouse=True)
+def defaults() -> None:
     assert gc.isenabled()
-    assert sys.getswitchinterval() == pytest.approx(0.005)
+    assert sys.getswitchinterval() == DEFAULT
 
 
-@pytest.mark.usefixtures("turns")
-def test_the_collector_stays_off_for_so_long_and_comes_back_after_an_error() -> None:
+def test_the_collector_is_paused_and_switches_are_fast_until_the_body_fails() -> None:
     def fail() -> None:
-        with gc_paused():
+        with tuned_interpreter():
             assert not gc.isenabled()
-            with gc_paused():
+            assert sys.getswitchinterval() == SHORT
+            with tuned_interpreter():
                 pass
             assert not gc.isenabled()
+            assert sys.getswitchinterval() == SHORT
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     assert gc.isenabled()
+    assert sys.getswitchinterval() == DEFAULT
 
 
-@pytest.mark.usefixtures("turns")
-def test_turns_are_short_for_so_long_and_as_before_after_an_error() -> None:
-    def fail() -> None:
-        with short_switch_interval():
-            assert sys.getswitchinterval() == pytest.approx(0.0005, rel=0.01)
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert sys.getswitchinterval() == pytest.approx(0.005)
-
-
-@pytest.mark.usefixtures("turns")
-def test_turns_that_are_shorter_already_stay_so() -> None:
+def test_a_switch_interval_that_is_already_shorter_stays() -> None:
     sys.setswitchinterval(0.0002)
     try:
-        with short_switch_interval():
+        with tuned_interpreter():
             assert sys.getswitchinterval() == pytest.approx(0.0002, rel=0.01)
     finally:
         sys.setswitchinterval(0.005)

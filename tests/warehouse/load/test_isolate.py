@@ -165,6 +165,7 @@ def test_a_dump_that_breaks_the_decoder_costs_only_itself(
     assert_only_the_bad_one_is_missing(folder, expected, "undecodable", type(error).__name__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "batch_files", "is_streamed"),
     cross_section(

@@ -187,6 +187,7 @@ def test_a_big_dump_has_the_tensors_of_a_small_one(
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+@pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("comes_late", [False, True])
 def test_a_long_buffer_takes_a_few_times_its_size_in_memory(

@@ -25,6 +25,7 @@ def test_words_are_those_found_by_trying_all_keys(text, keys):
     assert WordIndex(keys).find(text, Allowance(10_000, "")) == words_by_trying_all(text, keys)
 
 
+@pytest.mark.slow
 def test_looking_up_an_id_costs_what_its_words_cost_and_not_all_keys():
     ids = DelegateIds({f"op{i}": i for i in range(100_000)})
     allowance = Allowance(20_000 * 40, "letters")

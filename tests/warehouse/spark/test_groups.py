@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import json
 
+from ingest.dump import Refusal
 from ingest.manifest.models import Manifest
 from warehouse.spark import groups
 from warehouse.spark.groups import (
     DumpGroup,
-    DumpToDecode,
-    KnownDump,
-    KnownRefusal,
+    decide,
     group_entries,
-    judge,
     partition_of,
 )
-from warehouse.spark.surveys import DumpFacts
+from warehouse.spark.surveys import DumpFacts, KnownDump
 
 
 def manifest(model: str = "net", day: str | None = "2026-01-01", device: str = "phone") -> str:
@@ -26,20 +24,20 @@ def dump(path: str, sha256: str, stated: str | None = None, **more) -> DumpFacts
     return DumpFacts(path, path, None, sha256, 10, stated or manifest(), **more)
 
 
-def entry(path: str, stated: str, size: int = 10) -> DumpToDecode:
-    return DumpToDecode(path, None, f"sha of {path}", size, stated)
+def entry(path: str, stated: str, size: int = 10) -> DumpFacts:
+    return DumpFacts(path, path, None, f"sha of {path}", size, stated)
 
 
 def test_first_of_several_alike_is_taken() -> None:
-    judged = judge([dump("a", "1"), dump("b", "1"), dump("c", "2")], {}, ())
-    assert ([one.path for one in judged.entries], judged.n_known) == (["a", "c"], 1)
+    decision = decide([dump("a", "1"), dump("b", "1"), dump("c", "2")], {}, ())
+    assert ([one.path for one in decision.entries], decision.n_known) == (["a", "c"], 1)
 
 
 def test_dump_the_lake_has_is_known_under_its_own_manifest_only() -> None:
     known = {"1": KnownDump(manifest(), "a", "2026-01-01T00:00:00+00:00")}
-    judged = judge([dump("a", "1"), dump("b", "1", manifest(device="tablet"))], known, ())
-    assert (judged.entries, judged.n_known) == ([], 1)
-    (refusal,) = judged.refused
+    decision = decide([dump("a", "1"), dump("b", "1", manifest(device="tablet"))], known, ())
+    assert (decision.entries, decision.n_known) == ([], 1)
+    (refusal,) = decision.refused
     assert (refusal.source, refusal.reason) == ("b", "conflict")
 
 
@@ -49,10 +47,10 @@ def test_known_dump_is_late_once_something_lies_beside_it_that_the_lake_has_not(
     beside = dump("a", "1", etrecord="r", etrecord_sha256="2")
     logged = dump("a", "1", debug_buffer="b", debug_buffer_sha256="3")
     both = beside._replace(debug_buffer="b", debug_buffer_sha256="3")
-    refused = {KnownRefusal("r", "2", "etrecord", "no zip")}
+    refused = {Refusal("r", "2", "etrecord", None, "no zip")}
 
     def late(found: DumpFacts, known: KnownDump, refusals=frozenset()) -> list[KnownDump | None]:
-        return [one.known for one in judge([found], {"1": known}, refusals).late]
+        return [one.known for one in decide([found], {"1": known}, refusals).late]
 
     assert late(dump("a", "1"), bare) == late(beside, traced) == late(beside, bare, refused) == []
     assert late(logged, traced) == []  # which would lose its ETRecord
@@ -61,19 +59,19 @@ def test_known_dump_is_late_once_something_lies_beside_it_that_the_lake_has_not(
 
 
 def test_bytes_that_were_refused_are_not_tried_again_under_that_name() -> None:
-    recorded = KnownRefusal("a", "1", "truncated", "too short")
-    judged = judge([dump("a", "1"), dump("b", "1")], {}, {recorded})
-    assert ([one.path for one in judged.entries], judged.n_known) == (["b"], 1)
+    recorded = Refusal("a", "1", "truncated", None, "too short")
+    decision = decide([dump("a", "1"), dump("b", "1")], {}, {recorded})
+    assert ([one.path for one in decision.entries], decision.n_known) == (["b"], 1)
 
 
 def test_refusal_on_record_is_not_recorded_again_but_another_is() -> None:
-    recorded = KnownRefusal("a", "1", "manifest", "no device")
+    recorded = Refusal("a", "1", "manifest", None, "no device")
     found = [
         dump("a", "1", reason="manifest", detail="no device"),
         dump("a", "1", reason="manifest", detail="no build"),
     ]
-    judged = judge(found, {}, {recorded})
-    assert (judged.n_known, [one.detail for one in judged.refused]) == (1, ["no build"])
+    decision = decide(found, {}, {recorded})
+    assert (decision.n_known, [one.detail for one in decision.refused]) == (1, ["no build"])
 
 
 def test_partition_is_the_day_of_capture_in_utc_and_the_model() -> None:

@@ -274,7 +274,7 @@ def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) 
         take(inbox, lake, DyingTasks(4))
     seen = globbed(lake, "dumps")
     monkeypatch.setattr(LakeIngester, "_resume", lambda _: LakeIngest())  # it began just before
-    with pytest.raises(LakeError, match="others take the same dumps"):
+    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
         take(inbox, lake)
     assert seen == globbed(lake, "dumps") != []
 
@@ -318,7 +318,7 @@ def test_lake_of_another_plan_for_the_same_dumps_is_waited_for(places, tmp_path:
         take(inbox, lake, DyingTasks(2))
     other = tmp_path / "other"
     shutil.copytree(inbox, other)
-    with pytest.raises(LakeError, match="others take the same dumps"):
+    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
         take(other, lake)
     assert len(Lake(lake).list(PLANS)) == 1
     assert take(inbox, lake).n_dumps == 8

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -68,7 +67,7 @@ def test_a_plan_that_is_not_checked_yet_is_not_carried_out_by_another(inbox, lak
     other = TasksHere()
 
     def meet() -> None:
-        with pytest.raises(LakeError, match="others take the same dumps"):
+        with pytest.raises(LakeError, match="other processes ingest the same dumps"):
             take(inbox, lake, other)
 
     assert Checking(inbox, lake, meet).take_all().n_dumps == 8
@@ -97,7 +96,9 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
     assert count_dumps(lake) == 8
 
 
+@pytest.mark.system
 @pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("place", ["here", "elsewhere"])
 def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) -> None:
     def die() -> None:
@@ -123,19 +124,7 @@ def test_a_plan_that_others_see_no_more_is_not_carried_out_by_its_own_driver(inb
         with pytest.raises(DriverDies):
             take(other, lake, DyingTasks(2))
 
-    with pytest.raises(LakeError, match="others take the same dumps"):
+    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
         Checking(inbox, lake, wait_too_long).take_all()
     assert take(other, lake).n_dumps == 8
     assert count_dumps(lake) == 8
-
-
-@pytest.mark.slow
-def test_a_plan_of_an_older_tracehouse_is_carried_out(inbox, lake) -> None:
-    with pytest.raises(DriverDies):
-        take(inbox, lake, DyingTasks(1))
-    (plan,) = (lake / PLANS).iterdir()
-    work = json.loads(plan.read_text())["work"]
-    assert work.pop("is_checked")
-    state_plan(Lake(lake), work=work)
-    os.unlink(inbox / "2026-01-01-0" / "0000.etdp")
-    assert take(inbox, lake).n_changed

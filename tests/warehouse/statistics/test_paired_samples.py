@@ -64,6 +64,7 @@ def test_student_s_p(t, freedom, p):
     assert student_p(np.array([t]), freedom)[0] == pytest.approx(p, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 10, 20, 40])
 def test_builds_that_are_alike_are_told_apart_no_more_often_than_p_says(n):
     generator = np.random.default_rng(n)

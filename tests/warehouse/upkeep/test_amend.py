@@ -56,6 +56,7 @@ def amend(store: Path, *stated: str, **where: str) -> int:
     return len(planned)
 
 
+@pytest.mark.slow
 def test_an_amended_store_is_as_if_all_had_been_ingested_rightly(
     store: Path, files: list[Path], tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_store_without_its_file_says_so_and_is_rebuilt(store: Path, damage: st
     assert everything(store) == before
 
 
+@pytest.mark.slow
 def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
     store: Path, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_rebuild_can_be_forced_and_keeps_the_old_file(store: Path, tmp_path: P
     assert done.kept.exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> None:
     segment = Archive(store).segments()[-1]
     segment.path.chmod(0o600)

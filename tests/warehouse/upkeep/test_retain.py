@@ -10,11 +10,14 @@ import pytest
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
+from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
+LONG = 200
 OLD = (datetime.now(UTC) - timedelta(days=100)).isoformat()
 FACTS: dict[str, dict[str, Any]] = {
     "mixed_portable_n20": {"captured_at": OLD, "counters": COUNTERS},
@@ -135,3 +138,21 @@ def test_answers_that_miss_dropped_events_say_so(store: Path) -> None:
             warehouse.sql("SELECT events FROM runs, run_signatures"),
         ):
             assert complete.schema.metadata is None
+
+
+def test_dumps_with_histograms_answer_the_same_without_their_events() -> None:
+    rows = StoreRows()
+    for count in (LONG, 3, 4):
+        dump = rows.add_dump()
+        for run in range(count):
+            rows.add_run(dump, [Event("Method::execute", 100 * count + run, 0)])
+    connection = rows.connect()
+    (before,) = run_query(connection, "percentiles", approx=True)
+    fill = read_statement("fill_histograms")
+    connection.execute(fill, {"dumps": [1, 2]})
+    connection.execute(fill, {"dumps": [2]})
+    connection.execute("DELETE FROM events WHERE dump_id <= 2")
+    assert run_query(connection, "percentiles", approx=True) == [before]
+    assert before["missing_count"] == 0
+    text = "SELECT dump_id, sum(event_count)::INT FROM event_histograms GROUP BY 1 ORDER BY 1"
+    assert connection.execute(text).fetchall() == [(1, LONG), (2, 3)]
