@@ -24,7 +24,8 @@ from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.opening.snapshots import find_snapshots
 
-# What is freed lies between what is kept; by itself, the C library would hold on to it.
+# Freed blocks lie between kept ones, which fit in no hole of the heap; by itself, the C library
+# would keep the freed memory.
 _PROGRAM = """
 import re
 import pyarrow as pa
@@ -39,7 +40,7 @@ bytes(30 << 20)
 before, kept, freed = held(), [], []
 for _ in range(32):
     freed.append(bytearray(b"1") * (3 << 20))
-    kept.append(bytearray(b"1") * 10_000)
+    kept.append(bytearray(b"1") * 100_000)
 freed.clear()
 print(pa.default_memory_pool().backend_name, held() - before)
 """
