@@ -102,7 +102,7 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
 class Publisher:
     """Publishes snapshots at intervals while a store is written."""
 
-    def __init__(self, publish: Callable[[], object], *, pause_seconds: float = PAUSE) -> None:
+    def __init__(self, publish: Callable[[], object], *, pause_seconds: float) -> None:
         """Take the function that publishes one; the first is due after a pause."""
         self._publish, self._pause_seconds = publish, pause_seconds
         self._due = time.monotonic() + pause_seconds

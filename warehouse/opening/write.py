@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from warehouse.engine.store_file import FILE_NAME, clear_unfinished, make_folder
 from warehouse.engine.store_lock import StoreLock
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
+from warehouse.opening import snapshots
 from warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
@@ -125,7 +127,8 @@ def writing(
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.
     """
-    publisher = Publisher(lambda: publish_snapshot(writer, store)) if is_published else None
+    publish = partial(publish_snapshot, writer, store)
+    publisher = Publisher(publish, pause_seconds=snapshots.PAUSE) if is_published else None
 
     def report(done: IngestProgress) -> None:
         writer.file.check()
