@@ -125,8 +125,7 @@ class Refusal(NamedTuple):
     @classmethod
     def of_error(cls, name: str, error: ManifestError | SourceError) -> Refusal:
         """The refusal of a file that cannot be read, or of a dump without a valid manifest."""
-        reason = error.reason if isinstance(error, SourceError) else "manifest"
-        return cls(name, None, reason, None, describe_problem(error, name))
+        return cls(name, None, error.reason, None, describe_problem(error, name))
 
 
 def describe_problem(error: Any, name: str) -> str:

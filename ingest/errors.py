@@ -36,6 +36,8 @@ class SourceError(IngestError):
 class ManifestError(IngestError):
     """The manifest of a dump is missing a field or holds a malformed one."""
 
+    reason = "manifest"
+
     def __init__(self, source: str, problem: str) -> None:
         super().__init__(f"{source}: {problem}")
         self.source = source

@@ -54,21 +54,26 @@ class GroupCommit(Generic[_Item, _Result]):
 
     def run(self) -> None:
         """Write groups until no item waits."""
-        while group := self._next():
-            try:
-                results = self._write([item for item, _ in group])
-            except StoreError as error:
-                self._deliver(partial(_fail, group, error))
-            except BaseException:  # an interrupt or a bug: waiters must not wait forever
-                with self._lock:
-                    group += self._waiting
-                    self._waiting.clear()
-                    self._is_running = False
-                interrupted = StoreError(self._place, "interrupted; hand it over again")
-                self._deliver(partial(_fail, group, interrupted))
-                raise
-            else:
-                self._deliver(partial(_answer, group, results))
+        group: list[tuple[_Item, Any]] = []
+        try:
+            while group := self._next():
+                self._write_group(group)
+        except BaseException:  # an interrupt or a bug: waiters must not wait forever
+            with self._lock:
+                group += self._waiting
+                self._waiting.clear()
+                self._is_running = False
+            interrupted = StoreError(self._place, "interrupted; hand it over again")
+            self._deliver(partial(_fail, group, interrupted))
+            raise
+
+    def _write_group(self, group: Sequence[tuple[_Item, Any]]) -> None:
+        try:
+            results = self._write([item for item, _ in group])
+        except StoreError as error:
+            self._deliver(partial(_fail, group, error))
+        else:
+            self._deliver(partial(_answer, group, results))
 
     def _next(self) -> list[tuple[_Item, Any]]:
         if seconds := self._linger(len(self._waiting)):

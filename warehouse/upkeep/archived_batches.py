@@ -14,10 +14,7 @@ from ingest.dump import Companion, HashedFile
 from ingest.errors import EtRecordError
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import (
-    AMENDED,
     COMPANIONS,
-    DECIDED,
-    DROPPED,
     DUMP,
     ERASED,
     FORGOTTEN,
@@ -31,8 +28,8 @@ from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
 from warehouse.load.entries import parse_manifest
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
+from warehouse.upkeep.changes import CHANGES
 
-_UPKEEP = (AMENDED, DECIDED, DROPPED, FORGOTTEN)  # to apply before later dumps are loaded
 _ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
@@ -58,7 +55,7 @@ class ArchivedBatch(Batch):
     @property
     def is_upkeep(self) -> bool:
         """Whether later batches must wait for its changes."""
-        return any(entry.kind in _UPKEEP for entry in self.changes)
+        return any(entry.kind in CHANGES for entry in self.changes)
 
 
 class ArchiveReader:

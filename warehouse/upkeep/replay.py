@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from itertools import groupby
-from operator import attrgetter
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +12,7 @@ import pyarrow as pa
 from ingest.dump import Refusal
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, REFUSED, SETTLED, Entry
+from warehouse.archive.entries import REFUSED, SETTLED
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.load.committer import Committer
@@ -23,19 +21,8 @@ from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.loader import Loader
 from warehouse.load.pipeline import CommitGroup, count_cores, decoded_groups
 from warehouse.load.summary import IngestProgress, IngestSummary
-from warehouse.upkeep.amend import amend_dumps
 from warehouse.upkeep.archived_batches import ArchivedBatch, ArchiveReader
-from warehouse.upkeep.decide import store_decisions
-from warehouse.upkeep.forget import delete_dumps
-from warehouse.upkeep.retain import drop_events
-
-# How each kind of entry changes a store; all of these are idempotent.
-_APPLY = {
-    AMENDED: amend_dumps,
-    DROPPED: drop_events,
-    FORGOTTEN: delete_dumps,
-    DECIDED: store_decisions,
-}
+from warehouse.upkeep.changes import apply_changes
 
 
 def replay(
@@ -67,7 +54,7 @@ def replay(
             _change(committer.loader, group.batches)
             if group.batches[-1].is_upkeep:
                 with transaction(connection):
-                    _apply(connection, group.batches[-1].changes)
+                    apply_changes(connection, group.batches[-1].changes)
                 # A new committer remembers no ids of rows that are gone.
                 committer = Committer(connection, None, OWN_DECODER)
             n_ended = _end_segments(connection, group.batches)
@@ -92,12 +79,6 @@ def _until_upkeep(first: ArchivedBatch, more: Iterator[ArchivedBatch]) -> Iterat
     while batch is not None:
         yield batch
         batch = None if batch.is_upkeep else next(more, None)
-
-
-def _apply(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    for kind, some in groupby(entries, attrgetter("kind")):
-        if kind in _APPLY:
-            _APPLY[kind](connection, list(some))
 
 
 def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:

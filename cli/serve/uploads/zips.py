@@ -157,8 +157,7 @@ class _ZipReader:
         return spool
 
     def _refuse(self, error: SourceError | ManifestError) -> Problem:
-        reason = error.reason if isinstance(error, SourceError) else "manifest"
-        return Problem(400, reason, self._rename(str(error)))
+        return Problem(400, error.reason, self._rename(str(error)))
 
     def _rename(self, text: str) -> str:
         return text.replace(str(self._path), NAME)

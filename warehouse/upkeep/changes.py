@@ -1,0 +1,29 @@
+"""How each kind of upkeep entry changes a store; every change is idempotent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+
+import duckdb
+
+from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, Entry
+from warehouse.upkeep.amend import amend_dumps
+from warehouse.upkeep.decide import store_decisions
+from warehouse.upkeep.forget import delete_dumps
+from warehouse.upkeep.retain import drop_events
+
+CHANGES = {
+    AMENDED: amend_dumps,
+    DROPPED: drop_events,
+    FORGOTTEN: delete_dumps,
+    DECIDED: store_decisions,
+}
+
+
+def apply_changes(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
+    """Apply upkeep entries in order, in the open transaction; other entries are skipped."""
+    for kind, some in groupby(entries, attrgetter("kind")):
+        if kind in CHANGES:
+            CHANGES[kind](connection, list(some))
