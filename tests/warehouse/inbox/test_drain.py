@@ -281,14 +281,6 @@ def test_a_drain_that_is_killed_is_gone_on_with(store: Path, point: str) -> None
     assert left(store) == []
 
 
-def test_a_store_opened_to_be_read_is_not_drained(store: Path) -> None:
-    with (
-        Warehouse.open(store, read_only=True) as warehouse,
-        pytest.raises(StoreError, match="opened to be read"),
-    ):
-        warehouse.drain()
-
-
 def test_summaries_add_up() -> None:
     one = IngestSummary(n_files=1, n_dumps=1, notes=("a",), seconds=0.5)
     two = IngestSummary(n_files=2, n_duplicates=2, notes=("b",), seconds=1.0)

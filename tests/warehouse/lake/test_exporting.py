@@ -52,11 +52,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "store"))
-
-
-@pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 

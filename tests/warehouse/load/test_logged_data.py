@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest import decode, decode_dumps
+from ingest import decode_dumps
 from ingest.debug_buffer import DebugBuffer, read_stored
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS, read_dump
@@ -20,7 +20,6 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import logged, run
 from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
-from warehouse.load import pipeline as ingestion
 
 NAMES = sorted(
     f"{path.parent.name}/{path.name.removesuffix('.debug.bin')}"
@@ -172,19 +171,6 @@ def test_a_buffer_that_cannot_be_read_is_refused_and_its_dump_taken(tmp_path: Pa
     assert [(r.source, r.reason) for r in summary.refused] == [(str(buffer), "unreadable")]
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (2, 1, 0)
     assert buffer_hashes(tmp_path / "store") == [None]
-
-
-@pytest.mark.slow
-def test_a_big_dump_has_the_tensors_of_a_small_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("real/stateful_portable_n3_debug", "real/dyn_portable_shapes_debug", DUMP):
-        place(tmp_path / "in", name)
-    ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(decode, "ARENA_BYTES", 512)
-    assert ingest(tmp_path / "parts", tmp_path / "in").n_dumps == 3
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
 @pytest.mark.system
