@@ -67,16 +67,19 @@ def test_equal_files_of_one_ingest_are_one_dump_or_refused_each(tmp_path: Path) 
 
 def test_refused_files_are_on_record_and_others_are_ingested(tmp_path: Path) -> None:
     write(tmp_path / "in/a.etdp", dump_of(5))
-    for name in "ab":
-        write(tmp_path / f"in/{name}.json", json.dumps(MANIFEST).encode())
+    other = str(write(tmp_path / "in/d.etdp", dump_of(5)))
+    for name, device in {"a": "pixel8", "b": "pixel8", "d": "pixel9"}.items():
+        manifest = json.dumps(MANIFEST | {"device": device})
+        write(tmp_path / f"in/{name}.json", manifest.encode())
     cut = str(write(tmp_path / "in/b.etdp", dump_of(6)[:-8]))
     unstated = str(write(tmp_path / "in/c.etdp", dump_of(7)))
     summary = ingest(tmp_path / "store", tmp_path / "in", manifest=None)
-    assert (summary.n_dumps, {r.source for r in summary.refused}) == (1, {cut, unstated})
+    assert (summary.n_dumps, {r.source for r in summary.refused}) == (1, {cut, unstated, other})
     with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
         rows = {row["source"]: row for row in warehouse.query("ingest_errors").to_pylist()}
     assert (rows[cut]["reason"], rows[cut]["byte_offset"]) == ("bad_size_prefix", 0)
-    assert (rows[cut]["is_resolved"], rows[unstated]["reason"]) == (False, "manifest")
+    assert (rows[cut]["is_resolved"], rows[other]["reason"]) == (False, "conflict")
+    assert rows[unstated]["reason"] == "manifest"
     assert "--device" in rows[unstated]["detail"]
 
 
