@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from cli.main import main
-from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.sql_attacks import attacks
 from tests.support.stores import ingest, write
+from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StatementError
@@ -20,27 +21,23 @@ from warehouse.errors import StatementError
 CONFIDENTIAL = "the secret of this machine"
 ATTACKS = attacks()
 
-Ask = Callable[[str], None]
-
-
-def make_ground(folder: Path) -> Path:
-    """A folder with a store and a secret."""
-    write(folder / "secret.txt", CONFIDENTIAL.encode())
-    ingest(folder / "store", write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
-    return folder
-
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_ground(tmp_path_factory.mktemp("ground"))
+    """A folder with a store and a secret."""
+    folder = tmp_path_factory.mktemp("ground")
+    write(folder / "secret.txt", CONFIDENTIAL.encode())
+    ingest(folder / "store", write(folder / "in/a.etdp", tiny_dump(1)))
+    return folder
 
 
 @pytest.fixture(scope="module", params=["reader", "writer"])
 def opened(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, ground: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Warehouse, Path]]:
     """An open store, and the ground it stands on."""
-    folder = make_ground(tmp_path_factory.mktemp(request.param))
+    folder = tmp_path_factory.mktemp(request.param)
+    shutil.copytree(ground, folder, dirs_exist_ok=True)
     with Warehouse.open(folder / "store", read_only=request.param == "reader") as warehouse:
         yield warehouse, folder
 
@@ -61,10 +58,6 @@ def everything(ground: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in ground.rglob("*") if path.is_file()}
 
 
-def test_there_are_attacks_of_every_kind() -> None:
-    assert len(ATTACKS) >= 150
-
-
 @pytest.mark.parametrize("name", cross_section(ATTACKS, 14))
 def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
     warehouse, ground = opened
@@ -74,7 +67,6 @@ def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
         warehouse.sql(fill_in(ATTACKS[name], ground))
     assert CONFIDENTIAL not in str(caught.value)
     assert everything(ground) == before
-    assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
     assert secret_rows.num_rows == 1
 
 
@@ -133,11 +125,10 @@ def test_honest_questions_are_answered(opened: tuple[Warehouse, Path], text: str
     assert opened[0].sql(text).num_columns > 0
 
 
-@pytest.mark.parametrize("value", ["340282366920938463463374607431768211455", "[1]"])
-def test_integers_that_arrow_lacks_are_refused(opened: tuple[Warehouse, Path], value: str) -> None:
-    type_ = "UHUGEINT[]" if value.startswith("[") else "UHUGEINT"
-    with pytest.raises(StatementError, match=r"column 'a' is UHUGEINT.*CAST it AS VARCHAR"):
-        opened[0].sql(f"SELECT CAST({value} AS {type_}) AS a")
+def test_integers_that_arrow_lacks_are_refused(opened: tuple[Warehouse, Path]) -> None:
+    for value, kind in (("340282366920938463463374607431768211455", ""), ("[1]", "[]")):
+        with pytest.raises(StatementError, match=r"column 'a' is UHUGEINT.*CAST it AS VARCHAR"):
+            opened[0].sql(f"SELECT CAST({value} AS UHUGEINT{kind}) AS a")
 
 
 def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:

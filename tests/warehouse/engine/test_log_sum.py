@@ -111,7 +111,7 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read_only", cross_section([False, True], 2))
+@pytest.mark.parametrize("read_only", [False, True])
 def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     tmp_path: Path, read_only: bool
 ) -> None:
@@ -126,8 +126,8 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
     ]
 
 
-@pytest.mark.parametrize("share", cross_section([0, 0.3, 0.9], 3))
-def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("share", cross_section([0.3, 0, 0.9], 3))
+def test_a_log_that_was_cut_is_told_with_its_remedy(tmp_path: Path, share: float) -> None:
     file = killed(tmp_path, archive=False)
     data = log_of(file).read_bytes()
     log_of(file).write_bytes(data[: int(len(data) * share)])
@@ -136,6 +136,12 @@ def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, sha
     (file.parent / "archive").mkdir()
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
         Warehouse.open(file.parent)
+    (file.parent / "archive").rmdir()
+    log_of(file).unlink()
+    with pytest.raises(StoreError, match=r"is gone, with .*\.wal\.sum away and ingest again"):
+        Warehouse.open(file.parent)
+    sum_of(file).unlink()
+    assert count_dumps(file) == 1
 
 
 def test_a_store_closed_leaves_no_record(tmp_path: Path) -> None:
@@ -181,7 +187,7 @@ def test_a_record_of_an_older_log_says_nothing_of_a_younger_one(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("torn", cross_section([b"", bytes(20), bytes(19), b"x" * 4096], 4))
+@pytest.mark.parametrize("torn", [b"", bytes(20), bytes(19), b"x" * 4096])
 def test_a_torn_record_says_nothing(tmp_path: Path, torn: bytes) -> None:
     file = killed(tmp_path)
     sum_of(file).write_bytes(torn)

@@ -22,8 +22,8 @@ from warehouse.errors import StoreError
 from warehouse.opening import snapshots
 from warehouse.opening.snapshots import KEPT, find_snapshots
 
-DUMPS = [CORPUS / f"real/{name}.etdp" for name in ("mlp_xnnpack_n1", "mixed_xnnpack_n20")]
-LATE = CORPUS / "real/cnn_portable_n20.etdp"
+DUMPS = [CORPUS / f"real/{name}.etdp" for name in ("mlp_xnnpack_n1", "load_only")]
+LATE = CORPUS / "real/mlp_portable_n1.etdp"
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_a_snapshot_stays_while_somebody_reads_it(store: Path) -> None:
     assert last.path.exists()
 
 
-def test_what_is_no_snapshot_is_left_alone(store: Path) -> None:
+def test_files_of_other_names_are_no_snapshots_and_left_alone(store: Path) -> None:
     folder = store / SNAPSHOT_FOLDER
     names = ("notes.txt", "000009-20261399T000000Z.duckdb", "1-20261122T000000Z.duckdb")
     for name in names:

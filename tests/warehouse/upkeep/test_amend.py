@@ -133,20 +133,17 @@ def test_a_conflict_is_settled_once_the_manifests_agree(store: Path, files: list
     assert reasons == ["settled_conflict"]
 
 
-@pytest.mark.parametrize(
-    ("stated", "problem"),
-    [
-        ("build", "--set: found 'build', wanted FIELD=VALUE"),
-        ("biuld=1", "--set: no field 'biuld'; e.g. build, device.os or tags.NAME"),
-        ("build=", "--set: build: found nothing, wanted a name"),
-        ("clock=years", "--set: clock.unit: found 'years', wanted 'ns'"),
-        ("ordinal=x", "--set: build.ordinal: found 'x', wanted a valid integer"),
-        ("counters=5 mJ", "--set: counters: found '5 mJ', wanted a valid list"),
-    ],
-)
-def test_a_malformed_correction_is_an_error(store: Path, stated: str, problem: str) -> None:
-    with pytest.raises(ManifestError, match=problem):
-        amend(store, stated)
+def test_a_malformed_correction_is_an_error(store: Path) -> None:
+    for stated, problem in {
+        "build": "--set: found 'build', wanted FIELD=VALUE",
+        "biuld=1": "--set: no field 'biuld'; e.g. build, device.os or tags.NAME",
+        "build=": "--set: build: found nothing, wanted a name",
+        "clock=years": "--set: clock.unit: found 'years', wanted 'ns'",
+        "ordinal=x": "--set: build.ordinal: found 'x', wanted a valid integer",
+        "counters=5 mJ": "--set: counters: found '5 mJ', wanted a valid list",
+    }.items():
+        with pytest.raises(ManifestError, match=problem):
+            amend(store, stated)
 
 
 def test_the_method_of_a_dump_with_an_etrecord_is_not_amended(
