@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,36 @@ def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
     stored = contents(tmp_path / "parts")
     assert stored == contents(tmp_path / "whole")
     assert stored["event_origins"]
+
+
+def test_companions_that_come_later_are_attached_as_if_they_had_been_there(
+    tmp_path: Path, folder: Path
+) -> None:
+    ingest(tmp_path / "whole", folder)
+    companions = [path for path in folder.iterdir() if path.suffix != ".etdp"]
+    for path in companions:
+        path.rename(tmp_path / path.name)
+    ingest(tmp_path / "store", folder)
+    assert contents(tmp_path / "store")["tensors"] == []
+    for path in companions:
+        (tmp_path / path.name).rename(path)
+    summary = ingest(tmp_path / "store", folder)
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (0, 5, ())
+    whole = contents(tmp_path / "whole")
+    assert contents(tmp_path / "store") == whole
+    for path in companions:
+        path.unlink()
+    ingest(tmp_path / "store", folder)  # nothing is taken from dumps that come without them
+    assert contents(tmp_path / "store") == whole
+
+
+@pytest.mark.slow
+def test_companions_in_a_zip_artifact_are_found(tmp_path: Path, folder: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "artifact.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        for path in folder.iterdir():
+            file.write(path, f"job/{path.name}")
+    ingest(tmp_path / "whole", folder)
+    ingest(tmp_path / "store", tmp_path / "artifact.zip")
+    stored, whole = contents(tmp_path / "store"), contents(tmp_path / "whole")
+    for table in ("graph_nodes", "event_origins", "event_modules", "debug_values", "tensors"):
+        assert stored[table] == whole[table] != []
