@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     folder = tmp_path_factory.mktemp("answers")
     names = ("real/cnn_portable_n20", "real/cnn_xnnpack_n20", "real/cnn_portable_n1_debug")
     for number, tags in enumerate(TAGS):
-        path = write(folder / f"{number}.etdp", read_dump(names[number]))
+        write(folder / f"in/{number}.etdp", read_dump(names[number]))
         manifest = {"device": "pixel8", "build": f"b{number}", "model": "mv2", **tags}
-        ingest(folder / "store", path, manifest=manifest)
+        write(folder / f"in/{number}.json", json.dumps(manifest).encode())
+    ingest(folder / "store", folder / "in", manifest=None)
     with Warehouse.open(folder / "store", read_only=True) as opened:
         yield opened
 

@@ -55,7 +55,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory):
         yield farm, opened
 
 
-@pytest.mark.parametrize("name", cross_section(load_catalogue(), 6))
+@pytest.mark.parametrize("name", cross_section(load_catalogue(), 8))
 def test_lake_answers_as_the_store_does(farm, lake: Warehouse, rich, name: str) -> None:
     if needs_rich_farm(name):
         farm, lake = rich

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -47,7 +48,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*DUMPS, "cut"):
         own = {} if name == DUMPS[2] else {"captured_at": "2026-03-01T23:59:59Z"}
         facts = OWN if name == DUMPS[1] else MANIFEST
-        ingest(folder / "store", folder / f"{name}.etdp", manifest=facts | own)
+        write(folder / f"{name}.json", json.dumps(facts | own).encode())
+    files = [folder / f"{name}.etdp" for name in (*DUMPS, "cut")]
+    ingest(folder / "store", *files, manifest=None)
     return folder / "store"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three dumps, which nothing here changes."""
     folder = tmp_path_factory.mktemp("made")
     for number, device in enumerate("ppq"):
-        file = write(folder / f"{number}.etdp", tiny_dump(number))
+        write(folder / f"in/{number}.etdp", tiny_dump(number))
         facts = {"device": device, "build": "b,c", "model": "m", "lab": 3}
-        ingest(folder / "store", file, manifest=facts)
+        write(folder / f"in/{number}.json", json.dumps(facts).encode())
+    ingest(folder / "store", folder / "in", manifest=None)
     return folder / "store"
 
 
