@@ -105,7 +105,7 @@ def test_what_is_no_lake_says_so_and_a_lake_takes_no_dumps(lake: Warehouse, tmp_
         lake.ingest([])
 
 
-def test_files_that_no_commit_names_are_not_read(farm, place: Path, tmp_path: Path) -> None:
+def test_files_that_no_commit_names_are_not_read(farm, place: Path) -> None:
     (file,) = place.glob("events/*/*/*.parquet")
     stray = file.with_name("stray.parquet")
     stray.write_bytes(file.read_bytes())

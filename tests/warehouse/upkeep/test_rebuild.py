@@ -101,7 +101,7 @@ def test_what_a_file_lost_is_taken_over_from_the_archive_when_it_is_opened(
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_damaged_file_is_never_left_without_its_log(store: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_never_left_without_its_log(store: Path) -> None:
     before = everything(store)
 
     def spoil() -> None:
@@ -173,9 +173,7 @@ def test_dumps_of_a_lost_segment_stay_in_the_store_and_come_into_the_archive_aga
 
 
 @pytest.mark.slow
-def test_a_rebuild_that_fails_leaves_the_store_as_it_was(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rebuild_that_fails_leaves_the_store_as_it_was(store: Path) -> None:
     before = everything(store)
 
     def fail(_: object) -> None:
