@@ -146,8 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> Score:
     options = parser.parse_args(arguments)
     tests = [str(path) for path in options.paths if path.parts[0] == "tests"]
     modules = list_modules([path for path in options.paths if path.parts[0] != "tests"])
-    if not modules:
-        parser.error("no modules there")
+    if missing := [str(path) for path in options.paths if not path.exists()]:
+        parser.error(f"no such files: {', '.join(missing)}")
     scores = []
     for module in modules:
         stages = [tests] if tests else find_tests(module)
