@@ -6,31 +6,22 @@
 -- shares, so they also hold in cycles of unknown rate.
 --
 -- params:
---   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                 #2'.
+--   run
 --
 -- filters: chosen_dumps
 --
 -- columns:
---   dump_id       INT        Number of the dump.
---   device        STRING     Name of the device.
---   model         STRING     Name of the model.
---   backend       STRING     Backend of the model; null if none.
---   run           STRING     Name of the runs, stable across builds.
---   build         STRING     Id of the build.
---   captured_at   TIMESTAMP  Time of recording; null if unknown.
---   run_count     BIGINT     Runs that count, at least 20.
---   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
---                            rate.
---   value_ns      DOUBLE     Median duration in nanoseconds; null in cycles of unknown
---                            rate.
---   cv            DOUBLE     Standard deviation over mean; null, like the next columns,
---                            where the divisor is 0.
---   iqr_share     DOUBLE     75th less 25th percentile over median.
---   p99_over_p50  DOUBLE     99th percentile over median.
---   max_over_min  DOUBLE     Longest over shortest.
---   drift         DOUBLE     Median of the last third of the runs over the first
---                            third's, less 1.
+--   dump_id, device, model, backend, run, build, captured_at
+--   run_count     BIGINT  Runs that count, at least 20.
+--   value         DOUBLE  Median duration: nanoseconds, ticks in cycles of unknown
+--                         rate.
+--   value_ns
+--   cv            DOUBLE  Standard deviation over mean; null, like the next columns,
+--                         where the divisor is 0.
+--   iqr_share, p99_over_p50
+--   max_over_min  DOUBLE  Longest over shortest.
+--   drift         DOUBLE  Median of the last third of the runs over the first third's,
+--                         less 1.
 WITH noise AS (
     SELECT
         dump_id, run_signature_id, run_count, median(value) AS value,

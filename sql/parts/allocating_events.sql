@@ -6,8 +6,7 @@
 -- placed by the ticks at which they end.
 --
 -- columns:
---   dump_id         INT     Dump the allocation was recorded in.
---   run_index       INT     Position of the run in its dump, from 0.
+--   dump_id, run_index
 --   event_index     INT     Position of the allocation in its run, from 0.
 --   instruction_id  INT     Instruction id; null outside the program, and if no event
 --                           follows.

@@ -3,7 +3,7 @@
 -- Reads only dump_id of grouped_dumps. token_latency defines a token.
 --
 -- columns:
---   dump_id        INT     Number of the dump.
+--   dump_id
 --   turn           BIGINT  Turn in the dump, from 1; 0 before any prompt.
 --   place          BIGINT  Position of the token in its turn, from 1.
 --   execute_ticks  DOUBLE  Its Method::execute, ticks.

@@ -6,30 +6,13 @@
 -- lacks a value, and left out if units differ.
 --
 -- columns:
---   level               STRING  method, delegate, operator, operator_type or
---                               module.
---   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base.
---   device              STRING  Name of the device.
---   pool                STRING  Device pool; null if none.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   event_name          STRING  Name of the operator, else its delegate id; type of
---                               operators, or path of the module.
---   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Number among the build's instructions of that name and
---                               delegate id, from 1.
---   kind                STRING  Kind of the events.
---   instruction_id      INT     Instruction id in this build; null outside the program.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   unit                STRING  ns, or ticks of a clock of unknown rate.
---   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of the clock's resolution.
---   state_shift         DOUBLE  How far the state of the device moved from base to
---                               head, in log time; null where values have it.
+--   level           STRING  method, delegate, operator, operator_type or module.
+--   dump_id, is_head, device, pool, model, backend, run
+--   event_name      STRING  Name of the operator, else its delegate id; type of
+--                           operators, or path of the module.
+--   delegate_id, ordinal, kind
+--   instruction_id  INT     Instruction id in this build; null outside the program.
+--   run_signature_id, event_signature_id, unit, value, floor, half_tick, state_shift
 WITH typed AS (
     SELECT
         *, count(*) OVER (

@@ -4,7 +4,7 @@
 -- of the same device, model and backend, unless it is compared itself.
 --
 -- columns:
---   dump_id    INT     Number of the dump.
+--   dump_id
 --   is_head    INT     1 in the head, 0 in the base; null for a reference build's.
 --   session    STRING  Session it was recorded in; null if unknown.
 --   reference  STRING  Name of the reference build; null in base and head.

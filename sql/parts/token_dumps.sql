@@ -4,7 +4,7 @@
 -- kinds of executions.
 --
 -- columns:
---   dump_id  INT  Number of the dump.
+--   dump_id
 SELECT d.dump_id
 FROM named_dumps AS d
 LEFT JOIN (

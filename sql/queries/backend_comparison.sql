@@ -16,10 +16,7 @@
 -- parts: run_names, run_sums
 --
 -- columns:
---   device          STRING   Name of the device.
---   build           STRING   Id of the build.
---   model           STRING   Name of the model.
---   run             STRING   Name of the runs, stable across builds.
+--   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.
 --   module_type     STRING   Its class; null if it is only the path that others lie in.
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.

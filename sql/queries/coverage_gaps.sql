@@ -17,8 +17,7 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device            STRING     Name of the device.
---   model             STRING     Name of the model.
+--   device, model
 --   backend           STRING     Backend of the model; null if none, or if `expected`
 --                                is content with any.
 --   build             STRING     Build without a fresh dump of it.

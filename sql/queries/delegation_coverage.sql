@@ -17,11 +17,7 @@
 -- columns:
 --   device            STRING   Name of the device; null with group_by.
 --   pool              STRING   Device pool; null if none, and with group_by.
---   build             STRING   Id of the build.
---   model             STRING   Name of the model.
---   backend           STRING   Backend of the model; null if none.
---   group             STRING   Value of the group_by attribute or tag; null without
---                              group_by.
+--   build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.

@@ -14,9 +14,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device      STRING  Name of the device.
---   model       STRING  Name of the model.
---   backend     STRING  Backend of the model; null if none.
+--   device, model, backend
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
 --   base_count  BIGINT  Dumps of the base that state it.
 --   head_count  BIGINT  Dumps of the head that state it.

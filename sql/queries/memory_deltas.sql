@@ -11,10 +11,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device            STRING   Name of the device.
---   model             STRING   Name of the model.
---   backend           STRING   Backend of the model; null if none.
---   run_name          STRING   Name of the runs; null if they have none.
+--   device, model, backend, run_name
 --   is_total          BOOLEAN  Whether the row is of all allocators together.
 --   allocator         STRING   Allocator; null if it has no name, and if is_total.
 --   base_run_count    BIGINT   Runs of the name in the base.

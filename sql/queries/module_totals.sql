@@ -19,10 +19,7 @@
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
---   build        STRING  Id of the build.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   group        STRING  Value of the group_by attribute or tag; null without group_by.
+--   build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.

@@ -7,39 +7,29 @@
 -- a short one.
 --
 -- params:
---   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                    #2'.
+--   run
 --   approx  BOOLEAN = false  Approximate percentiles, from histograms of dumps that
 --                            have them.
 --
 -- filters: grouped_dumps
 --
 -- columns:
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   group           STRING  Value of the group_by attribute or tag; null without
---                           group_by.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the event, else its delegate id.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   kind            STRING  Kind of the event.
---   sample_count    BIGINT  Events, at least 1.
---   p10_ns          DOUBLE  10th percentile in nanoseconds, null if all events are
---                           gone; lower is better, like all times that follow.
---   p50_ns          DOUBLE  Median.
---   p90_ns          DOUBLE  90th percentile.
---   p95_ns          DOUBLE  95th percentile.
---   p99_ns          DOUBLE  99th percentile.
---   avg_ns          DOUBLE  Mean, exact like all that follow.
---   min_ns          DOUBLE  Shortest.
---   max_ns          DOUBLE  Longest.
---   missing_count   BIGINT  Events that no percentile counts, as they are gone.
---   error_share     DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
---                           approx, else 0.
+--   device         STRING  Name of the device; null with group_by.
+--   pool           STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group, run
+--   event_name     STRING  Name of the event, else its delegate id.
+--   instruction_id, delegate_id, kind
+--   sample_count   BIGINT  Events, at least 1.
+--   p10_ns         DOUBLE  10th percentile in nanoseconds, null if all events are gone;
+--                          lower is better, like all times that follow.
+--   p50_ns         DOUBLE  Median.
+--   p90_ns, p95_ns, p99_ns
+--   avg_ns         DOUBLE  Mean, exact like all that follow.
+--   min_ns         DOUBLE  Shortest.
+--   max_ns         DOUBLE  Longest.
+--   missing_count  BIGINT  Events that no percentile counts, as they are gone.
+--   error_share    DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
+--                          approx, else 0.
 WITH chosen AS (
     SELECT
         dump_id, device, pool, build, model, backend, group_value,

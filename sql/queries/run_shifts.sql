@@ -14,9 +14,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device          STRING  Name of the device.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
+--   device, model, backend
 --   base_count      BIGINT  Dumps of the base, at least 1.
 --   head_count      BIGINT  Dumps of the head, at least 1.
 --   operator_count  BIGINT  Operators that have levels in both.

@@ -8,26 +8,21 @@
 -- rate, are left out.
 --
 -- params:
---   run       STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
---                        'Execute #2'.
+--   run
 --   size_tag  TAG_KEY OF named_dumps.tags  Key of the tag that has the size, e.g.
 --                        tokens or input.height.
 --
 -- filters: chosen_dumps
 --
 -- columns:
---   device            STRING  Name of the device.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   run               STRING  Name of the runs, stable across builds.
---   size              DOUBLE  Size of the input.
---   dump_count        BIGINT  Dumps of it, at least 1.
---   p50_ns            DOUBLE  Median of their values, nanoseconds; lower is better, as
---                             in all that follow.
---   unit_ns           DOUBLE  p50_ns over the size.
---   over_smallest     DOUBLE  p50_ns over the smallest size's.
---   exponent          DOUBLE  See above; null with dumps of one size only.
+--   device, build, model, backend, run
+--   size           DOUBLE  Size of the input.
+--   dump_count     BIGINT  Dumps of it, at least 1.
+--   p50_ns         DOUBLE  Median of their values, nanoseconds; lower is better, as in
+--                          all that follow.
+--   unit_ns        DOUBLE  p50_ns over the size.
+--   over_smallest  DOUBLE  p50_ns over the smallest size's.
+--   exponent       DOUBLE  See above; null with dumps of one size only.
 WITH sized AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, o.run,

@@ -22,11 +22,7 @@
 -- filters: levelled_dumps
 --
 -- columns:
---   device              STRING  Name of the device.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   build               STRING  Id of the build.
+--   device, model, backend, run, build
 --   dump_count          BIGINT  Dumps that count, at least 1.
 --   run_count           BIGINT  Runs after warm-up in them.
 --   p50_ns              DOUBLE  Median of the dumps' values, nanoseconds; null in
@@ -34,7 +30,7 @@
 --   cv                  DOUBLE  Standard deviation over mean of the dumps' values, a
 --                               share; null for a lone dump; lower is better, as in all
 --                               that follow but the score.
---   iqr_share           DOUBLE  75th less 25th percentile over median.
+--   iqr_share
 --   p99_over_p50        DOUBLE  99th percentile over median, at least 1.
 --   max_over_min        DOUBLE  Highest over lowest; null if that is 0.
 --   score               DOUBLE  See above, 0 to 100; null for a lone dump.

@@ -1,41 +1,21 @@
 -- named_event_stats: Exact statistics per dump, run and event signature, with names.
 --
 -- columns:
---   dump_id             INT        Dump the events were recorded in.
---   captured_at         TIMESTAMP  Time of recording of the dump; null if unknown.
---   device              STRING     Name of the device.
---   pool                STRING     Device pool; null if none.
---   build               STRING     Id of the build.
---   model               STRING     Name of the model.
---   backend             STRING     Backend of the model; null if none.
---   event_signature_id  BIGINT     Signature of the events.
---   event_name          STRING     Name of the events, else their delegate id.
---   instruction_id      INT        Instruction id; null outside the program.
---   delegate_id         STRING     Delegate debug id; null outside delegates.
---   kind                STRING     Kind of the events.
---   sample_count        BIGINT     Events counted (flagged ones left out), at least 1.
---   zero_count          BIGINT     Events of duration zero among them.
---   min_ns              DOUBLE     Shortest duration; null in cycles of unknown rate,
---                                  like all that follow.
---   max_ns              DOUBLE     Longest duration.
---   sum_ns              DOUBLE     Sum of durations.
---   p10_ns              DOUBLE     10th percentile, linear interpolation.
---   p50_ns              DOUBLE     Median.
---   p90_ns              DOUBLE     90th percentile.
---   p95_ns              DOUBLE     95th percentile.
---   p99_ns              DOUBLE     99th percentile.
---   steady_count        BIGINT     Events after warm-up (from the sixth run of the run
---                                  signature on).
---   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
---   resolution_ns       DOUBLE     Coarseness of the clock that timed the events, at
---                                  least one tick.
---   run_signature_id    BIGINT     Signature of the runs.
---   run                 STRING     Name of the runs, stable across builds; see
---                                  named_run_signatures.
---   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
---                               calls, methods and the like.
---   module_path         STRING  Module whose own nodes it runs, '' if the program's;
---                               null if they are several, or without an ETRecord.
+--   dump_id, captured_at, device, pool, build, model, backend, event_signature_id
+--   event_name     STRING  Name of the events, else their delegate id.
+--   instruction_id, delegate_id, kind
+--   sample_count   BIGINT  Events counted (flagged ones left out), at least 1.
+--   zero_count     BIGINT  Events of duration zero among them.
+--   min_ns         DOUBLE  Shortest duration; null in cycles of unknown rate, like all
+--                          that follow.
+--   max_ns         DOUBLE  Longest duration.
+--   sum_ns         DOUBLE  Sum of durations.
+--   p10_ns         DOUBLE  10th percentile, linear interpolation.
+--   p50_ns         DOUBLE  Median.
+--   p90_ns, p95_ns, p99_ns, steady_count, steady_p50_ns
+--   resolution_ns  DOUBLE  Coarseness of the clock that timed the events, at least one
+--                          tick.
+--   run_signature_id, run, op_type, module_path
 SELECT
     t.dump_id, t.captured_at, t.device, t.pool, t.build, t.model, t.backend,
     t.event_signature_id, t.event_name, t.instruction_id, t.delegate_id, t.kind,
