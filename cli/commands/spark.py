@@ -68,7 +68,7 @@ def ingest(
     files = find_files(inbox)
     stated = ManifestDefaults(more, layout)
     with opened_session(master) as session:
-        done = LakeIngester(SparkTasks(session), inbox, lake, stated).take(files)
+        done = LakeIngester(SparkTasks(session), inbox, lake, stated).ingest(files)
     write_table(
         lake_ingest_table(done, time.perf_counter() - start), output, is_csv_safe=is_csv_safe
     )

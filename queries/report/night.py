@@ -151,7 +151,7 @@ def find_build(store: Queryable, name: str | None, option: str) -> str:
             raise OptionError("report", option, "the store has no builds yet")
         return str(own[-1])
     if name not in names:
-        problem = f"nothing in the store is called '{name}'{suggest(name, names)}"
+        problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)
     return name
 

@@ -13,7 +13,7 @@
 --   dump_id         INT     Number of the dump.
 --   device          STRING  Name of the device.
 --   build           STRING  Id of the build.
---   build_role      STRING  reference for a pinned build recorded beside others, else
+--   build_role      STRING  reference for a pinned build recorded with others, else
 --                           null.
 --   model           STRING  Name of the model.
 --   backend         STRING  Backend of the model; null if none.
@@ -30,7 +30,7 @@
 --                           and in cycles of unknown rate.
 --   unit            STRING  ns; ticks where the clock's rate is unknown.
 --   value           DOUBLE  Value of the dump in that unit; null with too few events.
---   floor           DOUBLE  Least value that can be compared.
+--   floor           DOUBLE  Smallest comparable value.
 SELECT
     dump_id, device, build, build_role, model, backend, run, event_name, delegate_id,
     ordinal, instruction_id, kind, sample_count, p50_ns, value_ns, unit, value, floor

@@ -20,7 +20,7 @@
 --   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Value of the dump in that unit.
---   floor        DOUBLE  Least value that can be compared.
+--   floor        DOUBLE  Smallest comparable value.
 --   y            DOUBLE  Natural logarithm of the value.
 --   change       STRUCT  The first build of the new level (split, counted like back);
 --                        p and least_p of the test; the shift in log time, null where p

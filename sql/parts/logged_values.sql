@@ -16,7 +16,7 @@
 --   event_name      STRING  Operator; '' if none is known.
 --   ordinal         BIGINT  Which of the run's instructions of that name and delegate
 --                           id, from 1.
---   value_index     BIGINT  Which of the values that it logged in the run, from 0.
+--   value_index     BIGINT  Position among its values in the run, from 0.
 --   value_type      STRING  Type of the value.
 --   dtype           STRING  Data type of a tensor; null for a scalar.
 --   sha256          STRING  Hash of a tensor's bytes; null without them.

@@ -26,7 +26,7 @@
 --   event_signature_id  BIGINT  Signature of the events.
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
+--   floor               DOUBLE  Smallest comparable value.
 --   half_tick           DOUBLE  Half of the clock's resolution.
 --   op_type             STRING  Type of the operator; null for calls and methods.
 SELECT

@@ -1,6 +1,6 @@
 -- relative: Values of two builds' dumps by operator, relative to a reference.
 --
--- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
+-- Reads recorded_dumps and absolute. Where both builds were recorded with a reference
 -- build, a value is divided by the ratio of the reference in the dump's session to its
 -- usual level (the median over sessions), which removes the state of the device. Values
 -- of dumps without the reference are then left out. Of several reference builds in a
@@ -25,7 +25,7 @@
 --   event_signature_id  BIGINT  Signature of the events.
 --   unit                STRING  ns, or ticks of a clock of unknown rate.
 --   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
+--   floor               DOUBLE  Smallest comparable value.
 --   half_tick           DOUBLE  Half of the clock's resolution.
 --   op_type             STRING  Type of the operator; null for calls and methods.
 --   reference           STRING  Reference build that the value is relative to; null if

@@ -18,7 +18,7 @@
 --   kind            STRING  Kind of the events.
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit that its values are compared in.
---   floor           DOUBLE  Least value that can be compared.
+--   floor           DOUBLE  Smallest comparable value.
 --   half_tick       DOUBLE  Half of the clock's resolution.
 --   state_shift     DOUBLE  How far the state of the device moved from base to head, in
 --                           log time; null where values have it.

@@ -11,7 +11,7 @@
 --   event_name      STRING   Operator; '' if none is known.
 --   ordinal         BIGINT   Which of the run's instructions of that name and delegate
 --                            id, from 1.
---   value_index     BIGINT   Which of the values that it logged in the run, from 0.
+--   value_index     BIGINT   Position among its values in the run, from 0.
 --   is_compared     BOOLEAN  Whether both have content of one type; null if the head
 --                            has none.
 --   is_equal        BOOLEAN  Whether the logged parts are equal.

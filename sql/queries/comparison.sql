@@ -37,7 +37,7 @@
 --   delta_low           DOUBLE  Lower end of its 99 % interval; null with too few dumps
 --                               for one.
 --   delta_high          DOUBLE  Upper end.
---   p_adjusted          DOUBLE  Share of false alarms if this were one; null where
+--   p_adjusted          DOUBLE  False-alarm rate if this is a change; null where
 --                               nothing was tested.
 --   minimum_detectable  DOUBLE  Change the dumps could show, as a share: half the
 --                               interval's width.
@@ -68,7 +68,7 @@
 --                               shows it, the three longest that could hide half of
 --                               it; null otherwise.
 --   note                STRING  Other differences between the dumps than the build,
---                               such as os_version or threads; null if there are none.
+--                               such as os_version or threads; otherwise null.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,

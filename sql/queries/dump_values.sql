@@ -20,7 +20,7 @@
 --   dump_id      BIGINT  Number of the dump.
 --   unit         STRING  ns; ticks where the clock's rate is unknown.
 --   value        DOUBLE  Its value in that unit; lower is better.
---   floor        DOUBLE  Least value that can be compared.
+--   floor        DOUBLE  Smallest comparable value.
 SELECT
     device, model, backend, run, event_name, delegate_id, ordinal, kind,
     build, CAST(dump_id AS BIGINT) AS dump_id, unit, value, floor

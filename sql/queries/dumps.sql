@@ -15,7 +15,7 @@
 --   ingested_at       TIMESTAMP  Time of commit to the store.
 --   n_runs            INT        Runs in the dump.
 --   n_events          BIGINT     Profile events in the dump.
---   n_flagged_events  BIGINT     Profile events whose duration cannot be right.
+--   n_flagged_events  BIGINT     Profile events with impossible durations.
 --   n_allocations     BIGINT     Allocation events in the dump.
 --   n_debug_events    BIGINT     Debug events in the dump.
 --   tick_unit         STRING     Unit of a clock tick: ns, us, ms, s or cycles.

@@ -24,7 +24,7 @@
 --                                         numbers them, else null.
 --   build_parent               STRING     Build it was made from, or of its fork point,
 --                                         as stated; null where nothing is.
---   build_role                 STRING     reference for a pinned build recorded beside
+--   build_role                 STRING     reference for a pinned build recorded with
 --                                         others, else null.
 --   model                      STRING     Name of the model.
 --   backend                    STRING     Backend of the model; null if none.

@@ -13,7 +13,7 @@
 --                                 unknown.
 --   build_parent       STRING     Build it was made from, or of its fork point, as
 --                                 stated; null where nothing is.
---   build_role         STRING     reference for a pinned build recorded beside others,
+--   build_role         STRING     reference for a pinned build recorded with others,
 --                                 else null.
 --   position           INT        Place in the order, from 1.
 SELECT

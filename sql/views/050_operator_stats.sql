@@ -1,4 +1,4 @@
--- operator_stats: Statistics per dump and operator, with keys that hold across builds.
+-- operator_stats: Statistics per dump and operator, with keys stable across builds.
 --
 -- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
 -- the same: instruction ids shift when an operator is inserted. The ordinal numbers the
@@ -15,7 +15,7 @@
 --   device              STRING     Name of the device.
 --   pool                STRING     Device pool; null if none.
 --   build               STRING     Id of the build.
---   build_role          STRING     reference for a pinned build recorded beside others,
+--   build_role          STRING     reference for a pinned build recorded with others,
 --                                  else null.
 --   model               STRING     Name of the model.
 --   backend             STRING     Backend of the model; null if none.

@@ -1,12 +1,12 @@
 """Translation of the .sql files for DuckDB; pure.
 
-The files are written for Spark, in the part of SQL that both engines understand alike. This module
+The files are written for Spark, in the subset of SQL that both engines interpret alike. This module
 lists everything that DuckDB spells differently.
 
 Sums of fractions depend on the order in which an engine adds them. `exact_sum(x)` is `sum(x)` of
 DOUBLEs in the order of their values, the same to the last bit on any number of threads and on both
-engines; `whole_sum(x)` is the same, but null if any value is null. In a window neither works: order
-its rows by `x`, with a frame of all rows, instead.
+engines; `whole_sum(x)` is the same, but null if any value is null. Neither works in a window: order
+the window's rows by `x`, with a frame of all rows, instead.
 """
 
 from __future__ import annotations

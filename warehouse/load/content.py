@@ -1,4 +1,4 @@
-"""Dumps read, decoded and summarised: the part of an ingest that runs in threads."""
+"""Reading, decoding and summarising dumps: the part of an ingest that runs in threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingest.tables.numbering import renumber_dumps
 from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.statistics.rollups import Statistics, summarise
 
-UNDECODABLE = "undecodable"  # for a reason that the decoder did not foresee
+UNDECODABLE = "undecodable"  # for an unforeseen reason
 
 _Any = TypeVar("_Any")
 
@@ -29,7 +29,7 @@ class Content(NamedTuple):
 
 
 def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
-    """Read and hash dumps; one that cannot be read is refused."""
+    """Read and hash dumps; an unreadable dump is refused."""
     return [_read_dump(dump) for dump in dumps]
 
 
@@ -44,13 +44,13 @@ def _read_dump(dump: Dump) -> HashedFile | Refusal:
 
 
 def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
-    """Decode and summarise dumps; a dump that breaks the decoder is refused alone."""
+    """Decode and summarise dumps; only a dump that makes the decoder fail is refused."""
     contents = isolate_each(dumps, decode, lambda _, failure: _refuse(failure, decode(())))
     return merge_contents(contents)
 
 
 def _refuse(failure: Failure, nothing: Content) -> Content:
-    """The content of one dump that broke the decoder: empty tables and an error."""
+    """The content of a dump that made the decoder fail: empty tables and an error."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": failure.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     resolution = np.ones(1, np.int64)
@@ -61,10 +61,10 @@ def _refuse(failure: Failure, nothing: Content) -> Content:
 
 
 def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[DecodedBatch]:
-    """Parts of a big dump, as they are decoded.
+    """Parts of a big dump, decoded lazily.
 
     Raises:
-        DumpError: It is malformed or breaks the decoder; the earlier parts are void.
+        DumpError: The dump is malformed or makes the decoder fail; discard the earlier parts.
     """
     while (part := isolate(lambda: next(parts, None))) is not None:
         if isinstance(part, Failure):
@@ -79,7 +79,7 @@ def decode_content(buffers: Sequence[Any]) -> Content:
 
 
 def merge_contents(contents: Sequence[Content]) -> Content:
-    """Contents as if their dumps had been decoded in one call; signatures may come twice."""
+    """The content of all dumps, as if decoded in one call; signatures may be repeated."""
     if len(contents) == 1:
         return contents[0]
     counts = [len(one.statistics.resolution) for one in contents]

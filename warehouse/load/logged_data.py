@@ -1,4 +1,4 @@
-"""Data that dumps log besides times: values with tensors in debug buffers, and metadata."""
+"""Logged data other than times: values with tensors in debug buffers, and metadata."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 def insert_values(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
 ) -> None:
-    """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
+    """Insert decoded values; `ids` and `buffers` are given by ``dump_index``."""
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
     append_rows(connection, "debug_values", number_dumps(hashed, ids))
 
@@ -39,8 +39,8 @@ def insert_values(
 def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
     """Commit the tensors of long debug buffers, some at a time, before the rows that refer to them.
 
-    In one transaction they would take six times their size in memory. If those rows are not
-    committed after all, the tensors stay unused until the dump is ingested again.
+    In one transaction, the tensors would take six times their size in memory. If the rows are not
+    committed, the tensors stay unused until the dump is ingested again.
     """
     long = {key: one for key, one in buffers.items() if len(one.data) >= _LONG_BYTES}
     if long:
@@ -50,7 +50,7 @@ def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: 
 def store_ahead_of_dumps(
     connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, HashedFile]
 ) -> None:
-    """The same for buffers of stored dumps, by SHA-256 of the dump."""
+    """`store_ahead` for buffers of stored dumps, by SHA-256 of the dump."""
     found = connection.execute(_DUMPS, [list(buffers)]).fetchall()
     known = {id_: buffers[sha256] for sha256, id_ in found}
     store_ahead(connection, _stored_values(connection, known), known)
@@ -70,7 +70,7 @@ def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> p
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
-    """Delegate metadata with a column of parsed JSON; unchanged if it has one already.
+    """Delegate metadata with a column of parsed JSON; unchanged if it has this column.
 
     `backend` returns the backend of a dump_index.
     """
@@ -91,9 +91,9 @@ def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
 def _store_tensors(
     connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
 ) -> pa.ChunkedArray:
-    """Store the tensors of values; returns the hash of each, null if its content is not known.
+    """Store the tensors of values; returns the hash of each, null if its content is unknown.
 
-    Values of a dump are neighbours; the first column is the key of its buffer.
+    Values of a dump are adjacent; the first column is the key of its buffer.
     """
     hashes: list[pa.Array] = []
     waiting: list[pa.Table] = []
@@ -126,4 +126,4 @@ def _distinct(tensors: pa.Table) -> pa.Table:
     _, first = np.unique(tensors["sha256"].to_numpy(), return_index=True)
     is_first = np.zeros(tensors.num_rows, np.bool_)
     is_first[first] = True
-    return tensors.filter(pa.array(is_first))  # unlike take, it copes with more than 2 GB
+    return tensors.filter(pa.array(is_first))  # unlike take, filter handles more than 2 GB

@@ -1,8 +1,8 @@
-"""The operators that are mentioned in the names of a delegate's events. Pure.
+"""The operators mentioned in the names of a delegate's events. Pure.
 
 A backend without a delegate map still names its events after operators: XNNPACK runs a linear as
 "Fully Connected (NC, F32) GEMM #1". Such a name does not identify a node, but it distinguishes a
-method that has such an operator from one that has none.
+method with such an operator from a method without.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SILENT = {
 
 
 class Unmatched(NamedTuple):
-    """Counts of what remains when each name is matched with one operator that it mentions.
+    """Numbers of names and operators left after matching each name with one operator.
 
     Attributes:
         names: Names without an operator.
@@ -67,7 +67,7 @@ def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched
     return Unmatched(unmatched, sum(left[word] for word in left.keys() - _SILENT))
 
 
-@lru_cache(maxsize=4_096)  # a name recurs with other numbers, and for every method
+@lru_cache(maxsize=4_096)  # names recur with other numbers, and for every method
 def _operator_words(name: str) -> tuple[str, ...]:
     """Possible first words of the operator in a name, the longest first: mul for Multiply."""
     return tuple(

@@ -1,4 +1,4 @@
-"""Entries of the archive as batches to load: dumps, and changes to apply after them."""
+"""Archive entries as batches to load: dumps, and changes to apply after them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ArchivedBatch(Batch):
     """Dumps of one segment that the store does not have.
 
     Attributes:
-        attached: Stored dumps with companions that came later.
+        attached: Stored dumps with companions that were ingested later.
         changes: Other entries, to apply after the dumps are loaded.
         segment: Number of the segment, in its last batch only.
         entry_count: Number of entries in the segment, in its last batch only.
@@ -54,7 +54,7 @@ class ArchivedBatch(Batch):
 
     @property
     def is_upkeep(self) -> bool:
-        """Whether later batches must wait for its changes."""
+        """Whether later batches must wait for the changes of this one."""
         return any(entry.kind in CHANGES for entry in self.changes)
 
 
@@ -62,7 +62,7 @@ class ArchiveReader:
     """Reads the batches of one replay."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-        """Take a cursor that nothing else uses."""
+        """Open a separate cursor."""
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
         self._indexed = read_indexed(connection)
@@ -72,7 +72,7 @@ class ArchiveReader:
         self._records: dict[str, Companion] = {}  # ETRecords so far
 
     def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
-        """Batches of all segments in order, without segments that the store has already.
+        """Batches of all segments in order, without segments that the store already has.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
@@ -111,11 +111,11 @@ class ArchiveReader:
             self._held[sha256] = entry
         elif entry.kind != ERASED:
             batch.changes.append(entry)
-            if entry.kind == FORGOTTEN:  # the dump may come again
+            if entry.kind == FORGOTTEN:  # the dump may be ingested again
                 self._seen.discard(bytes.fromhex(sha256)[:16])
 
     def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
-        """The batch without dumps that are in the store already."""
+        """The batch without dumps that are already in the store."""
         if not self._has_dumps:
             return batch
         hashes = [dump.sha256 for dump in batch.dumps]
@@ -170,7 +170,7 @@ class ArchiveReader:
 
 @dataclass(frozen=True)
 class _Bytes:
-    """Returns the bytes of a file in the archive; equal if the files are."""
+    """Returns the bytes of a file in the archive; objects for equal files are equal."""
 
     sha256: str
     find: Callable[[str], Entry] = field(compare=False)

@@ -49,10 +49,10 @@ def test_all_that_is_stated_must_hold(run: Run, own: Path) -> None:
 def test_nobody_forgets_everything_by_saying_nothing(run: Run, own: Path) -> None:
     asked = run("forget", "--store", own, "--yes")
     assert (asked.code, asked.out) == (2, b"")
-    assert "nothing says which dumps" in asked.error
+    assert "no dumps are chosen" in asked.error
     asked = run("forget", "--device", "nobody", "--store", own, "--yes")
     assert asked.code == 1
-    assert "has no dump of device=nobody" in asked.error
+    assert "has no dump with device=nobody" in asked.error
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_an_interrupted_forget_is_done_when_it_is_repeated(
     assert done.error.startswith("note: completed an interrupted 'tracehouse forget'")
     assert run("status", "--store", own).err == ""
     again = run(*args)
-    assert (again.code, "has no dump of" in again.error) == (1, True)
+    assert (again.code, "has no dump with" in again.error) == (1, True)
 
 
 def _fail(*_: object, **__: object) -> None:

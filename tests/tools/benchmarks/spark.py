@@ -53,7 +53,7 @@ def measure_decoding(inbox: Path) -> Figures:
 def measure_lake(inbox: Path, lake: Path) -> Figures:
     """Take the dumps into a lake, in this process."""
     start, cpu = time.perf_counter(), time.process_time()
-    LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all()
+    LakeIngester(TasksHere(1), str(inbox), str(lake)).ingest_all()
     return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
 
 

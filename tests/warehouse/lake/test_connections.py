@@ -113,5 +113,5 @@ def test_files_that_no_commit_names_are_not_read(farm, place: Path, tmp_path: Pa
 
 def test_a_lake_that_nothing_came_into_says_so(tmp_path: Path) -> None:
     Lake(tmp_path).begin()
-    with pytest.raises(LakeError, match="nothing is in this lake yet: run the export or ingest"):
+    with pytest.raises(LakeError, match="this lake is empty: run the export or ingest"):
         Warehouse.open_lake(tmp_path)

@@ -82,7 +82,7 @@ def test_a_lake_of_another_format_or_schema_is_not_touched(
 ) -> None:
     text = json.dumps({"format": format_, "schema": schema})
     Lake(tmp_path).write(FORMAT_FILE, text.encode())
-    wanted = re.escape(f'says {text}, this tracehouse reads {{"format": 1, "schema": 10}}')
+    wanted = re.escape(f'is {text}, but this tracehouse reads {{"format": 1, "schema": 10}}')
     for use in (Lake.begin, Lake.check):
         with pytest.raises(LakeError, match=f"{wanted}.* export its store again"):
             use(Lake(tmp_path))
@@ -104,7 +104,9 @@ def test_no_lake_is_made_among_other_files(tmp_path: Path, is_local: bool) -> No
     (tmp_path / "lake/night").mkdir(parents=True)
     (tmp_path / "lake/night/run.etdp").write_bytes(b"dump")
     lake = Lake(tmp_path / "lake") if is_local else object_store(tmp_path)
-    with pytest.raises(LakeError, match="is no lake, and holds night; wanted an empty or a new"):
+    with pytest.raises(
+        LakeError, match="is not a lake, and contains night; wanted an empty or new"
+    ):
         lake.begin()
     assert [file.path for file in lake.list()] == ["night/run.etdp"]
 
@@ -137,7 +139,7 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_as_one(tmp_path: Path, number: int) -> None:
     with (
-        pytest.raises(LakeError, match="the disk is full; what was committed is safe: make room"),
+        pytest.raises(LakeError, match="the disk is full; committed data is safe: free some space"),
         Lake(tmp_path).writing("events/a.parquet"),
     ):
         raise OSError(number, "said by the system")

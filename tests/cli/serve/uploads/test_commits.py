@@ -40,7 +40,7 @@ def uploads(tmp_path: Path) -> Iterator[Uploads]:
         ThreadPoolExecutor(1) as thread,
     ):
         consumer = Consumer(warehouse, store, batch_dumps=1, batch_seconds=1, snapshot_seconds=1)
-        acceptor = Acceptor(inbox, consumer.known, consumer.given)
+        acceptor = Acceptor(inbox, consumer.known, consumer.count_accepted)
         yield Uploads(acceptor, Commits(acceptor, thread, thread, lambda: 9))
         warehouse.drain()
 
