@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ingest import decode, decode_dumps
+from ingest import decode
 from ingest.dump import Refusal
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
@@ -32,10 +32,10 @@ from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.migrations import migrate
 from warehouse.load import batches
 from warehouse.load import pipeline as ingestion
+from warehouse.load.content import decode_content
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import ProgramReader
-from warehouse.statistics.rollups import summarise
 
 MIXED = MODELS / "mixed_xnnpack.etrecord"
 OTHER = MODELS / "cnn_xnnpack.etrecord"
@@ -304,11 +304,11 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
     connection = open_writer(tmp_path / "store/warehouse.duckdb")
     use_database(connection)
     migrate(connection)
-    loader, decoded = Loader(connection), decode_dumps([data])
+    loader, content = Loader(connection), decode_content([data])._replace(dumps=[dump])
     for _ in range(2):
         with pytest.raises(pa.ArrowInvalid):
-            loader.load([dump], decoded, summarise(decoded, 1), [impossible])
-    loader.load([dump], decoded, summarise(decoded, 1), [])
+            loader.load([content], [impossible])
+    loader.load([content], [])
     connection.close()
     write(tmp_path / "in/a.etdp", data)
     ingest(tmp_path / "whole", tmp_path / "in", etrecord=MIXED)
