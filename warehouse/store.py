@@ -234,9 +234,9 @@ class Warehouse:
         lake = Lake(uri)
         lake.begin()
         writer = self._writer.connection if self._writer else None
-        beside = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
-        with closing(beside), errors_while_open(self._path, self._answering.file):
-            connection = beside.connection("trusted")
+        with_lake = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
+        with closing(with_lake), errors_while_open(self._path, self._answering.file):
+            connection = with_lake.connection("trusted")
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 

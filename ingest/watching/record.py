@@ -80,8 +80,8 @@ class WatchRecord:
 
     def _rewrite(self, path: Path) -> None:
         try:
-            with replacing(path) as beside:
-                beside.write_bytes(_HEAD + array("Q", self._taken).tobytes())
+            with replacing(path) as temporary:
+                temporary.write_bytes(_HEAD + array("Q", self._taken).tobytes())
         except OSError as error:
             raise SourceError(str(path), f"cannot be written: {error.strerror}") from error
         self.close()

@@ -1,4 +1,4 @@
-"""The nightly report: what changed up to a build, as of its night."""
+"""The nightly report: changes up to a build, as of its night."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def nightly_report(
 
     Args:
         store: The store.
-        settings: What the team has settled.
+        settings: The team's settings.
         head: The build.
-        judge: What judges its series; by default this process.
+        judge: Function that judges the series; by default in this process.
 
     Raises:
-        OptionError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or no builds.
     """
     night = judge_head(store, head, settings, judge)
     commits = read_commits(store)
@@ -117,7 +117,7 @@ def _summary(
     shifts: Sequence[RunShift],
     sensitivity: Sequence[Sensitivity],
 ) -> str:
-    """The verdict in a sentence; its numbers are those of the title and of the tiles."""
+    """The verdict in a sentence, with the numbers of the title and the tiles."""
     seen, absent = Sight.of(sensitivity), count_expected(coverage.missing)
     counts = {
         "confirmed": len(parts.failures),

@@ -1,4 +1,4 @@
-"""The report of one build against another: the query `comparison`, with the dumps it rests on."""
+"""The report of one build against another: the query `comparison`, with its dumps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
 def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
     """The report of a build against another.
 
-    Every verdict is final: no other night will confirm it.
+    Every verdict is final: there is no later night to confirm it.
 
     Raises:
         ParameterError: The store has no such build, or both are the same.
@@ -118,7 +118,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
 
 
 def _count_operators(groups: Sequence[Group]) -> str:
-    """How many operators got slower and faster."""
+    """The numbers of operators that got slower and faster."""
     counts: Counter[str] = Counter()
     for group in groups:
         counts[group.direction] += len(group.members)
@@ -128,7 +128,7 @@ def _count_operators(groups: Sequence[Group]) -> str:
 def _list_changes(
     rows: Iterable[Row], settings: Settings, day: date | None
 ) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
-    """Rows that changed by direction and operator type, and how many are muted by reason."""
+    """Changed rows by direction and operator type, and the number of muted rows by reason."""
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
     for row in rows:
@@ -146,7 +146,7 @@ def _list_changes(
 
 
 def _verdict(row: Row, settings: Settings) -> str:
-    """The verdict where the smallest change that counts is that of the series."""
+    """The verdict with the smallest relevant change of the series."""
     verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
     if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
         return verdict
@@ -206,7 +206,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
 
 
 def _method_ns(rows: Iterable[Row], member: Member) -> float | None:
-    """What the method of a member took in the base; None if unknown."""
+    """The time of a member's method in the base; None if unknown."""
     place = *Family.of(dict(member)), member.run
     here = (row for row in rows if (*Family.of(row), row["run"]) == place)
     return next((row["base_ns"] for row in here if row["level"] == "method"), None)
@@ -247,7 +247,7 @@ def _state_parts(row: Row) -> list[str]:
 
 
 def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
-    """How far the state of each device moved, where it is out of the values."""
+    """The shift of each device's state, if removed from the values."""
     return [
         RunShift.of(
             row,

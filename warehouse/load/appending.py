@@ -40,8 +40,8 @@ def _insert(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     rows: pa.Table | pa.RecordBatchReader,
-    beside: str = "",
+    extra: str = "",
 ) -> None:
     with registered(connection, "new_rows", rows):
-        text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {beside}"  # noqa: S608
+        text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {extra}"  # noqa: S608
         connection.execute(text)

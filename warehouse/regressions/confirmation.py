@@ -111,7 +111,7 @@ def _compare(
 ) -> _Evidence:
     """Compare nights with the base of each change, raw and without the states."""
     way = np.array([change.direction for change in changes], np.int64)
-    beside = [
+    residual_changes = [
         replace(change, is_residual=True)
         if history.series.kernel[change.series] != NO_KERNEL
         else change
@@ -119,7 +119,7 @@ def _compare(
     ]
     decisive, residual = (
         compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
-        for each in (changes, beside)
+        for each in (changes, residual_changes)
     )
     return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
 

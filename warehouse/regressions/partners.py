@@ -60,13 +60,13 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
     series = number_rows(rows.select(KEY))[0]
     centre = _centres(values)
     usual = _usual_levels(rows, series, pinned, centre)
-    beside = _find_references(rows, pinned)
-    beside[(night < 0) | ~is_paired[beside]] = -1
-    own = np.flatnonzero(beside[values.row] >= 0)
-    moment = _find_partners(values, beside, own) - centre[beside[values.row[own]]]
+    reference = _find_references(rows, pinned)
+    reference[(night < 0) | ~is_paired[reference]] = -1
+    own = np.flatnonzero(reference[values.row] >= 0)
+    moment = _find_partners(values, reference, own) - centre[reference[values.row[own]]]
     share = _learn_shares(series, values, centre, own, moment)
     logs = values.logs.copy()
-    session = (centre - usual)[beside[values.row[own]]]
+    session = (centre - usual)[reference[values.row[own]]]
     logs[own] -= session + share[series[values.row[own]]] * np.nan_to_num(moment)
     is_reference = np.isin(values.row, pinned) & is_paired[values.row]
     logs[is_reference] = usual[values.row[is_reference]]
@@ -123,14 +123,14 @@ def _find_references(rows: pa.Table, pinned: Ints) -> Ints:
     return found
 
 
-def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
+def _find_partners(values: _Values, reference: Ints, own: Ints) -> Floats:
     """The value of the partner of each of the values `own`; NaN without one."""
     count = int(values.pair.max()) + 1
     paired = np.flatnonzero(values.pair >= 0)
     key = values.row[paired] * count + values.pair[paired]
     order = np.lexsort((values.logs[paired], key))
     key, logs = key[order], values.logs[paired][order]
-    wanted = beside[values.row[own]] * count + values.pair[own]
+    wanted = reference[values.row[own]] * count + values.pair[own]
     place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     is_there = (values.pair[own] >= 0) & (key[place] == wanted)
     return np.where(is_there, logs[place], np.nan)

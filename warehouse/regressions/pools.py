@@ -129,9 +129,9 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     np.maximum.at(half_tick, pool[members], ticks)
     np.logical_or.at(is_relative, pool[members], values.has_reference[members])
     keys = values.keys.take(pa.array(first))
-    nobody = pa.nulls(len(first), keys.schema.field("device").type)
+    no_device = pa.nulls(len(first), keys.schema.field("device").type)
     return SeriesValues(
-        keys.set_column(keys.schema.get_field_index("device"), "device", nobody),
+        keys.set_column(keys.schema.get_field_index("device"), "device", no_device),
         *shared,
         np.arange(len(shared[3])),
         np.full(len(first), -np.inf),

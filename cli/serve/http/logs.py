@@ -21,7 +21,7 @@ class Log:
         self._lines, self._is_terminal = lines, is_terminal
 
     def write(self, level: str, event: str, facts: Mapping[str, object]) -> None:
-        """Write a line, with escaped and shortened texts; it is dropped if nobody reads the log."""
+        """Write a line, with escaped and shortened texts; dropped if the log is not read."""
         shown = {
             name: shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
             for name, value in facts.items()

@@ -92,7 +92,11 @@ class Metrics(Collector):
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
-            ("log_lines_dropped", "Lines of the log that nobody read in time.", self._log.dropped),
+            (
+                "log_lines_dropped",
+                "Log lines dropped because they were not read in time.",
+                self._log.dropped,
+            ),
         ):
             yield CounterMetricFamily(f"tracehouse_{name}", text, value=count)
         refused = CounterMetricFamily(

@@ -72,7 +72,7 @@ def as_problem(error: Exception) -> Problem:
             status = HTTPStatus(error.status_code)
             detail = f"{error.detail}: /v1/openapi.json lists all endpoints"
             return Problem(status, status.name.lower(), detail, headers=error.headers)
-        case ClientDisconnect():  # for the logs; nobody reads the answer
+        case ClientDisconnect():  # for the logs; the client is gone
             return Problem(400, "disconnected", "the client went away")
         case UnknownQueryError():
             return Problem(404, "unknown_query", str(error))

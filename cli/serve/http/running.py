@@ -32,7 +32,7 @@ _MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 <
 
 
 class ShutdownSignal:
-    """Asks the service to end at the first SIGTERM or SIGINT, and ends the process at the second.
+    """Requests shutdown at the first SIGTERM or SIGINT, and ends the process at the second.
 
     The handlers stay until the process ends.
     """

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names, pools_to_ask
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
@@ -82,7 +82,7 @@ class Visit:
     request: Request
     store: Warehouse
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    bearer: Bearer = ANYBODY
+    bearer: Bearer = ANYONE
 
     def first(self, name: str) -> str:
         """The value of a parameter of the address; empty without one."""
@@ -150,7 +150,7 @@ def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Respon
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer, filters = ANYBODY, _filters(request)
+        bearer, filters = ANYONE, _filters(request)
 
         def render(store: Warehouse) -> Response:
             with hiding_names(bearer.pools):
@@ -194,7 +194,7 @@ def show(
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
     clear = link(path, **dict(parts.get("fields", ())))
-    bearer = getattr(request.state, "bearer", ANYBODY)
+    bearer = getattr(request.state, "bearer", ANYONE)
     frame = {
         "nav": nav,
         "clear": clear,

@@ -28,7 +28,7 @@ def test_a_dump_is_deleted_only_with_yes(run: Run, own: Path) -> None:
     done = run(*args, "--yes")
     assert (done.code, done.text) == (0, shown.text)
     assert done.error.endswith(
-        "old-1: an old file that was kept and may hold forgotten dumps; delete it"
+        "old-1: an old file was kept, which may contain forgotten dumps; delete it"
     )
     assert "has no file" in run("archive", "get", sha256, "--store", own).error
     left = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)

@@ -139,7 +139,7 @@ def test_settings_are_those_of_the_working_directory_or_of_config(
     assert other["groups"] == []
     (tmp_path / "tracehouse.toml").write_text("[nightly]\ngates = 3")
     assert run(*args).error == (
-        "error: tracehouse.toml: nightly.gates: there is no such field; did you mean gate?"
+        "error: tracehouse.toml: nightly.gates: no such field; did you mean gate?"
     )
 
 

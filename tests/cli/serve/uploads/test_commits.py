@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access.authorization import ANYBODY
+from cli.serve.access.authorization import ANYONE
 from cli.serve.uploads.commits import Commits
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
@@ -26,7 +26,7 @@ class Uploads:
         self.acceptor, self.commits = acceptor, commits
 
     async def commit(self, number: int) -> Outcome:
-        return await self.commits.commit(ANYBODY, pack_delivery(tiny_incoming(number)), None)
+        return await self.commits.commit(ANYONE, pack_delivery(tiny_incoming(number)), None)
 
 
 @pytest.fixture
