@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from queries.report.calls import stands_alone
+from queries.report.calls import is_unexplained_call
 from queries.report.figures import (
     count_text,
     delta_text,
@@ -53,7 +53,7 @@ def changed_rows(table: pa.Table) -> pa.Table:
 def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
     """The findings of the query `comparison`, in sentences: for all operators, then per model."""
     operators = [row for row in table.to_pylist() if row["level"] == "operator"]
-    calls = [row for row in table.to_pylist() if stands_alone(row)]
+    calls = [row for row in table.to_pylist() if is_unexplained_call(row)]
     counts = Counter(row["verdict"] for row in operators)
     found = [f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts[name]]
     what = ", ".join(found) or "no change found"

@@ -3,7 +3,7 @@
 WarehouseError
 ├── StoreError            a store cannot be opened, or a write to it failed
 │   ├── StoreLockedError  another process has the store open
-│   │   └── WriterWaitsError  another process waits to write the store, and has priority
+│   │   └── WriterWaitingError  another process waits to write the store
 │   ├── StoreVersionError a newer tracehouse wrote the store
 │   ├── OldStoreError     an older tracehouse wrote the store; migrate or rebuild it first
 │   └── DamagedStoreError the DuckDB file is damaged or gone, and can be rebuilt
@@ -56,7 +56,7 @@ class StoreLockedError(StoreError):
         self.pid, self.meanwhile = pid, meanwhile
 
 
-class WriterWaitsError(StoreLockedError):
+class WriterWaitingError(StoreLockedError):
     """Another process waits to write the store, and has priority."""
 
 

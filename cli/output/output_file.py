@@ -36,7 +36,7 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
         return
     target = path.resolve()
     _sweep(target)
-    temporary = target.with_name(f"{_beginning(target)}{os.getpid()}")
+    temporary = target.with_name(f"{_temporary_prefix(target)}{os.getpid()}")
     ended = None
     try:
         with _opened(temporary, path):
@@ -54,14 +54,14 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
         raise ended
 
 
-def _beginning(target: Path) -> str:
+def _temporary_prefix(target: Path) -> str:
     """Prefix of the names of temporary files for this target."""
     return f".{target.name[:100]}."
 
 
 def _sweep(target: Path) -> None:
     """Delete temporary files of stopped commands: files that no process locks."""
-    beginning = _beginning(target)
+    beginning = _temporary_prefix(target)
     for path in target.parent.glob(f"{escape(beginning)}*"):
         if not path.name.removeprefix(beginning).isdecimal():
             continue

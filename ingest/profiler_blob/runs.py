@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
-from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, Heads, Texts
+from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, DumpHeaders, Texts
 from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
 from ingest.etdump.entries import find_distinct
 from ingest.etdump.layouts import Layout, SignatureBook
@@ -68,7 +68,7 @@ def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extra
         for code, index in dict.fromkeys(keys)
     }
     return Dumps(
-        heads=Heads(
+        heads=DumpHeaders(
             version=np.array([VERSION]),
             is_size_prefixed=np.array([False]),
             visited=np.array([len(blocks.data)]),

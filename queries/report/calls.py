@@ -13,7 +13,7 @@ _PLACE = ("device", "model", "backend", "run")
 _SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
 
 
-def stands_alone(row: Mapping[str, Any]) -> bool:
+def is_unexplained_call(row: Mapping[str, Any]) -> bool:
     """Whether a row is a changed delegate call without an operator inside that explains it."""
     is_changed = row["verdict"] in ("regression", "improvement")
     return is_changed and row["level"] == "delegate" and row["explained_by"] is None

@@ -18,7 +18,7 @@ from queries.report import outline as outlines
 from queries.report.headline import order_rows
 from queries.report.outline import Section, facts, is_card, outline, sections, verdict_text
 from queries.report.plots import drift_plot, interval_ends
-from queries.report.sight import Sight
+from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
@@ -103,7 +103,11 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         ("warn", len(parts.suspects), "suspect"),
         ("good", len(parts.improvements), "improvement"),
         ("", coverage.judged_count, f"of {coverage.series_count:,} series judged"),
-        ("warn", Sight.of(report.sensitivity).blind, f"of {coverage.model_count:,} models blind"),
+        (
+            "warn",
+            SensitivitySummary.of(report.sensitivity).blind,
+            f"of {coverage.model_count:,} models blind",
+        ),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
         ("", coverage.dump_count, "dump"),

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from queries.report import figures
 from queries.report.headline import order_rows
 from queries.report.outline import build_lines, facts, line_text, outline, verdict_text
-from queries.report.sight import sensitivity_text
+from queries.report.sensitivity_summary import sensitivity_text
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report

@@ -26,8 +26,8 @@ from queries.report.members import changed_environment
 from queries.report.night import HeadNight, Judge, judge_head
 from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
 from queries.report.sensitivity import night_sensitivity
+from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
-from queries.report.sight import Sight, join_first
 from queries.report.verdicts import Verdict
 from warehouse.queryable import Queryable
 
@@ -118,7 +118,7 @@ def _summary(
     sensitivity: Sequence[Sensitivity],
 ) -> str:
     """The verdict in a sentence, with the numbers of the title and the tiles."""
-    seen, absent = Sight.of(sensitivity), count_expected(coverage.missing)
+    seen, absent = SensitivitySummary.of(sensitivity), count_expected(coverage.missing)
     counts = {
         "confirmed": len(parts.failures),
         "confirmed with another environment": len(parts.environment),

@@ -12,7 +12,7 @@ from queries.report.figures import (
     name_text,
     share_text,
 )
-from queries.report.sight import Sight, join_first
+from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.verdicts import State, Verdict
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def find_verdict(
 
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with the number of groups."""
-    parts, seen = outline(report), Sight.of(report.sensitivity)
+    parts, seen = outline(report), SensitivitySummary.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {

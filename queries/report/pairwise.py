@@ -12,7 +12,7 @@ from typing import Any
 from ingest.signatures import operator_type
 from queries.report.alerts import Evidence, compare_commands, make_alert
 from queries.report.build_order import note_order
-from queries.report.calls import stands_alone
+from queries.report.calls import is_unexplained_call
 from queries.report.content import (
     BuildPoint,
     Direction,
@@ -41,8 +41,8 @@ from queries.report.pair_coverage import (
     place_of_row,
 )
 from queries.report.relative_values import read_values
+from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
-from queries.report.sight import Sight
 from queries.report.verdicts import SeriesVerdict, State
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
@@ -91,7 +91,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     facts = read_facts(store, base=base, head=head)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
-    seen = Sight.of(sensitivity)
+    seen = SensitivitySummary.of(sensitivity)
     missing = add_expected(store, missing_data(dumps, base), settings, head)
     order = note_order(store, base=base, head=head)
     notes = list_notes(missing, facts.reference_drift, relative)
@@ -133,7 +133,7 @@ def _list_changes(
     muted: Counter[str] = Counter()
     for row in rows:
         is_changed = row["verdict"] in ("regression", "improvement")
-        if not is_changed or (row["level"] in CONTAINERS and not stands_alone(row)):
+        if not is_changed or (row["level"] in CONTAINERS and not is_unexplained_call(row)):
             continue
         place = place_of_row(row)
         reason = settings.mute_reason(**place, on=day)
@@ -180,7 +180,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         for row in rows
         if row["level"] in CONTAINERS
         and row["verdict"] == direction
-        and not stands_alone(row)
+        and not is_unexplained_call(row)
         and Family.of(row) in families
     ]
     changed = [_member(row, values, base=base, head=head) for row in members]

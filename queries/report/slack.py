@@ -23,7 +23,7 @@ from queries.report.outline import (
     sections,
     verdict_text,
 )
-from queries.report.sight import sensitivity_text
+from queries.report.sensitivity_summary import sensitivity_text
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:

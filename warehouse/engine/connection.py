@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.log_sum import check_log, forget_sum, record_commit
+from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
@@ -64,7 +64,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
         return connection
 
 
-def take_in_log(file: Path) -> None:
+def merge_log(file: Path) -> None:
     """Write the contents of a store's write-ahead log into its file, and delete the log."""
     log = log_of(file)
     if log.exists():
@@ -72,7 +72,7 @@ def take_in_log(file: Path) -> None:
             use_database(connection)
             connection.execute("CHECKPOINT")
         log.unlink(missing_ok=True)
-    forget_sum(file)
+    delete_log_sum(file)
 
 
 def open_reader(

@@ -90,7 +90,7 @@ def check_log(file: Path) -> None:
         raise LogDamage(f"corrupt WAL: {log_of(file).name} {problem}")
 
 
-def forget_sum(file: Path) -> None:
+def delete_log_sum(file: Path) -> None:
     """Delete the record of a log that no longer exists."""
     if not log_of(file).exists():
         with suppress(OSError):  # harmless: a later log has another header

@@ -37,7 +37,7 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
         raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
 
 
-def is_made(store: Path) -> bool:
+def has_store_file(store: Path) -> bool:
     """Whether the store has a file that may have content.
 
     A truncated DuckDB file that is too short for any content does not count.

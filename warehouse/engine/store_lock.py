@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from warehouse.engine.processes import is_running
-from warehouse.errors import StoreError, StoreLockedError, WriterWaitsError
+from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError
 
 LOCK_NAME = "lock"
 
@@ -73,11 +73,11 @@ class StoreLock:
         Raises:
             StoreError: The file system has no locks.
             StoreLockedError: A writer still has the store open.
-            WriterWaitsError: A writer still waits for the store.
+            WriterWaitingError: A writer still waits for the store.
         """
         deadline = time.monotonic() + wait
         if _Gate(store).stays_closed(wait) and not is_urgent:
-            raise WriterWaitsError(str(store), None)
+            raise WriterWaitingError(str(store), None)
         try:
             file = os.open(store / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # no lock file, or no permission

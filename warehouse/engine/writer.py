@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warehouse.engine.connection import open_writer, translated_errors, use_database
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.log_sum import forget_sum, track_log
+from warehouse.engine.log_sum import delete_log_sum, track_log
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.seal import is_sealed, seal_file
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
@@ -15,7 +15,7 @@ from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
     OpenFile,
-    is_made,
+    has_store_file,
     make_file,
     sync_names,
 )
@@ -39,15 +39,15 @@ class Writer:
         """
         self._store = store
         with translated_errors(store), ExitStack() as opened:
-            is_new = not is_made(store)
+            is_new = not has_store_file(store)
             if is_new:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
             if (store / ARCHIVE_FOLDER).is_dir():  # which can replace a deleted log
-                forget_sum(store / FILE_NAME)
+                delete_log_sum(store / FILE_NAME)
             self.connection = open_writer(store / FILE_NAME)
-            opened.callback(forget_sum, store / FILE_NAME)
+            opened.callback(delete_log_sum, store / FILE_NAME)
             opened.callback(self.connection.close)
             track_log(self.connection, store / FILE_NAME)
             if is_new:

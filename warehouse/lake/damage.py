@@ -30,7 +30,7 @@ def lake_errors(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError, StatementError, WarehouseError) as error:
-        if _is_of_the_text(error):  # do not examine files for each mistyped name
+        if _is_statement_error(error):  # do not examine files for each mistyped name
             raise
         found = _find_damage(lake, state or read_state(lake))
         if found is None:
@@ -48,7 +48,7 @@ def size_problem(file: AddedFile, found: LakeFile | None) -> str:
     return ""
 
 
-def _is_of_the_text(error: Exception) -> bool:
+def _is_statement_error(error: Exception) -> bool:
     """Whether the error is in the statement, not in the files that it reads."""
     return isinstance(error, StatementError) and not isinstance(
         error.__cause__, OSError | duckdb.OperationalError | duckdb.InvalidInputException

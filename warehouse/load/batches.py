@@ -91,7 +91,7 @@ class Batch:
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
-    def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
+    def refuse_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
         """Refuse a dump's debug buffer, but load the dump."""
 
         def bare(one: NewDump) -> NewDump:
@@ -149,7 +149,7 @@ class ManifestAndCompanions:
         isolate_each(
             logged,
             self._decoder.try_buffers,
-            lambda dump, failure: batch.leave_out_buffer(dump, UNDECODABLE, failure.detail),
+            lambda dump, failure: batch.refuse_buffer(dump, UNDECODABLE, failure.detail),
         )
 
     def _read_program(

@@ -68,12 +68,12 @@ class _Child:
         if self._own_bytes is not None:
             limit_data(self._own_bytes + request["most_bytes"])
         try:
-            done = isolate(lambda: self._do(request))
+            done = isolate(lambda: self._execute(request))
         except DumpError as error:
             return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
         return ({"failure": done.detail}, {}) if isinstance(done, Failure) else done
 
-    def _do(self, request: Message) -> tuple[Message, Tables]:
+    def _execute(self, request: Message) -> tuple[Message, Tables]:
         try:
             return {}, self._tasks[request["task"]](request)
         except MemoryError:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import FILE_NAME, is_made
+from warehouse.engine.store_file import FILE_NAME, has_store_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import (
     DamagedStoreError,
     OldStoreError,
     StoreError,
     StoreLockedError,
-    WriterWaitsError,
+    WriterWaitingError,
 )
 from warehouse.opening.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
@@ -48,7 +48,7 @@ class OpenedStore(NamedTuple):
             self.lock.release()
 
 
-def is_there(store: Path) -> bool:
+def store_exists(store: Path) -> bool:
     """Whether the store exists.
 
     Raises:
@@ -62,7 +62,7 @@ def is_there(store: Path) -> bool:
     except UnicodeEncodeError as error:
         raise StoreError(str(store), "its path is not UTF-8, which DuckDB needs") from error
     try:
-        if is_made(store):
+        if has_store_file(store):
             return True
     except OSError as error:
         raise StoreError(str(store), f"cannot be read: {error.strerror}") from error
@@ -87,12 +87,12 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
         DamagedStoreError: The file is damaged or gone; there is an archive, but no snapshot.
     """
     try:
-        if not is_there(store):
+        if not store_exists(store):
             raise StoreError(str(store), NO_STORE)
         return open_live(store, wait=wait)
     except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
         opened = open_snapshot(store)
-        if opened is None and isinstance(error, WriterWaitsError):
+        if opened is None and isinstance(error, WriterWaitingError):
             return open_live(store, wait=PATIENCE, is_urgent=True)
         if opened is None and isinstance(error, StoreLockedError):
             raise StoreLockedError(error.path, error.pid, meanwhile=_NO_SNAPSHOT) from error

@@ -17,7 +17,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from warehouse.errors import StoreError, StoreLockedError
-from warehouse.opening.read import OpenedStore, is_there, open_live, open_snapshot
+from warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
 from warehouse.opening.snapshots import find_snapshots
 from warehouse.queryable import Queryable
 from warehouse.upkeep.compact import is_compaction_wanted
@@ -92,7 +92,7 @@ class StoreStatus(NamedTuple):
     counts: StoreCounts | None
 
 
-class _Counted(NamedTuple):
+class _StoreContents(NamedTuple):
     """The readable content of a store, and why the rest could not be read."""
 
     problem: str = ""
@@ -132,10 +132,10 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     )
 
 
-def _read_counts(store: Path) -> _Counted:
-    locked, counted = None, _Counted()
+def _read_counts(store: Path) -> _StoreContents:
+    locked, counted = None, _StoreContents()
     try:
-        if not is_there(store):
+        if not store_exists(store):
             raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
         try:
             opened: OpenedStore | None = open_live(store, wait=0.0, is_urgent=True)
@@ -144,19 +144,19 @@ def _read_counts(store: Path) -> _Counted:
         if opened:
             counted = _count(store, opened)
     except StoreError as error:
-        counted = _Counted(problem=error.problem)
+        counted = _StoreContents(problem=error.problem)
     if locked:
         return counted._replace(is_locked=True, writer_process_id=locked.pid)
     return counted
 
 
-def _ask_writer(store: Path, writer: Queryable) -> _Counted:
+def _ask_writer(store: Path, writer: Queryable) -> _StoreContents:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
-    return _Counted(is_locked=True, writer_process_id=os.getpid(), counts=counts)
+    return _StoreContents(is_locked=True, writer_process_id=os.getpid(), counts=counts)
 
 
-def _count(store: Path, opened: OpenedStore) -> _Counted:
+def _count(store: Path, opened: OpenedStore) -> _StoreContents:
     archive = Archive(store)
     try:
         connection = opened.answering.connection("trusted")
@@ -168,8 +168,8 @@ def _count(store: Path, opened: OpenedStore) -> _Counted:
     finally:
         opened.release()
     if opened.snapshot:
-        return _Counted(counts=counts, counted_at=opened.snapshot.taken_at)
-    return _Counted(counts=counts, unindexed_segments=len(unindexed))
+        return _StoreContents(counts=counts, counted_at=opened.snapshot.taken_at)
+    return _StoreContents(counts=counts, unindexed_segments=len(unindexed))
 
 
 def _segments(archive: Archive) -> dict[str, object]:

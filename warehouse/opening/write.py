@@ -24,8 +24,8 @@ from warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
     errors_while_open,
-    is_there,
     snapshot_hint,
+    store_exists,
 )
 from warehouse.opening.snapshots import Publisher, publish_snapshot
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
@@ -48,7 +48,7 @@ def open_to_write(
         DamagedStoreError: The file is damaged or gone, and an archive exists.
     """
     with snapshot_hint(store):
-        if not is_there(store) and not create:
+        if not store_exists(store) and not create:
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)

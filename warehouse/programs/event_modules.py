@@ -21,7 +21,7 @@ from warehouse.programs.origins import Handles, Hierarchy
 IsInside = Callable[[Hierarchy | None], bool]
 
 
-class Traced(Protocol):
+class EventWithNodes(Protocol):
     """An event with its nodes, as needed by the rule."""
 
     @property
@@ -57,7 +57,7 @@ class EventModule(NamedTuple):
     is_own: bool
 
 
-Event = TypeVar("Event", bound=Traced)
+Event = TypeVar("Event", bound=EventWithNodes)
 
 
 def groups_of_instruction(events: Iterable[Event]) -> Iterator[list[Event]]:
@@ -145,7 +145,7 @@ class _Nodes:
         innermost: Path of the innermost module, by the node's identity.
     """
 
-    def __init__(self, events: Iterable[Traced]) -> None:
+    def __init__(self, events: Iterable[EventWithNodes]) -> None:
         nodes = {id(node): node for e in events for node in e.module_hierarchy.values()}
         lists = {key: list((node or {}).values()) for key, node in nodes.items()}
         self.types = {path: name for known in lists.values() for path, name in filter(None, known)}
@@ -156,5 +156,5 @@ class _Nodes:
         }
 
 
-def _instruction(event: Traced) -> int:
+def _instruction(event: EventWithNodes) -> int:
     return -1 if event.instruction_id is None else event.instruction_id

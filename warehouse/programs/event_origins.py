@@ -31,8 +31,8 @@ _VALUES_AT_ONCE = 500_000
 _MOST_DOUBT = 1_000  # letters, which every event of a run repeats
 
 
-class _Traced(NamedTuple):
-    """An event, a row of untraced_events.sql, with its nodes: a `Traced` of event_modules."""
+class _TracedEvent(NamedTuple):
+    """A row of untraced_events.sql with its nodes: an `EventWithNodes` of event_modules."""
 
     row: Mapping[str, Any]
     kind: str
@@ -131,7 +131,7 @@ def _module_rows(
     events: Sequence[Mapping[str, Any]], origins: Sequence[Origin]
 ) -> Iterator[dict[str, Any]]:
     timed = [
-        _Traced(
+        _TracedEvent(
             event,
             event["kind"],
             event["instruction_id"],

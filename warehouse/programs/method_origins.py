@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
-from warehouse.programs.operator_names import Unmatched, count_unmatched
+from warehouse.programs.operator_names import UnmatchedCounts, count_unmatched
 from warehouse.programs.origins import Handles, Origin, Place, as_list
 
 if TYPE_CHECKING:
@@ -101,19 +101,19 @@ class MethodOrigins:
 
     def unmatched(
         self, inner: Mapping[int, Sequence[int | str]], cache: CorrelationCache
-    ) -> Unmatched:
+    ) -> UnmatchedCounts:
         """Numbers of events inside delegates and delegated operators that do not match each other.
 
-        Unmatched names are events that neither a delegate id nor a delegated operator explains;
-        unmatched operators are delegated ones that explain no event. `inner` has the events'
-        delegate ids by instruction.
+        UnmatchedCounts names are events that neither a delegate id nor a delegated operator
+        explains; unmatched operators are delegated ones that explain no event. `inner` has the
+        events' delegate ids by instruction.
         """
         counts = [self._unmatched(at, ids, cache.allowance) for at, ids in inner.items()]
-        return Unmatched(*map(sum, zip(*counts, strict=True)))
+        return UnmatchedCounts(*map(sum, zip(*counts, strict=True)))
 
     def _unmatched(
         self, instruction: int, ids: Sequence[int | str], allowance: Allowance
-    ) -> Unmatched:
+    ) -> UnmatchedCounts:
         known = self._ids.get(instruction)
         unknown = [str(id_) for id_ in ids if known is None or known.find(id_, allowance) is None]
         handles = as_list(self._handles.get(instruction))

@@ -36,7 +36,7 @@ _SILENT = {
 }  # fmt: skip
 
 
-class Unmatched(NamedTuple):
+class UnmatchedCounts(NamedTuple):
     """Numbers of names and operators left after matching each name with one operator.
 
     Attributes:
@@ -48,13 +48,13 @@ class Unmatched(NamedTuple):
     operators: int
 
 
-def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched:
+def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> UnmatchedCounts:
     """Names and operators that remain when each operator is matched with at most one name.
 
     >>> count_unmatched(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
-    Unmatched(names=1, operators=1)
+    UnmatchedCounts(names=1, operators=1)
     >>> count_unmatched(["Multiply (ND) #1", "Multiply (ND) #2"], ["mul", "max_pool2d"])
-    Unmatched(names=1, operators=1)
+    UnmatchedCounts(names=1, operators=1)
     """
     left = Counter(_first_word(operator) for operator in operators)
     unmatched = 0
@@ -64,7 +64,7 @@ def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched
             left[word] -= matched
             count -= matched
         unmatched += count
-    return Unmatched(unmatched, sum(left[word] for word in left.keys() - _SILENT))
+    return UnmatchedCounts(unmatched, sum(left[word] for word in left.keys() - _SILENT))
 
 
 @lru_cache(maxsize=4_096)  # names recur with other numbers, and for every method

@@ -11,10 +11,10 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.engine.checksums import table_checksums
 from warehouse.engine.connection import (
+    merge_log,
     open_copier,
     open_reader,
     open_writer,
-    take_in_log,
     translated_errors,
     use_database,
 )
@@ -49,7 +49,7 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         with translated_errors(path):
-            take_in_log(file)
+            merge_log(file)
             old_bytes = file.stat().st_size
             make_file(
                 path,

@@ -128,7 +128,7 @@ class _Contents:
 
     def __init__(self, archive: Archive, hashes: set[str]) -> None:
         self._archive, self._hashes = archive, hashes
-        kept = (entry for _, (_, entry) in self._entries() if not self._is_of(entry))
+        kept = (entry for _, (_, entry) in self._entries() if not self._is_forgotten(entry))
         used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
         self._used = set(chain.from_iterable(used))
 
@@ -151,10 +151,10 @@ class _Contents:
             for numbered in read_entries(file, with_data=False):
                 yield file.path, numbered
 
-    def _is_of(self, entry: Entry) -> bool:
+    def _is_forgotten(self, entry: Entry) -> bool:
         """Whether an entry is about a forgotten dump."""
         return entry.sha256 in self._hashes and entry.kind not in (FORGOTTEN, *_COMPANIONS)
 
     def _is_erased(self, entry: Entry) -> bool:
         is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
-        return is_unused or self._is_of(entry)
+        return is_unused or self._is_forgotten(entry)

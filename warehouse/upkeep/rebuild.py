@@ -14,9 +14,9 @@ from warehouse.archive.rewriting import clear_leftovers
 from warehouse.archive.segments import Segment, check_segment
 from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import (
+    merge_log,
     open_reader,
     open_writer,
-    take_in_log,
     translated_errors,
     use_database,
 )
@@ -64,7 +64,7 @@ class RebuildSummary(NamedTuple):
     problem: str
 
 
-class _Old(NamedTuple):
+class _OldFile(NamedTuple):
     """The readable content of the old file."""
 
     checksums: dict[str, Checksum]
@@ -140,21 +140,21 @@ def _blame(damaged: Sequence[Path]) -> str:
     return f" (damaged segments were moved to {damaged[0].parent}: {names})"
 
 
-def _read_old(store: Path, archive: Archive) -> _Old:
+def _read_old(store: Path, archive: Archive) -> _OldFile:
     """The old file's checksums and unarchived dumps."""
     if not (store / FILE_NAME).exists():
-        return _Old({}, 0, f"{FILE_NAME} is gone")
+        return _OldFile({}, 0, f"{FILE_NAME} is gone")
     try:
         with open_reader(store / FILE_NAME) as connection:
             use_database(connection)
             version = schema_version(connection)
             ((n_unfiled,),) = connection.execute(_UNFILED, [list(archive.numbers())]).fetchall()
             if version != supported_schema():
-                return _Old({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
+                return _OldFile({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
             checksums = table_checksums(connection)
     except duckdb.Error as error:
-        return _Old({}, 0, str(error).splitlines()[0])
-    return _Old(checksums, n_unfiled, "")
+        return _OldFile({}, 0, str(error).splitlines()[0])
+    return _OldFile(checksums, n_unfiled, "")
 
 
 def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:
@@ -187,7 +187,7 @@ def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
     A kill at any moment never leaves the file in its place without its log.
     """
     if not is_kept:
-        take_in_log(file)
+        merge_log(file)
         return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []

@@ -81,7 +81,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     ending = ShutdownSignal()
     os.umask(os.umask(0o077) | 0o077)  # only the owner reads new files
     Connection.most = most_connections()
-    hold_little_memory()
+    reduce_memory()
     with listen(settings) as listening:
         service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
@@ -124,7 +124,7 @@ def listen(settings: ServiceSettings) -> socket.socket:
     return listening
 
 
-def hold_little_memory() -> None:
+def reduce_memory() -> None:
     """Make this process return freed memory to the system soon.
 
     Otherwise each thread, and Arrow's allocator, would keep the memory that it freed.

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.access.pools import allowed_pools, hiding_names
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
@@ -69,7 +69,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request for a view.
 
     Attributes:
@@ -92,7 +92,7 @@ class Visit:
         """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
-        pools = pools_to_ask(self.store, self.bearer.pools, self.filters.get("pool", ()))
+        pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": pools}
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
@@ -144,7 +144,7 @@ def date_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}Z"
 
 
-def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Response]]:
+def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
@@ -154,7 +154,7 @@ def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Respon
 
         def render(store: Warehouse) -> Response:
             with hiding_names(bearer.pools):
-                parts = make(Visit(request, store, filters, bearer))
+                parts = make(PageRequest(request, store, filters, bearer))
             return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:

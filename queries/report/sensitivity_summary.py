@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queries.report.content import Sensitivity
 
 
-class Sight(NamedTuple):
+class SensitivitySummary(NamedTuple):
     """Numbers of judged and blind models of the head, each by its worst device.
 
     Attributes:
@@ -35,8 +35,8 @@ class Sight(NamedTuple):
     operators: int
 
     @classmethod
-    def of(cls, rows: Sequence[Sensitivity]) -> Sight:
-        """The sight of a report's models."""
+    def of(cls, rows: Sequence[Sensitivity]) -> SensitivitySummary:
+        """The summary of a report's models."""
         models: dict[tuple[str, str | None], list[Sensitivity]] = defaultdict(list)
         for row in rows:
             models[row.model, row.backend].append(row)
@@ -75,7 +75,8 @@ def sensitivity_text(row: Sensitivity) -> str:
         return row.missing
     explained = f", {row.explained_count:,} explained by the shift of the run"
     return (
-        f"{Sight.of([row]).limits}; {row.judged_count:,} of {row.series_count:,} series judged"
+        f"{SensitivitySummary.of([row]).limits}; {row.judged_count:,} of {row.series_count:,} "
+        "series judged"
         f"{explained if row.explained_count else ''}"
     )
 
