@@ -179,7 +179,6 @@ def _starts(numbers: Ints) -> Ints:
 
 
 def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, object]:
-    """The row of PLAN for the operators of one family."""
     lost = _most_lost(_FALSE_ALARMS / len(operators))
     needed = np.array([_dumps_needed(operator.noise, shift, lost) for operator in operators])
     methods = [

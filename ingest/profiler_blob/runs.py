@@ -57,7 +57,6 @@ def _cut(blocks: Blocks, part_bytes: int) -> list[int]:
 
 
 def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extras) -> Dumps:
-    """The blocks as runs of a dump."""
     events = blocks.rows("events", rows)
     counts = blocks.counts("events")[rows]
     layouts, layout = _lay_out(events, counts, book)

@@ -125,7 +125,6 @@ class DumpTemplate:
 
 
 def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
-    """Word of the event vector of each run, if any."""
     everyone = np.zeros(len(run_word), np.int64)
     tables = read_tables(
         Scope.of_dumps(arena, everyone), run_word, np.arange(len(run_word)), _RUN_WIDTHS
@@ -135,7 +134,6 @@ def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
 
 
 def _runs_and_tables(dump: bytes) -> tuple[Ints, Ints]:
-    """Positions of all runs and all tables in them, in bytes."""
     arena = Arena([dump])
     heads = read_headers(arena)
     scope = Scope.of_dumps(arena, heads.run_dump)

@@ -36,7 +36,6 @@ class WatchRecord:
         self._written = len(kept)
 
     def __contains__(self, seen: WatchedFile) -> bool:
-        """Whether the file was ingested and has not changed since."""
         key = _key(seen)
         if key not in self._taken:
             return False
@@ -44,7 +43,6 @@ class WatchRecord:
         return True
 
     def __len__(self) -> int:
-        """Number of ingested files."""
         return len(self._taken)
 
     def add(self, files: Iterable[WatchedFile]) -> None:

@@ -44,7 +44,6 @@ def note_order(store: Queryable, *, base: str, head: str) -> str | None:
 
 
 def _times(rows: Sequence[Row]) -> _BuildTimes:
-    """The times of a build, from its rows of the query `coverage`."""
     first = min(
         (row["first_captured_at"] for row in rows if row["first_captured_at"]), default=None
     )

@@ -39,7 +39,6 @@ class OptionError(ParameterError):
     """An option of a report command names something that does not exist."""
 
     def __init__(self, command: str, option: str, problem: str) -> None:
-        """`option` is the option as typed."""
         super().__init__(command, option, problem)
         self.args = (f"{option}: {problem}",)
 

@@ -79,7 +79,6 @@ def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> 
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float | None:
-    """The weighted median; None if infinite."""
     if not np.isfinite(values).any():
         return None
     order = np.argsort(values, kind="stable")

@@ -18,7 +18,6 @@ class Archive:
     """The archive of a store; its writer holds the store's lock."""
 
     def __init__(self, store: Path) -> None:
-        """The archive in a store's directory, which may not exist yet."""
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:

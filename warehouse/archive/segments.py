@@ -67,7 +67,6 @@ class SegmentWriter:
     """
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Begin segment `number`; `add` creates its file."""
         self.folder = folder
         self._file = folder / f"{number:012}{UNFINISHED}"
         self._sink: pa.NativeFile | None = None

@@ -35,7 +35,6 @@ class LongValues:
     longest_bytes: int = 0
 
     def __add__(self, other: LongValues) -> LongValues:
-        """The two sets of values combined."""
         longest = max(self.longest_bytes, other.longest_bytes)
         return LongValues(self.total_bytes + other.total_bytes, longest)
 

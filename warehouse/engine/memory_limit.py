@@ -19,7 +19,6 @@ class MemoryLimit:
     """The memory limit of a database, for use by any thread."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Lower the limit."""
         self._connection = connection.cursor()
         ((self._most,),) = self._connection.execute(_SETTING).fetchall()
         self._lock = threading.Lock()

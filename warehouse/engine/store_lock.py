@@ -33,7 +33,6 @@ class StoreLock:
     """The lock of a store's directory, held until it is released."""
 
     def __init__(self, store: Path, file: int | None) -> None:
-        """Hold the locked file; None if there is nothing to lock."""
         self._store, self._file = store, file
 
     @classmethod
@@ -95,7 +94,6 @@ class _Gate:
     """The gate that a waiting writer closes and readers pass: see the module's docstring."""
 
     def __init__(self, store: Path) -> None:
-        """Open the directory; a directory that cannot be read has no gate."""
         self._file: int | None = None
         with suppress(OSError):
             self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)

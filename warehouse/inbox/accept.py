@@ -42,7 +42,6 @@ class Acceptor:
     """
 
     def __init__(self, inbox: Inbox, known: KnownDumps, notify: Callable[[int], object]) -> None:
-        """Use `inbox` and `known`; `notify` is called with the number of dumps of each write."""
         self._inbox, self._known, self._notify = inbox, known, notify
         self.observe: Callable[[float], None] = lambda _: None
         self.groups = 0

@@ -33,7 +33,6 @@ class LoggedDumps:
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
-        """Read logs with their scans, whose OSErrors are passed on."""
         self._logs = logs
         self._made: deque[tuple[int, SealedLog]] = (
             deque()
@@ -43,7 +42,6 @@ class LoggedDumps:
         self.places: dict[Hashable, FilePart] = {}
 
     def __len__(self) -> int:
-        """Number of dumps in the logs scanned so far."""
         known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
         scans = [scan.result() for scan in known]
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)

@@ -37,7 +37,6 @@ class LakeIds:
     """A lake's ids by the store's ids, for each column; absent columns have equal ids in both."""
 
     def __init__(self) -> None:
-        """Start with equal ids in all columns."""
         self._ids: dict[str, tuple[Ints, Ints]] = {}
 
     def read_dimensions(self, connection: duckdb.DuckDBPyConnection) -> None:

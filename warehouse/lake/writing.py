@@ -188,7 +188,6 @@ def _write_part(
     dumps: Sequence[LakeDump],
     lake_ids: LakeIds,
 ) -> list[AddedFile]:
-    """Write the files of a part, `dumps` last."""
     added = []
     ids = [dump.dump_id for dump in dumps]
     wanted = pa.table({"dump_id": pa.array(ids, pa.int64())})

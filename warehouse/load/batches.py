@@ -120,7 +120,6 @@ class ManifestAndCompanions:
     """Reads the manifests, ETRecords and debug buffers of dumps."""
 
     def __init__(self, decoder: Decoder) -> None:
-        """Use `decoder` to try each companion before this process reads it."""
         self._decoder = decoder
         self._programs = ProgramReader()
         self._tried: set[object] = set()  # `read` of an ETRecord, with a method

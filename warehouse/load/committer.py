@@ -37,7 +37,6 @@ class Committer:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
     ) -> None:
-        """Use the writing connection, the archive for all files, and the decoder."""
         self._decoder = decoder
         self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
@@ -151,7 +150,6 @@ class Committer:
     def _refuse_bytes(
         self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
     ) -> None:
-        """Refuse a dump whose bytes are malformed."""
         refusal = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
         self._refuse(dump, batch, explain_refusal(refusal, dump.data))
 

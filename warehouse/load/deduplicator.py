@@ -23,7 +23,6 @@ class Deduplicator:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
-        """Open a cursor of its own."""
         self._connection = open_cursor(connection)
         self._stored = StoredDumps(self._connection)
         self._reader = ManifestAndCompanions(decoder)

@@ -23,7 +23,6 @@ class StoredDumps:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the index through a connection, which is also used for look-ups."""
         self._connection = connection
         self._starts: NDArray[np.uint64] = connection.execute(_STARTS, [_LETTERS]).fetchnumpy()[
             "start"

@@ -149,7 +149,6 @@ class Loader:
         self._rows = rows
 
     def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
-        """Record refusals that are not recorded yet."""
         if not refusals:
             return
         timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]

@@ -105,7 +105,6 @@ def _store_tensors(
 
 
 def _insert_tensors(connection: duckdb.DuckDBPyConnection, tables: list[pa.Table]) -> None:
-    """Insert the tensors that are new, and clear the list."""
     is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
     rows = _distinct(pa.concat_tables([TENSORS.empty_table(), *tables]))
     tables.clear()

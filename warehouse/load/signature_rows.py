@@ -19,7 +19,6 @@ class SignatureRows:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        """Start without any ids in memory."""
         self._connection, self._table = connection, table
         self._known: set[int] = set()
 
@@ -37,7 +36,6 @@ class SignatureRows:
         insert_rows(self._connection, self._table, rows.take(np.sort(first[is_new])))
 
     def _stored(self, column: str, ids: np.typing.NDArray[np.int64]) -> list[int]:
-        """The ids that the store has."""
         with registered(self._connection, "wanted", pa.table({"id": ids})):
             text = f"SELECT {column} FROM {self._table} WHERE {column} IN (SELECT id FROM wanted)"  # noqa: S608
             return [row[0] for row in self._connection.execute(text).fetchall()]

@@ -57,6 +57,5 @@ class IngestSummary:
     seconds: float = 0.0
 
     def __add__(self, other: IngestSummary) -> IngestSummary:
-        """The sum of both."""
         names = (field.name for field in fields(self))
         return IngestSummary(*(getattr(self, name) + getattr(other, name) for name in names))

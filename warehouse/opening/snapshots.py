@@ -103,7 +103,6 @@ class Publisher:
     """Publishes snapshots at intervals while a store is written."""
 
     def __init__(self, publish: Callable[[], object], *, pause_seconds: float) -> None:
-        """Use `publish` for each snapshot; the first is due after a pause."""
         self._publish, self._pause_seconds = publish, pause_seconds
         self._due = time.monotonic() + pause_seconds
 
@@ -126,7 +125,6 @@ class HeldSnapshot:
     """A snapshot that is not removed until it is released."""
 
     def __init__(self, snapshot: Snapshot, file: int) -> None:
-        """Hold a locked file."""
         self.snapshot, self._file = snapshot, file
 
     def release(self) -> None:

@@ -20,7 +20,6 @@ class DelegateIds:
     """Debug handles by delegate id, of one delegate."""
 
     def __init__(self, handles: Mapping[str, Handles]) -> None:
-        """Keep the handles."""
         self._handles = handles
 
     @property
@@ -60,7 +59,6 @@ class WordIndex:
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        """Index the keys by their first word."""
         self._keys = {key for key in keys if key}
         lengths: dict[str, set[int]] = {}
         for key in self._keys:

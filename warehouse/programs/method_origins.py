@@ -33,7 +33,6 @@ class CorrelationCache:
     """Cached results for one dump; each use is charged."""
 
     def __init__(self, allowance: Allowance) -> None:
-        """Start with an empty cache."""
         self.allowance = allowance
         self.origins: dict[object, tuple[Origin, int]] = {}
         self.is_operator: dict[object, bool] = {}
@@ -43,7 +42,6 @@ class MethodOrigins:
     """One method of an ETRecord; results beyond the allowance raise AllowanceError."""
 
     def __init__(self, record: EtRecord, name: str, graph: str) -> None:
-        """Index the method's program; an unreadable program becomes a note."""
         self.name = name
         self._handles = record.debug_handles[name]
         self._delegates = record.delegates.get(name, {})
@@ -167,7 +165,6 @@ class MethodOrigins:
         }
 
     def _nodes_of(self, handles: Handles | None, allowance: Allowance) -> list[GraphNode]:
-        """Nodes with these handles, in the order of handles, each once."""
         listed = as_list(handles)
         allowance.take(HANDLE_BYTES * len(listed))
         lists = [self._nodes[h] for h in dict.fromkeys(listed) if h in self._nodes]

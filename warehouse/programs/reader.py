@@ -42,7 +42,6 @@ class ProgramReader:
     """Reads ETRecords, and caches the last few (fewer if they are large)."""
 
     def __init__(self) -> None:
-        """Start with an empty cache."""
         self._recent: dict[_Key, Program] = {}
         self._refused: set[_Key] = set()
 
@@ -83,7 +82,6 @@ class Programs:
     """The ETRecords of a store."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the ids of the stored ETRecords."""
         self._connection = connection
         rows = connection.execute("SELECT etrecord_id FROM etrecords").fetchall()
         self._known = {row[0] for row in rows}

@@ -168,7 +168,6 @@ def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
 
 
 def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
-    """The night of each row; -1 for rows of a reference build."""
     numbers = {night: number for number, night in enumerate(nights)}
     number, first = number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()

@@ -200,7 +200,6 @@ def _make_group(
 
 
 def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
-    """The groups, with a number appended to repeated ids."""
     seen: Counter[str] = Counter()
     numbered = []
     for group in groups:

@@ -104,7 +104,6 @@ def _show(
 
 
 def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:
-    """The number of each series' pool, and one series of each pool."""
     number, first = number_rows(keys.select([name for name in KEY if name != "device"]))
     is_large = np.bincount(number, minlength=len(first)) >= _LEAST_DEVICES
     is_large &= pc.is_valid(keys["pool"]).to_numpy(zero_copy_only=False)[first]
@@ -113,7 +112,6 @@ def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:
 
 
 def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) -> SeriesValues:
-    """The values of pools; `first` is one series of each."""
     cell, median = _medians(values, pool)
     series, night = values.series[cell], values.night[cell]
     number = rank_in_groups(series, night)  # number of earlier nights of the series

@@ -39,7 +39,6 @@ class Sandbox:
     """
 
     def __init__(self, store: Path, bounds: Bounds) -> None:
-        """Start without workers."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
         self._replacing = ThreadPoolExecutor(1, "replacing")

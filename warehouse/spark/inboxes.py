@@ -137,7 +137,6 @@ def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
 
 
 def _named(dump: Dump, place: WatchedPlace) -> Dump:
-    """A dump, with the names of the place for it and its companions."""
     record, buffer = dump.etrecord, dump.debug_buffer
     return replace(
         dump,

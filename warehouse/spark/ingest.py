@@ -70,7 +70,6 @@ class LakeIngest:
     refused: tuple[Refusal, ...] = ()
 
     def __add__(self, other: LakeIngest) -> LakeIngest:
-        """The sum of both."""
         names = (field.name for field in fields(self))
         return LakeIngest(*(getattr(self, name) + getattr(other, name) for name in names))
 
@@ -184,7 +183,6 @@ class LakeIngester:
         return self._state
 
     def _survey(self, files: Sequence[WatchedFile]) -> list[DumpFacts]:
-        """Facts of the dumps, in order of their files."""
         wanted = self._tasks.parallelism * _PIECES
         size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)
         paths = [file.path for file in files]

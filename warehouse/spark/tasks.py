@@ -43,7 +43,6 @@ class SparkTasks:
     """Tasks of a session of Spark, which retries failed tasks as configured."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Use a session."""
         self._session = session
 
     @property

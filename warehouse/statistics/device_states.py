@@ -240,7 +240,6 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
 
 
 def _order(group: Ints, value: Floats) -> Ints:
-    """The order by group, then value."""
     counts = np.bincount(group)
     width = int(counts.max(initial=0))
     if width * len(counts) > _PADDING * len(group):

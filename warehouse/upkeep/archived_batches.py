@@ -37,7 +37,6 @@ class ArchiveReader:
     """Reads the batches of one replay."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-        """Open a separate cursor."""
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
         self._indexed = read_indexed(connection)

@@ -17,7 +17,6 @@ class Log:
     """A log with a line for each event."""
 
     def __init__(self, lines: LineQueue, *, is_terminal: bool) -> None:
-        """Write to a queue; lines for a terminal are short."""
         self._lines, self._is_terminal = lines, is_terminal
 
     def write(self, level: str, event: str, facts: Mapping[str, object]) -> None:

@@ -37,7 +37,6 @@ class Metrics(Collector):
     """Counts answers, and collects all other figures when they are read."""
 
     def __init__(self, service: Service, audit: LineQueue, log: LineQueue) -> None:
-        """Begin without answers."""
         self._service, self._audit, self._log = service, audit, log
         self._registry = CollectorRegistry()
         self._answers = Counter(

@@ -42,7 +42,6 @@ class Problem(HTTPException):
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, object] | None = None,
     ) -> None:
-        """Say what is wrong; `retry_after` are seconds."""
         wait = {} if retry_after is None else {"Retry-After": str(retry_after)}
         super().__init__(status, detail, {**(headers or {}), **wait})
         self.reason, self.more = reason, more or {}

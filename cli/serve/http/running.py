@@ -38,7 +38,6 @@ class ShutdownSignal:
     """
 
     def __init__(self) -> None:
-        """Install the handlers."""
         self.is_wanted = False
         self.begin: Callable[[], None] = lambda: None
         for number in _SIGNALS:
