@@ -427,9 +427,11 @@ def test_a_name_the_store_does_not_have_is_an_error_and_not_an_empty_answer(
 ) -> None:
     ingest(tmp_path / "store", write(tmp_path / "a.etdp", dump_of(5)))
     with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
-        with pytest.raises(ParameterError, match=r"'device': 'pixel' is not in the store; did you mean pixel8"):
+        with pytest.raises(
+            ParameterError, match=r"'device': 'pixel' is not in .*; did you mean pixel8"
+        ):
             warehouse.query("percentiles", device="pixel")
-        with pytest.raises(ParameterError, match=r"'head': 'zzz' is not in the store; there are b1"):
+        with pytest.raises(ParameterError, match=r"'head': 'zzz' is not in .*; there are b1"):
             warehouse.query("regression_deltas", base="b1", head="zzz")
 
 
