@@ -28,7 +28,7 @@ def nightly_verdicts(
     else:
         from cli.remote.questions import RemoteStore
 
-        service.need_no_settings(config)
+        service.reject_settings(config)
         with service.connect(retry_seconds=options.wait) as connection:
             table = RemoteStore(connection).query(NIGHTLY_VERDICTS.name, head=head)
     write_answer(NIGHTLY_VERDICTS.name, table, options, plot=plot)

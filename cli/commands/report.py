@@ -122,7 +122,7 @@ def _report(
         return
     from cli.remote.reports import RemoteReport
 
-    service.need_no_settings(config)
+    service.reject_settings(config)
     with service.connect(retry_seconds=chosen_store.wait) as connection:
         yield RemoteReport(connection, base=base, head=head)
 
