@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.support.builds import CONV, Builds
 from tests.support.plain_comparison import adjusted, compare
 from tests.support.store_rows import Event, run_by_device, run_query, shown
-from tests.support.builds import CONV, Builds
 
 LINEAR = "native_call_linear.out"
 FLAT = [20_000 + 10 * step for step in range(10)]

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.store_rows import run_by_device
 from tests.support.builds import CONV, Builds
+from tests.support.store_rows import run_by_device
 from warehouse.statistics.sample_sizes import LEAST_PAIRS
 
 RELU = "native_call_relu.out"

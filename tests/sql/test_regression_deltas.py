@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 from tests.support.builds import CONV, Builds
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 
 BASE = [10_000 + 10 * step for step in range(10)]
 OVERLAPPING = BASE[:8], [10_005 + 20 * step for step in range(8)]

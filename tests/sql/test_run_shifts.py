@@ -46,7 +46,7 @@ CASES = {
 def _noisy(dump, factor):
     """Three kernels that are known well, and three that each dump tells otherwise."""
     noise = TICKS * (100 + 10 * dump) // 100
-    known = {name: factor * TICKS for name in KERNELS[:3]}
+    known = dict.fromkeys(KERNELS[:3], factor * TICKS)
     return known | dict.fromkeys(KERNELS[3:], noise)
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from tests.support.store_rows import Event, run_by_device
 from tests.support.builds import Builds
+from tests.support.store_rows import Event, run_by_device
 
 DUMPS = 10
 TICKS = 100_000
