@@ -64,7 +64,7 @@ def tamper(file: Path, *statements: str) -> None:
 def test_a_sealed_store_is_not_searched(file: Path) -> None:
     tamper(file, MACRO)
     for read_only in (True, False):
-        with pytest.raises(StoreError, match="not to be trusted"):
+        with pytest.raises(StoreError, match="do not trust"):
             Warehouse.open(file.parent, read_only=read_only)
     seal(file)
     for read_only in (True, False):
@@ -89,7 +89,7 @@ def test_what_another_program_put_into_a_sealed_store_is_found(file: Path, is_le
     assert log_of(file).exists() == is_left
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     for read_only in (True, False):
-        with pytest.raises(StoreError, match="not to be trusted"):
+        with pytest.raises(StoreError, match="do not trust"):
             Warehouse.open(file.parent, read_only=read_only)
 
 

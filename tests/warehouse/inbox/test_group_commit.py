@@ -61,7 +61,7 @@ def test_who_wrote_together_with_an_interrupted_one_is_told_where_to_hand_it_ove
     with pytest.raises(KeyboardInterrupt):
         group.run()
     for waiter in (waiters[0], later):
-        with pytest.raises(StoreError, match="here: interrupted; hand it over again"):
+        with pytest.raises(StoreError, match="here: interrupted; submit it again"):
             waiter.result(0)
     assert group.join(3, waiters[1])
     group.run()

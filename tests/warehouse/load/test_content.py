@@ -5,6 +5,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.corpus import dump_names, read_dump
@@ -12,29 +13,34 @@ from tests.support.stores import contents, ingest, write, write_corpus
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse.load import batches
 from warehouse.load import pipeline as ingestion
-from warehouse.load.content import decode_content, merge_contents, read_dumps
+from warehouse.load.content import decode_content, number_dumps, read_dumps
 
 SIGNATURES = {"event_signatures", "run_signatures"}
 
 
-def test_merged_contents_are_those_of_one_call() -> None:
+def test_numbered_tables_of_several_calls_are_those_of_one_call() -> None:
     dumps = [read_dump(name) for name in dump_names("real", "hostile", "synthetic")[:60]]
+    ids = np.arange(len(dumps), dtype=np.int32) + 7
     whole = decode_content(dumps)
-    parts = merge_contents(
-        [decode_content(part) for part in (dumps[:7], dumps[7:8], [], dumps[8:])]
-    )
-    for name, table in whole.decoded.tables.items():
+    parts = [decode_content(part) for part in (dumps[:7], dumps[7:8], [], dumps[8:])]
+    of_parts = np.split(ids, [7, 8, 8])
+
+    rows = number_dumps([part.decoded.tables for part in parts], of_parts)
+    for name, table in number_dumps([whole.decoded.tables], [ids]).items():
         if name not in SIGNATURES:
-            assert parts.decoded.tables[name].equals(table), name
+            assert rows[name].equals(table), name
     assert whole.decoded.errors.num_rows
-    assert parts.decoded.errors.equals(whole.decoded.errors)
-    order = [("dump_index", "ascending"), ("event_signature_id", "ascending")]
-    expected = whole.statistics.tables.pop("event_stats").sort_by(order)
-    assert parts.statistics.tables.pop("event_stats").sort_by(order).equals(expected)
-    assert whole.statistics.tables.keys() == parts.statistics.tables.keys()
-    for name, table in whole.statistics.tables.items():
-        assert parts.statistics.tables[name].equals(table), name
-    assert parts.statistics.resolution.tolist() == whole.statistics.resolution.tolist()
+    errors = number_dumps([{"errors": part.decoded.errors} for part in parts], of_parts)
+    assert errors == number_dumps([{"errors": whole.decoded.errors}], [ids])
+
+    statistics = number_dumps([part.statistics.tables for part in parts], of_parts)
+    order = [("dump_id", "ascending"), ("event_signature_id", "ascending")]
+    for name, table in number_dumps([whole.statistics.tables], [ids]).items():
+        is_sorted = name != "event_stats"
+        found = statistics[name] if is_sorted else statistics[name].sort_by(order)
+        assert found.equals(table if is_sorted else table.sort_by(order)), name
+    resolution = np.concatenate([part.statistics.resolution for part in parts])
+    assert resolution.tolist() == whole.statistics.resolution.tolist()
 
 
 def test_only_dumps_that_were_not_hashed_yet_are() -> None:
