@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -11,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from cli.serve.access.authorization import Scope
 from cli.serve.http.endpoints import (
     JSON_OBJECT,
     QUERY_PATH,
@@ -101,7 +101,8 @@ def _query_operation(operation: Operation, header: Header) -> Operation:
         Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
     ]
     rows = {"type": "array", "items": _row(header.columns)}
-    return operation._replace(
+    return replace(
+        operation,
         path=QUERY_PATH.format(name=header.name),
         summary=header.purpose,
         answers={**operation.answers, 200: table_content(rows)},
@@ -180,13 +181,8 @@ def _problem() -> Json:
     return {"$ref": "#/components/schemas/Problem"}
 
 
-async def _openapi(request: Request) -> Response:
+@Operation("/v1/openapi.json", "This document.", {200: JSON_OBJECT})
+async def document(request: Request) -> Response:
+    """The document as JSON."""
     text = await run_in_threadpool(lambda: json_text(openapi_document(request.app.routes)))
     return Response(text, media_type="application/json")
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of the document."""
-    answers = {200: JSON_OBJECT}
-    document = Operation("get", "/v1/openapi.json", "This document.", (Scope.READ,), answers)
-    return [Endpoint(_openapi, document)]

@@ -16,8 +16,8 @@ def regressions(visit: Visit) -> Parts:
     builds = visit.build_order()
     if not builds:
         return {"title": "Regressions", "empty": "No dumps yet: upload some."}
-    settings = read_settings(visit.request.app.state.service.config)
-    report = nightly_report(visit.store, settings, head=visit.first("head") or None)
+    settings = read_settings(visit.config)
+    report = nightly_report(visit.store, settings, head=visit.address.get("head") or None)
     return {
         **body_parts(report),
         "template": "regressions",
