@@ -43,8 +43,6 @@ JOIN builds_in_order AS b ON b.build = o.build
 WHERE o.value IS NOT NULL
     AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:event AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
-    AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), o.delegate_id))
+    AND is_chosen(:event, o.event_name)
+    AND is_chosen(:delegate_id, o.delegate_id)
     AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)

@@ -107,10 +107,7 @@ SELECT
     total_ns / calls AS call_ns,
     (total_ns - crossing_total_ns) / calls AS operator_ns,
     crossing_total_ns / calls AS crossing_ns,
-    CASE
-        WHEN crossing_total_ns <= execute_ns
-            THEN crossing_total_ns / nullif(execute_ns, 0e0)
-    END AS crossing_share
+    part_of(crossing_total_ns, execute_ns) AS crossing_share
 FROM crossed
 ORDER BY
     device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,

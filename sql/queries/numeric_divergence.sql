@@ -60,9 +60,7 @@ SELECT
     d.event_name, d.delegate_id, CAST(d.ordinal AS INT) AS ordinal, d.instruction_id,
     d.run_index, CAST(d.value_index AS INT) AS value_index
 FROM logged_dumps AS b
-JOIN logged_dumps AS h
-    ON h.is_head = 1 AND h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend
+JOIN logged_dumps AS h ON h.is_head = 1 AND same_family(h, b)
 JOIN counted AS n ON n.dump_id = b.dump_id
 LEFT JOIN different AS d ON d.dump_id = b.dump_id AND d.position = 1
 WHERE b.is_head = 0

@@ -75,9 +75,7 @@ excesses AS (
         END AS excess
     FROM spent AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
-    JOIN event_stats AS t
-        ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
-        AND t.event_signature_id = e.event_signature_id
+    JOIN event_stats AS t ON t.dump_id = e.dump_id AND same_event(t, e)
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),

@@ -83,9 +83,7 @@ LEFT JOIN (
     SELECT device, model, backend, max(reference) AS reference
     FROM measured
     GROUP BY device, model, backend
-) AS r
-    ON r.device = v.device AND r.model = v.model
-    AND r.backend IS NOT DISTINCT FROM v.backend
+) AS r ON same_family(r, v)
 WHERE v.level <> 'pool'
 ORDER BY
     v.device, v.model, v.backend NULLS LAST, v.run, v.event_name,
