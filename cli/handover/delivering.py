@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
-from types import TracebackType
 from typing import NamedTuple
 
 from cli.remote.choice import ServiceChoice
-from ingest.dump import Companion, Dump, Refusal
+from ingest.dump import Dump, Refusal
 from ingest.errors import ManifestError, ServiceError, SourceError
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import upload_dump
@@ -97,8 +96,8 @@ class ServiceUploader:
             connection,
             incoming.read(),
             incoming.manifest().canonical_json(),
-            etrecord=_bytes(incoming.etrecord),
-            debug_buffer=_bytes(incoming.debug_buffer),
+            etrecord=incoming.etrecord and incoming.etrecord.read(),
+            debug_buffer=incoming.debug_buffer and incoming.debug_buffer.read(),
         )
         return receipt.is_new
 
@@ -106,18 +105,9 @@ class ServiceUploader:
         self._service.connect().close()  # reports a malformed address at once
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for connection in self._all:
             connection.close()
-
-
-def _bytes(file: Companion | None) -> bytes | memoryview | None:
-    return None if file is None else file.read()
 
 
 def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[DeliveryResult]:
