@@ -93,7 +93,7 @@ def _function(query: Query) -> Callable[..., None]:
     ) -> None:
         check_plot(name, plot)
         given = parse_parameters(query, context, params)
-        if service_instead_of_store() is None or lake is not None:
+        if service_instead_of_store(lake) is None:
             given = _with_expected(query, given)
         with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
@@ -117,8 +117,7 @@ def _computed_function(query: Query) -> Callable[..., None]:
     ) -> None:
         check_plot(name, plot)
         given = parse_parameters(query, context, params)
-        service = service_instead_of_store()
-        if service and lake is None:
+        if service := service_instead_of_store(lake):
             service.need_no_settings(config)
             with open_to_query(options.store, wait=options.wait) as store:
                 table = store.query(name, **given)

@@ -50,6 +50,7 @@ _PROBLEM: Json = {
         "detail": {"type": "string", "description": "Why, and what to do: a sentence."},
     },
 }
+_PROBLEM_CONTENT: Content = {PROBLEM: {"$ref": "#/components/schemas/Problem"}}
 _SUMMARY = "Takes dumps of ExecuTorch programs, and answers what got slower and where time goes."
 
 
@@ -137,13 +138,14 @@ def _row(columns: Sequence[Column]) -> Json:
 def _operation(operation: Operation) -> Json:
     scopes = " or ".join(operation.scopes)
     problems = [*operation.problems, *((401, 403) if scopes else ())]
+    answers = {**operation.answers, **dict.fromkeys(sorted(problems), _PROBLEM_CONTENT)}
     found: Json = {
         "summary": operation.summary,
         "operationId": _identifier(operation),
         "parameters": [_input(one) for one in operation.inputs],
         "responses": {
-            **{str(one): _answer(one, content) for one, content in operation.answers.items()},
-            **{str(one): _answer(one, {PROBLEM: _problem()}) for one in sorted(problems)},
+            str(status): {"description": HTTPStatus(status).phrase, "content": _content(content)}
+            for status, content in answers.items()
         },
         "security": [{"token": []}] if scopes else [],
     }
@@ -169,16 +171,8 @@ def _input(one: Input) -> Json:
     }
 
 
-def _answer(status: int, content: Content) -> Json:
-    return {"description": HTTPStatus(status).phrase, "content": _content(content)}
-
-
 def _content(content: Content) -> Json:
     return {media_type: {"schema": schema} for media_type, schema in content.items()}
-
-
-def _problem() -> Json:
-    return {"$ref": "#/components/schemas/Problem"}
 
 
 @Operation("/v1/openapi.json", "This document.", {200: JSON_OBJECT})
