@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from cli.output.status_report import status_table
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import Params, QueryRequest, find_header
+from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import ask_store
 from cli.serve.answers.tables import (
     TABLE_FORMS,
@@ -36,14 +36,12 @@ from cli.serve.http.endpoints import (
 from cli.serve.http.negotiation import RESERVED, choose_form, read_page
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
-from queries.computed import COMPUTED
 from queries.printable import json_text
 from queries.report import forms
 from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
@@ -58,7 +56,7 @@ _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least
 @Operation("/v1/queries", "The canned queries.", {200: {"application/json": ROWS}, 304: {}})
 async def list_queries(request: Request) -> Response:
     """The catalogue: every query with its parameters and columns."""
-    text = json_text([_describe(header) for header in _headers()]) + "\n"
+    text = json_text([_describe(header) for header in list_headers()]) + "\n"
     tag = entity_tag(text)
     return unchanged(request, tag) or text_answer(text, "application/json", tag)
 
@@ -183,11 +181,6 @@ def _read_params(request: Request) -> Params:
         if name not in RESERVED and values:
             params[name] = values if len(values) > 1 else values[0]
     return params
-
-
-def _headers() -> list[Header]:
-    headers = [query.header for query in load_catalogue().values()]
-    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
 def _describe(header: Header) -> dict[str, object]:

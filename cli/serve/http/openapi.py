@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from cli.serve.answers.query_request import list_headers
 from cli.serve.http.endpoints import (
     JSON_OBJECT,
     QUERY_PATH,
@@ -22,10 +23,8 @@ from cli.serve.http.endpoints import (
     table_content,
 )
 from cli.serve.http.problems import TYPE as PROBLEM
-from queries.computed import COMPUTED
 from queries.printable import json_text
 from warehouse.catalogue.header import Column, Header, Parameter
-from warehouse.catalogue.queries import load_catalogue
 
 Json = dict[str, Any]
 
@@ -85,14 +84,10 @@ def route_of(path: str) -> str:
 
 def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
     """The operations of endpoints; that of canned queries once for each query."""
-    canned = (query.header for query in load_catalogue().values())
-    headers = (*canned, *COMPUTED.values())
     for route in routes:
-        if not isinstance(route, Endpoint):
-            continue
-        if route.path == QUERY_PATH:
-            yield from (_query_operation(route.operation, header) for header in headers)
-        else:
+        if isinstance(route, Endpoint) and route.path == QUERY_PATH:
+            yield from (_query_operation(route.operation, header) for header in list_headers())
+        elif isinstance(route, Endpoint):
             yield route.operation
 
 
