@@ -61,11 +61,11 @@ def ingest(
 
     Dumps that the store already has are skipped.
 
-    Options such as --device apply to all dumps. Other fields come from NAME.json beside NAME.etdp,
+    Options such as --device apply to all dumps. Other fields come from NAME.json next to NAME.etdp,
     manifest.json in the same folder or above, --layout, or ExecuTorch's benchmark_results.json; the
     first of these that has a field wins.
 
-    For a dump NAME.etdp, NAME.debug.bin beside it is its debug buffer, and NAME.etrecord, or the
+    For a dump NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the
     only *.etrecord in the folder, is the ETRecord of its program. If these files come later, ingest
     the dump again.
 

@@ -50,7 +50,7 @@ _MORE = (
 
 def inspect(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An ETDump, a zip that holds one, or ZIP!MEMBER.")
+        str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
     ],
     source_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit of the dump's clock ticks.")

@@ -118,7 +118,7 @@ def _computed_function(query: Query) -> Callable[..., None]:
         check_plot(name, plot)
         given = parse_parameters(query, context, params)
         if service := service_instead_of_store(lake):
-            service.need_no_settings(config)
+            service.reject_settings(config)
             with open_to_query(options.store, wait=options.wait) as store:
                 table = store.query(name, **given)
         else:

@@ -116,7 +116,7 @@ def _report(
     if service := service_instead_of_store(lake):
         from cli.remote.reports import RemoteReport
 
-        service.need_no_settings(config)
+        service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection:
             yield RemoteReport(connection, base=base, head=head)
         return

@@ -90,7 +90,7 @@ def watch(
         running.run(stopped_by_signals())
     counts = running.counts
     refused = counts.refused + _refused_by_store(take)
-    write_note(f"{counts.taken:,} taken, {counts.known:,} known, {refused:,} refused")
+    write_note(f"{counts.taken:,} accepted, {counts.known:,} known, {refused:,} refused")
     if is_once and refused:
         fail()
 

@@ -30,7 +30,10 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
         yield "disk", f"{service.store}: {error.strerror}"
     else:
         if free < wanted:
-            yield "disk", f"{free:,} bytes free, wanted {wanted:,}: make room, or run retention"
+            yield (
+                "disk",
+                f"{free:,} bytes free, wanted {wanted:,}: free some space, or run retention",
+            )
     if problem := describe_full_backlog(service.consumer.known, service.settings):
         yield "backlog", problem
     if audit.problem:

@@ -9,9 +9,9 @@ from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
 from cli.serve.page.site import (
     PLACE,
     Cell,
+    PageRequest,
     Parts,
     Table,
-    Visit,
     link,
     more_text,
     pick,
@@ -52,7 +52,7 @@ class _Series(NamedTuple):
 
 
 @view
-def latency(visit: Visit) -> Parts:
+def latency(visit: PageRequest) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
     is_drawn = len(series) <= COLOURS
@@ -77,7 +77,7 @@ def latency(visit: Visit) -> Parts:
 
 
 @view
-def operator(visit: Visit) -> Parts:
+def operator(visit: PageRequest) -> Parts:
     """One operator over the builds, on each chosen device."""
     fields = {name: visit.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}
     event, delegate, ordinal = fields.values()
@@ -106,7 +106,7 @@ def operator(visit: Visit) -> Parts:
     }
 
 
-def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
+def _history(visit: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
     """The newest builds, and the series over them, the slowest first.
 
     Raises:

@@ -8,9 +8,9 @@ from typing import Any
 from cli.serve.page.site import (
     PLACE,
     Cell,
+    PageRequest,
     Parts,
     Table,
-    Visit,
     link,
     more_text,
     pick,
@@ -24,7 +24,7 @@ MOST_TABLES = 12
 
 
 @view
-def operators(visit: Visit) -> Parts:
+def operators(visit: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
     builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]
     rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []

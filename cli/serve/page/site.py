@@ -15,8 +15,8 @@ from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.pools import allowed_pools, hiding_names
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
@@ -72,7 +72,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request for a view.
 
     Attributes:
@@ -86,14 +86,14 @@ class Visit:
     store: Warehouse
     address: Mapping[str, str] = field(default_factory=dict)
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    bearer: Bearer = ANYBODY
+    bearer: Bearer = ANYONE
     config: Path | None = None
 
     def chosen(self) -> dict[str, list[str]]:
         """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
-        pools = pools_to_ask(self.store, self.bearer.pools, self.filters.get("pool", ()))
+        pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": pools}
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
@@ -150,18 +150,18 @@ def date_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}Z"
 
 
-def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Response]]:
+def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer, filters = ANYBODY, _filters(request)
+        bearer, filters = ANYONE, _filters(request)
 
         def render(store: Warehouse) -> Response:
             address = {**request.query_params, **request.path_params}
             with hiding_names(bearer.pools):
-                parts = make(Visit(store, address, filters, bearer, service.config))
+                parts = make(PageRequest(store, address, filters, bearer, service.config))
             return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:
@@ -199,7 +199,7 @@ def show(
     """Render the template of a view as a page."""
     filters = filters or {}
     path = request.url.path
-    bearer = getattr(request.state, "bearer", ANYBODY)
+    bearer = getattr(request.state, "bearer", ANYONE)
     frame = {
         "nav": [(link(to, **filters), name, to == path) for to, name in VIEWS.items()],
         "clear": link(path, **dict(parts.get("fields", ()))),
