@@ -13,7 +13,7 @@ from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import read_short
+from cli.serve.http.bodies import media_type_of, read_short
 from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
@@ -87,13 +87,18 @@ async def sql(request: Request) -> Response:
     body = await read_short(
         request, threads, most_bytes=_MOST_BODY_BYTES, reason="statement_too_long"
     )
-    table, taken_at = await ask_sql(request, *_read_statement(request, body))
+    text, params = read_statement(media_type_of(request), body)
+    table, taken_at = await ask_sql(request, text, params)
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
     return await run_in_threadpool(table_answer, request, table, form, headers=headers)
 
 
-def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+def read_statement(media_type: str, body: bytes) -> tuple[str, Params]:
+    """The statement and its parameters in a body.
+
+    Raises:
+        Problem: 400 or 415; the body is malformed.
+    """
     try:
         if media_type == "text/plain":
             return body.decode(), None

@@ -21,7 +21,6 @@ from cli.serve.page.site import (
     more_text,
     pick,
     place_of,
-    view,
 )
 from queries.report.figures import NONE, count_text, duration_text, number_text
 
@@ -41,7 +40,6 @@ _NEWEST = (
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
-@view
 def dumps(visit: PageRequest) -> Parts:
     """A line for each dump, the newest first."""
     chosen = visit.chosen()
@@ -62,7 +60,6 @@ def dumps(visit: PageRequest) -> Parts:
     }
 
 
-@view
 def dump(visit: PageRequest) -> Parts:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
     found = _find(visit, visit.address["sha256"])

@@ -16,7 +16,6 @@ from cli.serve.page.site import (
     more_text,
     pick,
     place_of,
-    view,
 )
 from queries.report.figures import delta_text, duration_text, name_text, operator_text
 from warehouse.errors import ParameterError
@@ -51,7 +50,6 @@ class _Series(NamedTuple):
         return f"{self.place} #{self.last['ordinal']}"
 
 
-@view
 def latency(visit: PageRequest) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
@@ -76,7 +74,6 @@ def latency(visit: PageRequest) -> Parts:
     }
 
 
-@view
 def operator(visit: PageRequest) -> Parts:
     """One operator over the builds, on each chosen device."""
     fields = {name: visit.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}

@@ -15,7 +15,6 @@ from cli.serve.page.site import (
     more_text,
     pick,
     place_of,
-    view,
 )
 from queries.report.figures import duration_text, name_text
 
@@ -23,7 +22,6 @@ TOP = 30  # operators of a model on a device
 MOST_TABLES = 12
 
 
-@view
 def operators(visit: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
     builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]

@@ -11,7 +11,7 @@ from cli.serve.page.login import login, logout
 from cli.serve.page.operators import operators
 from cli.serve.page.refused import refused
 from cli.serve.page.regressions import regressions
-from cli.serve.page.site import style
+from cli.serve.page.site import style, view
 from cli.serve.page.sql_box import sql_box
 
 _VIEWS = {
@@ -23,11 +23,11 @@ _VIEWS = {
     "/dumps": dumps,
     "/dumps/{sha256}": dump,
     "/errors": refused,
-    "/sql": sql_box,
-    "/style.css": style,
 }
 ROUTES = (
-    *(Route(path, view, include_in_schema=False) for path, view in _VIEWS.items()),
+    *(Route(path, view(make), include_in_schema=False) for path, make in _VIEWS.items()),
+    Route("/sql", sql_box, include_in_schema=False),
+    Route("/style.css", style, include_in_schema=False),
     Route("/login", login, methods=["GET", "POST"], include_in_schema=False),
     Route("/logout", logout, methods=["POST"], include_in_schema=False),
 )

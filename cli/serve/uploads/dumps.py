@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import check_pool, pool_of
-from cli.serve.http.bodies import ENCODINGS
+from cli.serve.http.bodies import ENCODINGS, media_type_of
 from cli.serve.http.endpoints import (
     BYTES,
     JSON_OBJECT,
@@ -134,7 +134,7 @@ async def post_dumps(request: Request) -> Response:
     Raises:
         Problem: The upload is refused.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type_of(request)
     if kind == _FORM:
         return await _take_parts(request)
     if kind == _ZIP:
