@@ -69,6 +69,7 @@ def _quiet(count):
     return {f"native_call_{n}.out": 5000 for n in range(count)}
 
 
+CALL_AND_LOAD = [Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 5000, 0)]
 # Cases of several operators, or of other clocks: base, head, columns of their dumps.
 RUNS = {
     "ten operators": (
@@ -104,7 +105,7 @@ RUNS = {
         [[Event("new", 5000, 4), Event(CONV, v, 7)] for v in BASE],
         {},
     ),
-    "calls and loads": (*[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] * 2, {}),
+    "calls and loads": ([CALL_AND_LOAD] * 10, [CALL_AND_LOAD] * 10, {}),
     "first pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "old pool"}),
     "second pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "new pool"}),
     "head alone": ([], BASE, {}),
