@@ -36,7 +36,7 @@ Tables = dict[str, pa.Table]
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """What `decode_dumps` returns.
+    """The result of `decode_dumps`.
 
     Attributes:
         tables: The tables of `ingest.schemas.dumps.DECODED`, by name.
@@ -109,7 +109,7 @@ def _join(parts: list[Tables]) -> Tables:
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     """Positions of consecutive buffers that fit into one arena.
 
-    A large buffer is alone, and so is a profiler blob.
+    A large buffer or a profiler blob gets an arena of its own.
     """
 
     def size(index: int) -> int:
@@ -120,7 +120,7 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Decoded:
+class _DecodedChunk:
     """Tables and signatures of well-formed dumps, and the faults of the others."""
 
     parts: list[Tables]
@@ -128,7 +128,7 @@ class _Decoded:
     faults: dict[int, Fault]
 
 
-def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded]:
+def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_DecodedChunk]:
     """Decode the dumps of a chunk; each of them is in exactly one of the results.
 
     Decoding stops at the first check that any dump fails, and restarts without the dumps that
@@ -153,9 +153,9 @@ def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded
                 {name: renumber_dumps(table, indices) for name, table in part.items()}
                 for part in parts
             ]
-        yield _Decoded(parts, book, faults)
+        yield _DecodedChunk(parts, book, faults)
         return
-    yield _Decoded([], SignatureBook(), faults)
+    yield _DecodedChunk([], SignatureBook(), faults)
     half = len(chunk) // 2
     for some in (chunk[:half], chunk[half:]):
         if some:

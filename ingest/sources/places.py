@@ -69,7 +69,7 @@ class Folder(NamedTuple):
         return Folder(above) if above != path else None
 
     def file(self, name: str) -> Source:
-        """The file of that name in this folder, whether it exists or not."""
+        """The file of that name in this folder, existing or not."""
         if self.inner is None:
             return Source(os.path.join(self.path, name))
         is_bare = self.inner in ("", f"{self.inner[:-1]}!")
@@ -95,7 +95,6 @@ def split_zip(text: str) -> tuple[str | None, str]:
 
 
 def _folder_of(member: str) -> str:
-    """The folder of a member, as in `Folder.inner`."""
     archive, rest = split_zip(member)
     folder = rest.rpartition("/")[0]
     return folder if archive is None else f"{archive}!{folder}"

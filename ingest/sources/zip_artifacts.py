@@ -100,7 +100,6 @@ class Artifact:
         return {folder: frozenset(files) for folder, files in folders.items()}
 
     def __contains__(self, member: str) -> bool:
-        """Whether there is a member of that name."""
         return member in self._infos
 
     def size_of(self, member: str) -> int:

@@ -10,7 +10,7 @@
 -- Verdicts, the first that applies: insufficient_data (no difference between so few
 -- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
 -- before is too short for its clock), unchanged (p above 1e-4, or a change below
--- min_change), inconclusive (p above 1e-6: more builds will tell; the nightly report
+-- min_change), inconclusive (p above 1e-6: more builds decide; the nightly report
 -- may have confirmed it, as it takes modes, shifts of the run and references out), gone
 -- (there was a change, but the last two builds have lost more than half of it),
 -- regression, improvement.
@@ -21,14 +21,7 @@
 -- filters: scanned_values
 --
 -- columns:
---   device       STRING  Name of the device.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs, stable across builds.
---   event_name   STRING  Name of the operator, else its delegate id.
---   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Number among the build's instructions of that name and
---                        delegate id, from 1.
+--   device, model, backend, run, event_name, delegate_id, ordinal
 --   build_count  BIGINT  Builds with dumps that count, at least 1.
 --   dump_count   BIGINT  Dumps that count, at least 1.
 --   first_bad    STRING  First build of the new level; null without a change.

@@ -12,17 +12,13 @@
 -- columns:
 --   device             STRING  Name of the device; null with group_by.
 --   pool               STRING  Device pool; null if none, and with group_by.
---   build              STRING  Id of the build.
---   model              STRING  Name of the model.
---   backend            STRING  Backend of the model; null if none.
---   group              STRING  Value of the group_by attribute or tag; null without
---                              group_by.
+--   build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.
 --   load_count         BIGINT  Loads of a method in them.
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and
 --                              in cycles of unknown rate; lower is better, like all
 --                              that follow.
---   init_ns            DOUBLE  Method::init, which is a part of that.
+--   init_ns            DOUBLE  Method::init, part of the load.
 --   first_ns           DOUBLE  First complete run of each method: Method::execute.
 --   steady_ns          DOUBLE  Steady runs of each method: theirs.
 --   cold_ns            DOUBLE  load_ns (init_ns where only that is logged) and first_ns

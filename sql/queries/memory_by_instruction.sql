@@ -2,7 +2,7 @@
 --
 -- A dump does not name the instruction of an allocation. But it lists a profile event
 -- at its end, and an allocation when it is made: so the allocation belongs to the next
--- event that ends, be it a kernel, a delegate call, or an event outside the program's
+-- event that ends: a kernel, a delegate call, or an event outside the program's
 -- instructions, such as the load of a method. The order of the file shows this; only
 -- for an event that repeats in a run, the clock decides. If an instruction calls its
 -- delegate several times in a run, allocations of the delegate can be assigned to the
@@ -15,15 +15,11 @@
 -- columns:
 --   device            STRING  Name of the device; null with group_by.
 --   pool              STRING  Device pool; null if none, and with group_by.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   group             STRING  Value of the group_by attribute or tag; null without
---                             group_by.
+--   build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name.
---   instruction_id    INT     Instruction id; null outside the program.
+--   instruction_id
 --   event_name        STRING  Kernel or call of the instruction, else the event that
 --                             ran; null if no event ended after it, and without the
 --                             dump's events.
@@ -31,8 +27,7 @@
 --   allocation_count  BIGINT  Allocations in all of them.
 --   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
 --                             columns.
---   peak_bytes        BIGINT  Allocation of the largest run.
---   largest_bytes     BIGINT  Largest single allocation.
+--   peak_bytes, largest_bytes
 WITH logged AS (
     SELECT
         d.place_id, r.name AS run_name, a.allocator, e.instruction_id, e.event_name,

@@ -16,7 +16,7 @@ def check_prefix(prefix: str) -> str:
     """The prefix of a SHA-256, in lower case.
 
     Raises:
-        QueryError: It has too few digits, or is not hexadecimal.
+        QueryError: The prefix has too few digits, or is not hexadecimal.
     """
     if not re.fullmatch(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}", prefix):
         raise QueryError(

@@ -4,13 +4,13 @@ A header is the block of `--` lines at the start of a file::
 
     -- name: Purpose in one sentence.
     --
-    -- Anything a reader should know, in paragraphs.
+    -- Details for readers, in paragraphs.
     --
     -- params:
-    --   event   STRING              Required, for it has no default.
+    --   event   STRING              Required, because it has no default.
     --   scope   STRING(run|all) = 'run'   One of the texts in brackets.
-    --   q       SHARE(0..1) = 0.01        From 0 to 1; either end may be left out.
-    --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> is other than.
+    --   q       SHARE(0..1) = 0.01        From 0 to 1; either limit may be omitted.
+    --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> means different.
     --   device  STRING[] OF devices.name = NULL   One or several names in a column of
     --                               the store; this line continues.
     --
@@ -19,18 +19,24 @@ A header is the block of `--` lines at the start of a file::
     -- parts: operators AS measured, verdicts
     --
     -- columns:
+    --   device, model, run
     --   total_ns  BIGINT   Name, type, and meaning with unit.
 
-`filters` names a file of sql/filters, whose parameters the file also has, except those after
+Columns and parameters that many files share are listed by name alone; sql/glossary.sql has their
+types and meanings.
+
+`filters` names a file of sql/filters. The file inherits its parameters, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
-order, each under its own name or the name after AS. The file also has their parameters.
+order, each under its own name or the name after AS. The file inherits their parameters, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from warehouse.errors import HeaderError
@@ -43,6 +49,7 @@ _SECTIONS = ("params:", "columns:")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
 _ENTRY_INDENT = 2
+_NAMES = re.compile(r"\w+(, \w+)*,?")
 _ENTRY = re.compile(
     r"(?P<name>\w+) +(?P<type>\w+(?:\[\])?)(?:\((?P<limits>[^)]*)\))?"
     r"(?: +OF +(?P<table>\w+)\.(?P<column>\w+))?"
@@ -74,14 +81,14 @@ class Parameter(NamedTuple):
             names; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`, SHARE a
             DOUBLE that may be written in percent, PLACE a text `device / model`, or with
             ` / backend`.
-        choices: The allowed texts; empty if any is.
-        is_required: Whether it has no default.
+        choices: The allowed texts; empty if any text is allowed.
+        is_required: Whether the parameter has no default.
         default: Text of the default; None for NULL or no default.
-        doc: Its meaning.
+        doc: The meaning.
         least: The lowest allowed number; None without a bound.
         most: The highest allowed number; None without a bound.
-        relation: Its condition on another parameter.
-        names: The column with the names that it may have.
+        relation: A condition on another parameter.
+        names: The column of the store with the allowed names.
     """
 
     name: str
@@ -105,7 +112,7 @@ class Column(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """The file of sql/filters that a query reads, and the parameters of it that are left out."""
+    """The file of sql/filters that a query reads, and which of its parameters are left out."""
 
     name: str
     without: tuple[str, ...]
@@ -124,11 +131,11 @@ class Header(NamedTuple):
     Attributes:
         name: Name of the query or view, equal to the file's.
         purpose: One sentence.
-        description: Further paragraphs, joined by empty lines; '' without any.
+        description: Further paragraphs, joined by empty lines; may be ''.
         params: Parameters, in the file's order.
         columns: Columns of the result, in order.
-        filters: The filters that it takes; None without any.
-        parts: Its parts, each of which reads only those before it.
+        filters: The filters of the query; None if it has none.
+        parts: The parts; each reads only earlier parts.
     """
 
     name: str
@@ -149,20 +156,16 @@ def parse_header(text: str, path: str) -> Header:
     """Header at the start of a .sql file's text; `path` names the file in errors.
 
     Raises:
-        HeaderError: The header is missing or malformed; names file and line.
+        HeaderError: The header is missing or malformed; the error names file and line.
     """
-    lines = [line[2:].strip("\n")[1:].rstrip() for line in _comment_lines(text)]
+    lines = _header_lines(text)
     title = _TITLE.fullmatch(lines[0]) if lines else None
     if title is None:
         raise HeaderError(f"{path}:1", "wanted '-- name: Purpose.'")
-    starts = [
-        n
-        for n, line in enumerate(lines)
-        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
-    ]
+    starts = _section_starts(lines)
     end = starts[0] if starts else len(lines)
     sections = {
-        lines[start]: list(_entries(lines, start + 1, stop, path))
+        lines[start]: list(_entries(lines, start, stop, path))
         for start, stop in pairwise([*starts, len(lines)])
     }
     if "columns:" not in sections:
@@ -182,11 +185,29 @@ def parse_header(text: str, path: str) -> Header:
     )
 
 
-def _comment_lines(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            return
-        yield line
+@cache
+def _glossary() -> Mapping[tuple[str, str], re.Match[str]]:
+    """The entries of sql/glossary.sql by section and name."""
+    path = "glossary.sql"
+    lines = _header_lines((files("sql") / path).read_text("utf-8"))
+    return {
+        (lines[start], entry.match["name"]): entry.match
+        for start, stop in pairwise([*_section_starts(lines), len(lines)])
+        for entry in _entries(lines, start, stop, path)
+    }
+
+
+def _header_lines(text: str) -> list[str]:
+    comments = takewhile(lambda line: line.startswith("--"), text.splitlines())
+    return [line[3:].rstrip() for line in comments]
+
+
+def _section_starts(lines: Sequence[str]) -> list[int]:
+    return [
+        n
+        for n, line in enumerate(lines)
+        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
+    ]
 
 
 def _paragraphs(lines: Sequence[str]) -> str:
@@ -194,20 +215,34 @@ def _paragraphs(lines: Sequence[str]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def _entries(lines: Sequence[str], start: int, stop: int, path: str) -> Iterator[_Entry]:
-    numbers = [n for n in range(start, stop) if _indent(lines[n]) <= _ENTRY_INDENT and lines[n]]
+def _entries(lines: Sequence[str], title: int, stop: int, path: str) -> Iterator[_Entry]:
+    numbers = [n for n in range(title + 1, stop) if _indent(lines[n]) <= _ENTRY_INDENT and lines[n]]
     names: set[str] = set()
     for number, following in pairwise([*numbers, stop]):
         place = f"{path}:{number + 1}"
-        match = _ENTRY.fullmatch(" ".join(" ".join(lines[number:following]).split()))
+        text = " ".join(" ".join(lines[number:following]).split())
+        for match in _matches(text, lines[title], place):
+            if match["type"] not in PARAMETER_TYPES:
+                raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
+            if match["name"] in names:
+                raise HeaderError(place, f"{match['name']} occurs twice")
+            names.add(match["name"])
+            yield _Entry(place, match)
+
+
+def _matches(text: str, section: str, place: str) -> Iterator[re.Match[str]]:
+    """An entry, or those of the glossary that the text lists by name.
+
+    Raises:
+        HeaderError: It is neither.
+    """
+    listed = re.findall(r"\w+", text) if _NAMES.fullmatch(text) else []
+    matches = [_glossary().get((section, name)) for name in listed] or [_ENTRY.fullmatch(text)]
+    for match in matches:
         if match is None:
-            raise HeaderError(place, "wanted '--   name TYPE [= default] meaning'")
-        if match["type"] not in PARAMETER_TYPES:
-            raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
-        if match["name"] in names:
-            raise HeaderError(place, f"{match['name']} occurs twice")
-        names.add(match["name"])
-        yield _Entry(place, match)
+            wanted = "wanted '--   name TYPE [= default] meaning', or names in sql/glossary.sql"
+            raise HeaderError(place, wanted)
+        yield match
 
 
 def _indent(line: str) -> int:

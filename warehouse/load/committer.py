@@ -1,4 +1,4 @@
-"""Decoded dumps committed in order: together, or apart if one of them makes the commit fail."""
+"""Commits decoded dumps in order: together, or apart if one of them makes the commit fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.load.new_dump import NewDump
 from warehouse.load.summary import IngestSummary
 
 CONFLICT = "conflict"
-UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
+UNCOMMITTABLE = "uncommittable"  # decoded, but the store cannot store the dump
 
 _COMPANIONS = {"program": "ETRecord", "debug_buffer": "debug buffer"}
 
@@ -37,21 +37,20 @@ class Committer:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
     ) -> None:
-        """Take the writing connection, the archive that keeps every file, and the decoder."""
         self._decoder = decoder
         self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
-    def commit(self, batches: Sequence[Batch], content: Content | None) -> IngestSummary:
-        """Commit batches together; without content their dumps are streamed, one by one.
+    def commit(self, batches: Sequence[Batch]) -> IngestSummary:
+        """Commit decoded batches together, or the dumps of one that is not decoded one by one.
 
-        A dump that the store cannot take is refused, and all others are committed.
+        A dump that cannot be committed is refused; all others are committed.
         """
-        if content is None:
+        if batches[0].contents:
+            loaded, conflicts = self._load(batches)
+        else:
             loaded, conflicts = self._load_streams(batches), self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *conflicts])
-        else:
-            loaded, conflicts = self._load(batches, content)
         stored = [one.dump for batch in batches for one in batch.duplicates if self._agrees(one)]
         self.loader.settle_conflicts([(dump.source, dump.sha256) for dump in stored])
         self.loader.file_stored([dump for dump in stored if dump.data is not None])
@@ -67,30 +66,28 @@ class Committer:
             refused=tuple(refused),
         )
 
-    def _load(
-        self, batches: Sequence[Batch], content: Content
-    ) -> tuple[IngestSummary, list[Refusal]]:
+    def _load(self, batches: Sequence[Batch]) -> tuple[IngestSummary, list[Refusal]]:
         """Commit decoded dumps and record refusals, in one transaction if possible.
 
         Returns:
             Counts of the committed dumps, and refusals of duplicates.
         """
-        self._refuse_malformed(batches, content)
+        self._refuse_malformed(batches)
         conflicts = self._refuse_duplicates(batches)
-        dumps = [dump for batch in batches for dump in batch.dumps]
+        contents = [content for batch in batches for content in batch.contents]
         refusals = [*_refused(batches), *conflicts]
-        loaded = isolate(lambda: self._load_content(dumps, content, refusals))
+        loaded = isolate(lambda: self._load_contents(contents, refusals))
         if isinstance(loaded, Failure):
             loaded = self._load_apart(batches)
             conflicts = self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *conflicts])
         return loaded, conflicts
 
-    def _load_content(
-        self, dumps: Sequence[NewDump], content: Content, refusals: Sequence[Refusal] = ()
+    def _load_contents(
+        self, contents: Sequence[Content], refusals: Sequence[Refusal] = ()
     ) -> IngestSummary:
-        n_dumps = self.loader.load(dumps, *content, refusals)
-        n_events = content.decoded.tables["events"].num_rows
+        n_dumps = self.loader.load(contents, refusals)
+        n_events = sum(one.decoded.tables["events"].num_rows for one in contents)
         return IngestSummary(n_dumps=n_dumps, n_events=n_events)
 
     def _load_apart(self, batches: Sequence[Batch]) -> IngestSummary:
@@ -102,16 +99,17 @@ class Committer:
         return loaded
 
     def _decode_and_load(self, dumps: Sequence[NewDump]) -> IngestSummary:
-        return self._load_content(dumps, self._decoder.decode(dumps))
+        return self._load_contents([self._decoder.decode(dumps)])
 
     def _load_streams(self, batches: Sequence[Batch]) -> IngestSummary:
-        """Commit dumps that were too big to be decoded with the others."""
+        """Commit dumps that are too big to be decoded with others."""
         loaded = IngestSummary()
-        for batch, dump in _dumps(batches):
-            try:
-                loaded += self._load_each([dump], self._load_stream, batch)
-            except DumpError as error:
-                self._refuse_bytes(dump, batch, error.reason, error.byte_offset, error.detail)
+        for batch in batches:
+            for dump in batch.dumps:
+                try:
+                    loaded += self._load_each([dump], self._load_stream, batch)
+                except DumpError as error:
+                    self._refuse_bytes(dump, batch, error.reason, error.byte_offset, error.detail)
         return loaded
 
     def _load_stream(self, dumps: Sequence[NewDump]) -> IngestSummary:
@@ -125,7 +123,7 @@ class Committer:
         load: Callable[[Sequence[NewDump]], IngestSummary],
         batch: Batch,
     ) -> IngestSummary:
-        """Commit dumps, each without its companions if need be; refuse those that still fail."""
+        """Commit dumps, if necessary without companions; refuse those that still fail."""
 
         def load_bare(dump: NewDump, failure: Failure) -> IngestSummary:
             last = failure
@@ -142,16 +140,16 @@ class Committer:
 
         return sum(isolate_each(dumps, load, load_bare), IngestSummary())
 
-    def _refuse_malformed(self, batches: Sequence[Batch], content: Content) -> None:
-        dumps = list(_dumps(batches))
-        for error in content.decoded.errors.to_pylist():
-            batch, dump = dumps[error.pop("dump_index")]
-            self._refuse_bytes(dump, batch, **error)
+    def _refuse_malformed(self, batches: Sequence[Batch]) -> None:
+        for batch in batches:
+            for content in batch.contents:
+                for error in content.decoded.errors.to_pylist():
+                    dump = content.dumps[error.pop("dump_index")]
+                    self._refuse_bytes(dump, batch, **error)
 
     def _refuse_bytes(
         self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
     ) -> None:
-        """Refuse a dump whose bytes are malformed."""
         refusal = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
         self._refuse(dump, batch, explain_refusal(refusal, dump.data))
 
@@ -160,11 +158,11 @@ class Committer:
         batch.refused.append(refusal._replace(data=dump.data))
 
     def _is_good(self, dump: NewDump) -> bool:
-        """Whether the content of a dump has not been refused so far."""
+        """Whether the content of a dump was not refused so far."""
         return dump.sha256 not in self._bad
 
     def _agrees(self, duplicate: Duplicate) -> bool:
-        """Whether a duplicate is in the store under the same manifest."""
+        """Whether a duplicate is in the store with the same manifest."""
         is_same = duplicate.known_manifest == duplicate.dump.manifest.canonical_json()
         return is_same and self._is_good(duplicate.dump)
 
@@ -201,17 +199,12 @@ def _conflict(duplicate: Duplicate) -> Refusal:
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
 
-def _dumps(batches: Sequence[Batch]) -> Iterator[tuple[Batch, NewDump]]:
-    """Dumps in order, each with its batch."""
-    return ((batch, dump) for batch in batches for dump in batch.dumps)
-
-
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:
     return [refusal for batch in batches for refusal in batch.refused]
 
 
 def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
-    """The dump without each of its companions, then without all; and which are left out."""
+    """The dump without each companion in turn, then without all; and the omitted companions."""
     present = tuple(dump.companions())
     for left_out in filter(None, dict.fromkeys([*zip(present, strict=True), present])):
         nothing: dict[str, Any] = dict.fromkeys(left_out)
@@ -223,6 +216,6 @@ def _refuse_companions(dump: NewDump, names: Sequence[str], failure: Failure) ->
     refusals = []
     for name in names:
         file = dump.companions()[name]
-        detail = f"the {_COMPANIONS[name]} of {dump.source} is left out: {failure.detail}"
+        detail = f"the {_COMPANIONS[name]} of {dump.source} is omitted: {failure.detail}"
         refusals.append(Refusal(file.name, file.sha256, UNCOMMITTABLE, None, detail, file.data))
     return refusals

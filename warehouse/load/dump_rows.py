@@ -1,4 +1,4 @@
-"""The rows of dumps, written into the open transaction."""
+"""Writes the rows of dumps into the open transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
 from ingest.tables.user_kinds import with_user_kinds
@@ -22,17 +21,11 @@ from warehouse.load.appending import append_rows
 from warehouse.load.counters import insert_counters, insert_logged_counters
 from warehouse.load.doubts import last_dump
 from warehouse.load.ids import Builds, NamedIds
-from warehouse.load.logged_data import (
-    attach_buffers,
-    insert_values,
-    number_dumps,
-    parse_metadata,
-)
+from warehouse.load.logged_data import attach_buffers, insert_values, parse_metadata
 from warehouse.load.new_dump import NewDump
 from warehouse.load.signature_rows import SignatureRows
 from warehouse.programs.event_origins import trace_events
 from warehouse.programs.reader import Program, Programs
-from warehouse.statistics.rollups import Statistics
 
 Facts = dict[str, Any]  # columns of dumps
 
@@ -46,10 +39,9 @@ _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_datab
 
 
 class DumpRows:
-    """Writes rows of dumps; remembers the ids in use, so discard it after a rollback."""
+    """Writes rows of dumps; caches the ids in use, so it is void after a rollback."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the ids in use."""
         self._connection = connection
         self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")
@@ -61,9 +53,9 @@ class DumpRows:
     def identify(self, dumps: Sequence[NewDump]) -> list[Facts]:
         """Columns of dumps that come from their manifests; inserts new devices, builds and models.
 
-        Ids are those in the archive, or else the next free ones.
+        Ids are those in the archive, otherwise the next free ones.
         """
-        known: dict[int, Facts] = {}  # of manifests, which dumps of a folder often share
+        known: dict[int, Facts] = {}  # by manifest, which dumps of a folder often share
         facts = []
         for dump in dumps:
             key = id(dump.manifest)
@@ -90,44 +82,40 @@ class DumpRows:
             "manifest": manifest.canonical_json(),
         }
 
-    def insert_content(
-        self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
-    ) -> None:
-        """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
-        tables = decoded.tables
+    def insert_content(self, tables: Mapping[str, pa.Table], dumps: Mapping[int, NewDump]) -> None:
+        """Insert decoded rows of dumps, which are given by id, but for the table dumps."""
         for name in _PER_DUMP:
-            append_rows(self._connection, name, number_dumps(tables[name], ids))
-        buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
-        insert_values(self._connection, tables["debug_values"], ids, buffers)
+            append_rows(self._connection, name, tables[name])
+        buffers = {id_: dump.debug_buffer for id_, dump in dumps.items() if dump.debug_buffer}
+        insert_values(self._connection, tables["debug_values"], buffers)
         metadata = parse_metadata(
-            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+            tables["delegate_metadata"], lambda id_: dumps[id_].manifest.model.backend
         )
-        append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        append_rows(self._connection, "delegate_metadata", metadata)
         event_signatures = with_user_kinds(tables["event_signatures"])
         self._signatures["run_signatures"].insert(tables["run_signatures"])
         self._signatures["event_signatures"].insert(event_signatures)
-        events = number_dumps(tables["events"], ids)
-        insert_logged_counters(self._connection, events, event_signatures)
+        insert_logged_counters(self._connection, tables["events"], event_signatures)
 
-    def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
-        """Insert the statistics of dumps; `ids` is the id of each dump."""
-        for name, rows in statistics.tables.items():
-            append_rows(self._connection, name, number_dumps(rows, ids))
+    def insert_statistics(self, tables: Mapping[str, pa.Table]) -> None:
+        """Insert the statistics of dumps."""
+        for name, rows in tables.items():
+            append_rows(self._connection, name, rows)
 
     def insert_dumps(
         self,
         dumps: Sequence[NewDump],
         facts: Sequence[Facts],
-        decoded: DecodedBatch,
+        decoded: pa.Table,
         resolution: NDArray[np.int64],
     ) -> None:
-        """Insert the rows of dumps whose content is inserted, and trace it with their ETRecords.
+        """Insert the rows of dumps after their content, and trace the events to their ETRecords.
 
         Args:
-            dumps: One dump for each row of dumps in `decoded`, in order.
+            dumps: The dumps.
             facts: The result of `identify` for them.
-            decoded: The decoded tables.
-            resolution: Resolution of their delegates' clocks, in ticks.
+            decoded: Their decoded rows.
+            resolution: Resolution of the delegates' clocks, in ticks.
 
         Raises:
             StoreError: Another process has inserted one of the dumps, or one of their ids.
@@ -147,7 +135,7 @@ class DumpRows:
         """Check that the store has no dump of these hashes or ids.
 
         Raises:
-            StoreError: The store has one.
+            StoreError: The store has such a dump.
         """
         values = {"hashes": hashes, "ids": ids}
         ((count,),) = self._connection.execute(_TAKEN, values).fetchall()
@@ -156,13 +144,13 @@ class DumpRows:
             raise StoreError(
                 path,
                 "another process ingested dumps meanwhile, so nothing of this batch was stored: "
-                "let one process at a time write to the store, and run the command again",
+                "only one process at a time may write to the store; run the command again",
             )
 
     def attach_companions(self, dumps: Sequence[NewDump]) -> list[NewDump]:
         """Attach ETRecords and debug buffers to stored dumps, in place of older ones.
 
-        Of several for one dump the last counts.
+        Of several for one dump, the last wins.
 
         Returns:
             The dumps that got new companions, with these alone.
@@ -200,11 +188,10 @@ class DumpRows:
         trace_events(self._connection, programs)
 
     def _dump_rows(
-        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: DecodedBatch
+        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: pa.Table
     ) -> dict[str, object]:
-        content = decoded.tables["dumps"]
         return {
-            **{name: content[name] for name in content.column_names[1:]},
+            **{name: decoded[name] for name in decoded.column_names[1:]},
             "sha256": [dump.sha256 for dump in dumps],
             "source": [dump.source for dump in dumps],
             "ingested_at": [dump.taken_at for dump in dumps],

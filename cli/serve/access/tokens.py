@@ -1,4 +1,4 @@
-"""Tokens of a store, which give access to its service; they are kept in a file of its folder.
+"""Tokens of a store, which give access to its service; stored in a file of its folder.
 
 A secret is 256 random bits, so the file has its plain SHA-256: a slow password hash would not
 protect it better, and would delay every request.
@@ -96,7 +96,7 @@ class Tokens:
         """Read the tokens again if they have changed.
 
         Raises:
-            StoreError: The tokens cannot be read; nobody has access until they can.
+            StoreError: The tokens cannot be read; access is denied until they can.
         """
         try:
             found = self._file.stat()

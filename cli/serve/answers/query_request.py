@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cli.serve.access.pools import OF_ALL, hiding_names, pools_to_ask
+from cli.serve.access.pools import OF_ALL, allowed_pools, hiding_names
 from cli.serve.http.problems import Problem
 from queries.computed import COMPUTED, answer_computed
 from queries.report.settings import Settings
@@ -48,7 +48,7 @@ class QueryRequest(NamedTuple):
         if self.pools is not None:
             given = params.get("pool", [])
             named = [given] if isinstance(given, str) else given
-            params = {**params, "pool": pools_to_ask(reader, self.pools, named)}
+            params = {**params, "pool": allowed_pools(reader, self.pools, named)}
         with hiding_names(self.pools):
             return reader.query(name, **settings.with_expected(self.header, params))
 

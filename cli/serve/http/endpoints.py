@@ -70,7 +70,7 @@ class Endpoint(Route):
         """Declare an endpoint.
 
         Args:
-            handler: Answers requests; `request.state.bearer` tells who asks.
+            handler: Answers requests; `request.state.bearer` is the client.
             operation: What the document says.
             guard: Context in which access is checked and the handler runs.
         """

@@ -37,7 +37,6 @@ class Metrics(Collector):
     """Counts answers, and collects all other figures when they are read."""
 
     def __init__(self, service: Service, audit: LineQueue, log: LineQueue) -> None:
-        """Begin without answers."""
         self._service, self._audit, self._log = service, audit, log
         self._registry = CollectorRegistry()
         self._answers = Counter(
@@ -92,7 +91,11 @@ class Metrics(Collector):
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
-            ("log_lines_dropped", "Lines of the log that nobody read in time.", self._log.dropped),
+            (
+                "log_lines_dropped",
+                "Log lines dropped because they were not read in time.",
+                self._log.dropped,
+            ),
         ):
             yield CounterMetricFamily(f"tracehouse_{name}", text, value=count)
         refused = CounterMetricFamily(

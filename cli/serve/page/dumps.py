@@ -12,9 +12,9 @@ from cli.serve.page.site import (
     MOST_ROWS,
     NAMES,
     Cell,
+    PageRequest,
     Parts,
     Table,
-    Visit,
     date_text,
     link,
     more_text,
@@ -41,7 +41,7 @@ _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
 @view
-def dumps(visit: Visit) -> Parts:
+def dumps(visit: PageRequest) -> Parts:
     """A line for each dump, the newest first."""
     chosen = visit.chosen()
     params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
@@ -62,7 +62,7 @@ def dumps(visit: Visit) -> Parts:
 
 
 @view
-def dump(visit: Visit) -> Parts:
+def dump(visit: PageRequest) -> Parts:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
     found = _find(visit, str(visit.request.path_params["sha256"]))
     run = visit.first("run") or None
@@ -92,7 +92,7 @@ def dump(visit: Visit) -> Parts:
     }
 
 
-def _find(visit: Visit, sha256: str) -> dict[str, Any]:
+def _find(visit: PageRequest, sha256: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
     pools = visit.bearer.pools
     visible = [row for row in rows if pools is None or row["pool"] in pools]

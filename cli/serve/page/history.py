@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
-from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, pick, view
+from cli.serve.page.site import Cell, PageRequest, Parts, Table, link, more_text, pick, view
 from queries.report.figures import (
     delta_text,
     duration_text,
@@ -50,7 +50,7 @@ class _Series(NamedTuple):
 
 
 @view
-def latency(visit: Visit) -> Parts:
+def latency(visit: PageRequest) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
     is_drawn = len(series) <= COLOURS
@@ -75,7 +75,7 @@ def latency(visit: Visit) -> Parts:
 
 
 @view
-def operator(visit: Visit) -> Parts:
+def operator(visit: PageRequest) -> Parts:
     """One operator over the builds, on each chosen device."""
     fields = {name: visit.first(name) for name in ("event", "delegate_id", "ordinal")}
     event, delegate, ordinal = fields.values()
@@ -104,7 +104,7 @@ def operator(visit: Visit) -> Parts:
     }
 
 
-def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
+def _history(visit: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
     """The newest builds, and the series over them, the slowest first.
 
     Raises:

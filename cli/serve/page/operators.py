@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, pick, view
+from cli.serve.page.site import Cell, PageRequest, Parts, Table, link, more_text, pick, view
 from queries.report.figures import duration_text, name_text, place_text
 
 TOP = 30  # operators of a model on a device
@@ -14,7 +14,7 @@ _KEYS = ("device", "model", "backend")
 
 
 @view
-def operators(visit: Visit) -> Parts:
+def operators(visit: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
     builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]
     rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []

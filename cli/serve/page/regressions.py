@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cli.serve.access.pools import need_all_pools
-from cli.serve.page.site import Parts, Visit, link, view
+from cli.serve.page.site import PageRequest, Parts, link, view
 from queries.report.html import body_parts
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
 
 
 @view
-def regressions(visit: Visit) -> Parts:
+def regressions(visit: PageRequest) -> Parts:
     """The report of the build in the address (head=), else of the last build."""
     need_all_pools(visit.bearer, "this view")
     builds = visit.build_order()

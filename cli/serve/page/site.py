@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.pools import allowed_pools, hiding_names
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
@@ -69,7 +69,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request for a view.
 
     Attributes:
@@ -82,7 +82,7 @@ class Visit:
     request: Request
     store: Warehouse
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    bearer: Bearer = ANYBODY
+    bearer: Bearer = ANYONE
 
     def first(self, name: str) -> str:
         """The value of a parameter of the address; empty without one."""
@@ -92,7 +92,7 @@ class Visit:
         """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
-        pools = pools_to_ask(self.store, self.bearer.pools, self.filters.get("pool", ()))
+        pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": pools}
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
@@ -144,17 +144,17 @@ def date_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}Z"
 
 
-def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Response]]:
+def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer, filters = ANYBODY, _filters(request)
+        bearer, filters = ANYONE, _filters(request)
 
         def render(store: Warehouse) -> Response:
             with hiding_names(bearer.pools):
-                parts = make(Visit(request, store, filters, bearer))
+                parts = make(PageRequest(request, store, filters, bearer))
             return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:
@@ -194,7 +194,7 @@ def show(
     path = request.url.path
     nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
     clear = link(path, **dict(parts.get("fields", ())))
-    bearer = getattr(request.state, "bearer", ANYBODY)
+    bearer = getattr(request.state, "bearer", ANYONE)
     frame = {
         "nav": nav,
         "clear": clear,

@@ -30,7 +30,7 @@ def test_later_builds_do_not_count(judged):
 
 def test_an_unknown_build_is_told_with_its_likes(nightly):
     with pytest.raises(
-        ParameterError, match=r"^--head: nothing in the store is called 'b111'; did you mean b11"
+        ParameterError, match=r"^--head: 'b111' is not in the store; did you mean b11"
     ):
         judge_head(nightly, "b111", Settings())
 
