@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.tensors import Tensor, plain_number, read_tensor
 
 _SCALARS = {
@@ -23,7 +23,7 @@ def inflate(entry: Json | None, buffer: bytes | None, bugs: frozenset[Bug]) -> A
     """A logged value: a Tensor, a list of them, a bool, a number or None.
 
     Raises:
-        Raised: if the Inspector would.
+        InspectorError: if the Inspector would.
     """
     kind = entry["val"] if entry else "Null"
     if entry is None or kind not in (*_SCALARS, "Tensor", "TensorList"):
@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 
 def _member(entry: Json, member: str, kind: str, bugs: frozenset[Bug]) -> Json | None:
     if member not in entry and Bug.X1 in bugs:
-        raise Raised(Bug.X1, "ValueError", f"Expected {kind} value, `None` provided")
+        raise InspectorError(Bug.X1, "ValueError", f"Expected {kind} value, `None` provided")
     return entry.get(member)
 
 
@@ -57,5 +57,5 @@ def _tensor(tensor: Json | None, buffer: bytes | None, bugs: frozenset[Bug]) -> 
     if tensor is not None:
         return read_tensor(tensor, buffer, bugs)
     if Bug.X1 in bugs:
-        raise Raised(Bug.X1, "ValueError", "Tensor cannot be None")
+        raise InspectorError(Bug.X1, "ValueError", "Tensor cannot be None")
     return None

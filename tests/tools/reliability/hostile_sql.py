@@ -106,8 +106,8 @@ def bomb(rounds: int, seed: int) -> dict[str, Any]:
         "worst": worst,
         "worst_late_seconds": round(late[worst], 3),
         "worker_peak_bytes": peaks[0],
-        "uploads_before": _told(tallies[0]),
-        "uploads_meanwhile": _told(tallies[1]),
+        "uploads_before": _describe(tallies[0]),
+        "uploads_meanwhile": _describe(tallies[1]),
         "problems": problems,
     }
 
@@ -163,7 +163,7 @@ def _watched(service: ServiceProcess, peaks: list[int]) -> Iterator[None]:
         watcher.join()
 
 
-def _told(tally: Tally) -> dict[str, Any]:
+def _describe(tally: Tally) -> dict[str, Any]:
     return {
         "uploads": len(tally.seconds),
         "p50_milliseconds": round(tally.percentile(0.5) * 1000, 1),

@@ -20,7 +20,7 @@ SHARES = (0, 0.5, 0.9, 1)  # of what was written since the last sync
 _HEAD = struct.Struct("=6Q")
 
 
-class Done(NamedTuple):
+class FileOperation(NamedTuple):
     """One thing that was done.
 
     Attributes:
@@ -40,7 +40,7 @@ class Done(NamedTuple):
     data: bytes
 
 
-def read_log(log: Path) -> list[Done]:
+def read_log(log: Path) -> list[FileOperation]:
     """All that was done, in order."""
     data = memoryview(log.read_bytes())
     listed, position = [], 0
@@ -52,7 +52,7 @@ def read_log(log: Path) -> list[Done]:
             parts.append(bytes(data[position : position + size]))
             position += size
         paths = [PurePosixPath(part.decode()) for part in parts[:2]]
-        listed.append(Done(chr(kind), inode, offset, *paths, parts[2]))
+        listed.append(FileOperation(chr(kind), inode, offset, *paths, parts[2]))
     return listed
 
 
@@ -61,7 +61,7 @@ class _File:
     """What is safe of a file, and what was done to it since."""
 
     safe: bytearray = field(default_factory=bytearray)
-    later: list[Done] = field(default_factory=list)
+    later: list[FileOperation] = field(default_factory=list)
 
     def sync(self) -> None:
         self.safe = self.content(lambda: True, 1 << 62)
@@ -78,7 +78,9 @@ class _File:
         return content
 
 
-def _write(content: bytearray, done: Done, comes_through: Callable[[], bool], sector: int) -> None:
+def _write(
+    content: bytearray, done: FileOperation, comes_through: Callable[[], bool], sector: int
+) -> None:
     data = done.data if done.kind == "W" else bytes(int(done.data))
     start, last = done.offset, done.offset + len(data)
     if done.kind == "Z":
@@ -91,7 +93,7 @@ def _write(content: bytearray, done: Done, comes_through: Callable[[], bool], se
         start = end
 
 
-def _resize(content: bytearray, done: Done) -> None:
+def _resize(content: bytearray, done: FileOperation) -> None:
     if done.kind == "T":
         del content[done.offset :]
     size = done.offset + int(done.data or 0)
@@ -133,7 +135,7 @@ class Disk:
             if isinstance(node, _Folder):
                 self._add(path, node)
 
-    def do(self, done: Done) -> None:
+    def do(self, done: FileOperation) -> None:
         """Do one thing more."""
         if done.kind == "B":
             self._inodes[done.inode] = self._root
@@ -183,7 +185,7 @@ class Disk:
             else:
                 (path / name).write_bytes(content(node))
 
-    def _change(self, done: Done) -> _Change:
+    def _change(self, done: FileOperation) -> _Change:
         place, name = self._folder(done.path.parent), done.path.name
         if done.kind in "CD":
             node = self._inodes[done.inode] = _File() if done.kind == "C" else _Folder()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tests.support.documents import ROOT
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.power_disk import Disk, Done, read_log
+from tests.tools.reliability.power_disk import Disk, FileOperation, read_log
 from tests.tools.reliability.power_life import DEEDS, Known, Life, check, learn, recover
 
 MODULE = "tests.tools.reliability.power_loss"
@@ -39,13 +39,13 @@ def build_shim(folder: Path) -> Path:
     return shim
 
 
-def log_life(folder: Path, shim: Path, seed: int, deeds: int = DEEDS) -> list[Done]:
+def log_life(folder: Path, shim: Path, seed: int, deeds: int = DEEDS) -> list[FileOperation]:
     """What was done in a life of a store, which is in `folder` / "disk" afterwards."""
     (folder / "disk").mkdir()
     return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(deeds))
 
 
-def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[Done]:
+def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
     """What a process of this module did to the files in a folder."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
@@ -78,7 +78,7 @@ class PowerLoss(NamedTuple):
 
 
 def cut_power(
-    done: Sequence[Done], points: Sequence[int], random_: random.Random, shim: Path
+    done: Sequence[FileOperation], points: Sequence[int], random_: random.Random, shim: Path
 ) -> Iterator[PowerLoss]:
     """A power loss at each of the points.
 
@@ -106,7 +106,7 @@ def cut_power(
         shutil.rmtree(left)
 
 
-def choose_points(done: Sequence[Done], count: int, random_: random.Random) -> list[int]:
+def choose_points(done: Sequence[FileOperation], count: int, random_: random.Random) -> list[int]:
     """Moments of which half are just before or after something that changes what is safe."""
     turning = [n for n, one in enumerate(done) if one.kind in TURNING]
     chosen = [random_.choice(turning) + random_.randint(0, 1) for _ in range(count // 2)]

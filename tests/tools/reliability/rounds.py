@@ -15,7 +15,7 @@ from tests.tools.reliability.processes import BAD_ENDS
 ROUNDS = 20  # of a store, before another takes its place
 
 
-class Killed(Protocol):
+class KillTrial(Protocol):
     """A store that rounds of killing go through."""
 
     def kill_round(self, random_: random.Random, point: str = "") -> str:
@@ -28,7 +28,7 @@ class Killed(Protocol):
         """What is wrong with the store after its last round."""
 
 
-_Trial = TypeVar("_Trial", bound=Killed)
+_Trial = TypeVar("_Trial", bound=KillTrial)
 
 
 def kill_stores(
