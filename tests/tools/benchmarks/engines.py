@@ -22,6 +22,7 @@ import pyarrow.feather as feather
 import pyarrow.fs as pafs
 
 from tests.support.buckets import serving_s3
+from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.record import Figures, Record
 from warehouse import Warehouse
@@ -92,9 +93,8 @@ def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
 
 
 def _export(store: Path, lake: Path) -> None:
-    code = "import sys; from cli.main import main; sys.exit(main())"
-    arguments = ["export", "lake", str(lake), "--store", str(store)]
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+    command = [*COMMAND, "export", "lake", str(lake), "--store", str(store)]
+    subprocess.run(command, check=True)
 
 
 def _seconds(cost: Cost) -> dict[str, float]:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import CORPUS
+from tests.support.forks import fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.processes import fork, kill_after, wait
 from warehouse import Warehouse
 from warehouse.errors import StoreError
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import dump_names, read_dump
+from tests.support.forks import fork, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.processes import fork, wait
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP

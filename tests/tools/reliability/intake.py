@@ -18,10 +18,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from tests.support.forks import fork, wait
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
-from tests.tools.reliability.processes import fork, wait
 from tests.tools.reliability.rounds import kill_stores
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from tests.support.forks import BAD_ENDS
 from tests.tools.reliability.findings import Findings
-from tests.tools.reliability.processes import BAD_ENDS
 
 ROUNDS = 20  # of a store, before another takes its place
 
