@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tests.support.documents import ROOT
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, FileOperation, read_log
-from tests.tools.reliability.power_life import DEEDS, Known, Life, check, learn, recover
+from tests.tools.reliability.power_life import ACTIONS, Life, Marks, check, read_marks, recover
 
 MODULE = "tests.tools.reliability.power_loss"
 SHIM = Path(__file__).with_name("power_shim.c")
@@ -39,10 +39,10 @@ def build_shim(folder: Path) -> Path:
     return shim
 
 
-def log_life(folder: Path, shim: Path, seed: int, deeds: int = DEEDS) -> list[FileOperation]:
+def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> list[FileOperation]:
     """What was done in a life of a store, which is in `folder` / "disk" afterwards."""
     (folder / "disk").mkdir()
-    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(deeds))
+    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(actions))
 
 
 def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
@@ -88,12 +88,12 @@ def cut_power(
         random_: Chooses what is left of it.
         shim: What logs; a folder for what is left is made beside it.
     """
-    disk, known, position, left = Disk(), Known(set), 0, shim.with_name("left")
+    disk, known, position, left = Disk(), Marks(set), 0, shim.with_name("left")
     for point in points:
         for one in done[position:point]:
             disk.do(one)
             if one.kind == "M":
-                learn(known, one.data)
+                read_marks(known, one.data)
         position = point
         disk.write_left(left, random_)
         is_again = random_.random() < AGAIN and any("in" in words for words in known.values())
@@ -113,7 +113,7 @@ def choose_points(done: Sequence[FileOperation], count: int, random_: random.Ran
     return sorted(chosen + [random_.randint(0, len(done)) for _ in range(count - len(chosen))])
 
 
-def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
+def torture(count: int, *, seed: int, actions: int = ACTIONS) -> dict[str, Any]:
     """Cut the power that many times."""
     findings, things = Findings(seed), 0
     with tempfile.TemporaryDirectory() as name:
@@ -121,7 +121,7 @@ def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
         for first in range(0, count, POINTS):
             folder = Path(name, str(first))
             folder.mkdir()
-            done = log_life(folder, shim, seed + first, deeds)
+            done = log_life(folder, shim, seed + first, actions)
             things += len(done)
             points = choose_points(done, min(POINTS, count - first), findings.random)
             for loss in cut_power(done, points, findings.random, shim):
