@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.support.processes import list_processes
+from tests.support.waiting import repeating
 
 _PAUSE_SECONDS = 0.1
 
@@ -36,16 +37,6 @@ class TreeCpu:
 @contextmanager
 def watched_tree() -> Iterator[TreeCpu]:
     """The tree of this process, looked at again and again in a thread."""
-    tree, is_over = TreeCpu(), threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(_PAUSE_SECONDS):
-            tree.seconds()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    tree = TreeCpu()
+    with repeating(tree.seconds, _PAUSE_SECONDS):
         yield tree
-    finally:
-        is_over.set()
-        thread.join()

@@ -8,12 +8,10 @@ After some rounds it is told to end, and its store must hold what `judge_store` 
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import random
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +22,7 @@ from tests.support.service_process import NotStartedError, ServiceProcess
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import kill_stores
-from tests.tools.service.client import Tally, upload
+from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse.engine.failpoints import VARIABLE
 
@@ -67,17 +65,12 @@ class Trial:
         environment = {VARIABLE: f"{point}:{random_.randint(1, 3)}"} if point else {}
         seconds = LONGEST_WAIT if point else random_.uniform(0.05, LONGEST_LIFE)
         tally = Tally(lambda sha256: self.acknowledged.update([sha256]))
-        with ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service:
-            ended = threading.Event()
-            loading = threading.Thread(
-                target=self._load, args=(service.port, tally, random_.random(), ended)
-            )
-            loading.start()
-            try:
-                return _kill(service, seconds, is_random=not point)
-            finally:
-                ended.set()
-                loading.join()
+        packets = self._packets(random.Random(random_.random()))  # noqa: S311 - for sizes
+        with (
+            ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service,
+            uploading(service.port, packets, tally, connections=CONNECTIONS),
+        ):
+            return _kill(service, seconds, is_random=not point)
 
     def check_round(self) -> str:
         """Nothing: the next service goes on with what is left."""
@@ -92,13 +85,6 @@ class Trial:
             self.store, self.acknowledged.keys(), lambda sha256: [self._events[sha256]]
         )
         return problem or (f"exit status {code}" if code else "")
-
-    def _load(self, port: int, tally: Tally, seed: float, ended: threading.Event) -> None:
-        packets = self._packets(random.Random(seed))  # noqa: S311 - for choosing sizes
-        loading = upload(
-            port, packets, tally, connections=CONNECTIONS, seconds=10**6, is_ended=ended.is_set
-        )
-        asyncio.run(loading)
 
     def _packets(self, random_: random.Random) -> Iterator[Packet]:
         before: list[Packet] = []
