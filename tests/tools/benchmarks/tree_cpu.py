@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.support.processes import list_processes
 from tests.support.waiting import repeating
+from tests.tools.benchmarks.cost import Cost
 
 _PAUSE_SECONDS = 0.1
 
@@ -32,6 +34,11 @@ class TreeCpu:
                 self._seconds |= {process[:2]: process.cpu_seconds for process in found}
                 left = [process for process in left if process.pid not in tree]
             return sum(self._seconds.values())
+
+    def start(self) -> Callable[[], Cost]:
+        """Begin to measure: calling what this returns gives the cost since then."""
+        wall, cpu = time.perf_counter(), self.seconds()
+        return lambda: Cost(time.perf_counter() - wall, self.seconds() - cpu)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def ask(port: int, text: str) -> tuple[int, str]:
 
 
 def attack(seed: int) -> dict[str, Any]:
-    """What comes of all attacks, in some order."""
+    """The results of all attacks, in random order."""
     problems, statuses = [], Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         ground = AttackGround(Path(name))
@@ -81,7 +81,7 @@ def attack(seed: int) -> dict[str, Any]:
 
 
 def bomb(rounds: int, seed: int) -> dict[str, Any]:
-    """What comes of that many rounds of bombs, while dumps are uploaded."""
+    """The results of so many rounds of bombs, while dumps are uploaded."""
     tallies, seconds, peaks = (Tally(), Tally()), dict[str, float](), [0]
     with tempfile.TemporaryDirectory() as name:
         ground = AttackGround(Path(name))
@@ -147,7 +147,7 @@ def _describe(tally: Tally) -> dict[str, Any]:
 
 
 def run(count: int, seed: int) -> Results:
-    """All attacks, and that many rounds of bombs."""
+    """All attacks, and so many rounds of bombs."""
     return {"attacks": attack(seed), "bombs": bomb(count, seed)}
 
 

@@ -41,7 +41,7 @@ class FileOperation(NamedTuple):
 
 
 def read_log(log: Path) -> list[FileOperation]:
-    """All that was done, in order."""
+    """All operations of a log, in order."""
     data = memoryview(log.read_bytes())
     listed, position = [], 0
     while position < len(data):
@@ -58,7 +58,7 @@ def read_log(log: Path) -> list[FileOperation]:
 
 @dataclass(eq=False)
 class _File:
-    """What is safe of a file, and what was done to it since."""
+    """The content of a file that is safe, and the operations since."""
 
     safe: bytearray = field(default_factory=bytearray)
     later: list[FileOperation] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _File:
         self.later = []
 
     def content(self, comes_through: Callable[[], bool], sector: int) -> bytearray:
-        """What is there, if `comes_through` decides of each sector and each truncation."""
+        """The content, if `comes_through` decides about each sector and each truncation."""
         content = bytearray(self.safe)
         for done in self.later:
             if done.kind in "WZ":
@@ -101,7 +101,7 @@ def _resize(content: bytearray, done: FileOperation) -> None:
 
 
 class _Folder:
-    """A folder; the disk knows what is in it."""
+    """A folder; the disk knows its entries."""
 
 
 _Node = _File | _Folder
@@ -110,10 +110,10 @@ _Names = dict[tuple[_Folder, str], _Node]
 
 
 class Disk:
-    """A disk that did what a log says so far."""
+    """A disk on which the operations of a log are done, one after the other."""
 
     def __init__(self) -> None:
-        """An empty one."""
+        """Begin with an empty disk."""
         self._root = _Folder()
         self._inodes: dict[int, _Node] = {}
         self._names: _Names = {}
@@ -122,7 +122,7 @@ class Disk:
 
     @classmethod
     def holding(cls, folder: Path) -> Disk:
-        """One that holds what is in a folder, all of it safe."""
+        """A disk that holds the files of a folder, all of them safe."""
         disk = cls()
         disk._add(folder, disk._root)
         disk._safe = dict(disk._names)
@@ -136,7 +136,7 @@ class Disk:
                 self._add(path, node)
 
     def do(self, done: FileOperation) -> None:
-        """Do one thing more."""
+        """Do one more operation."""
         if done.kind == "B":
             self._inodes[done.inode] = self._root
         elif done.kind == "S":
@@ -149,11 +149,11 @@ class Disk:
             self._file(done.inode).later.append(done)
 
     def write_all(self, folder: Path) -> None:
-        """Make a folder of what is there as long as the power is."""
+        """Write the files as they are while there is power."""
         self._write(folder, self._root, self._names, lambda file: file.content(lambda: True, 512))
 
     def write_left(self, folder: Path, random_: random.Random) -> None:
-        """Make a folder of what may be there after it failed."""
+        """Write the files as they may be after the power failed."""
         end = random_.choice((0, 0.1, 0.5, 1))  # likelihood of each change to be the first lost
         names, ended = dict(self._safe), set[_Folder]()
         for change in self._later:

@@ -37,10 +37,10 @@ Marks = defaultdict[str, set[str]]  # words on dumps, by SHA-256
 
 
 class Life:
-    """What is done with a store, in an order that a seed says."""
+    """Actions on a store, in an order that a seed chooses."""
 
     def __init__(self, store: Path, marks: Path, seed: int) -> None:
-        """Take a store that is not there yet."""
+        """Begin with no store."""
         self.store = store
         self._marks = os.open(marks, os.O_WRONLY | os.O_CREAT)
         self._random = random.Random(seed)  # noqa: S311 - for choosing an order
@@ -48,7 +48,7 @@ class Life:
         self._ingested: list[str] = []
 
     def live(self, count: int) -> None:
-        """Do so many things, at most `DEEDS`."""
+        """Do so many actions, at most `ACTIONS`."""
         with Warehouse.open(self.store, create=True) as warehouse:
             self._ingest(warehouse)
         upkeep = [self._drop, self._amend, self._forget, self._make_anew]
@@ -135,14 +135,14 @@ class Life:
 
 
 def read_marks(known: Marks, marks: bytes) -> None:
-    """Take note of words that were put down."""
+    """Add the marks that a process wrote."""
     for line in marks.decode().splitlines():
         word, sha256 = line.split()
         known[sha256].add(word)
 
 
 def recover(store: Path, *, create: bool) -> str:
-    """Make a store ready that is left; what that took."""
+    """Make a store ready that is left: opened, or rebuilt."""
     outcome = "opened"
     try:
         Warehouse.open(store, create=create).close()
@@ -155,7 +155,7 @@ def recover(store: Path, *, create: bool) -> str:
 
 
 def check(store: Path, known: Marks) -> tuple[str, str]:
-    """What became of a store that is left, and what is wrong with that."""
+    """Outcome and problem of a store that is left."""
     try:
         outcome = recover(store, create=not any("in" in words for words in known.values()))
     except WarehouseError as error:
@@ -181,7 +181,7 @@ def check(store: Path, known: Marks) -> tuple[str, str]:
 
 
 def _are_amended(store: Path, known: Marks) -> Iterator[bool]:
-    """Whether each dump's manifest is corrected, or not, as far as one can know."""
+    """For each dump, whether its manifest is as the marks demand."""
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.sql("SELECT sha256, manifest FROM dumps").to_pylist()
     for row in rows:

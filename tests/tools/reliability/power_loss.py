@@ -33,20 +33,20 @@ TURNING = "SRUDCM"  # after these things another state is safe, or may be there
 
 
 def build_shim(folder: Path) -> Path:
-    """What is preloaded; a CalledProcessError or OSError where it cannot be built."""
+    """The library to preload; a CalledProcessError or OSError where it cannot be built."""
     shim = folder / "power_shim.so"
     subprocess.run([COMPILER, "-shared", "-fPIC", "-O2", "-o", shim, SHIM, "-ldl"], check=True)
     return shim
 
 
 def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> list[FileOperation]:
-    """What was done in a life of a store, which is in `folder` / "disk" afterwards."""
+    """The operations of a life of a store, which is in `folder` / "disk" afterwards."""
     (folder / "disk").mkdir()
     return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(actions))
 
 
 def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
-    """What a process of this module did to the files in a folder."""
+    """The operations of a process of this module on the files in a folder."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
         "POWER_ROOT": str(disk),
@@ -58,7 +58,7 @@ def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
 
 
 def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
-    """Cut the power, too, while a store that is left is made ready."""
+    """Cut the power once more, while a store that is left is made ready."""
     disk, log = Disk.holding(left), left.with_name("again")
     done = _log(left, log, shim, "recover")
     (point,) = choose_points(done, 1, random_)
@@ -70,7 +70,7 @@ def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
 
 
 class PowerLoss(NamedTuple):
-    """What became of a store, when the power failed, and what is wrong with the store."""
+    """The outcome of one loss of power, its moment, and the problem of the store."""
 
     outcome: str
     where: str
@@ -114,7 +114,7 @@ def choose_points(done: Sequence[FileOperation], count: int, random_: random.Ran
 
 
 def torture(count: int, *, seed: int, actions: int = ACTIONS) -> dict[str, Any]:
-    """Cut the power that many times."""
+    """Cut the power so many times."""
     findings, things = Findings(seed), 0
     with tempfile.TemporaryDirectory() as name:
         shim = build_shim(Path(name))

@@ -46,7 +46,7 @@ State = tuple[Any, ...]
 
 
 def list_actions(number: int, files: Path) -> dict[str, Operation]:
-    """What is done in a round, each of which makes another state, or the same."""
+    """The actions of a round; each makes another state, or leaves the same."""
     build, patience = f"b{number}", ("--wait", "300")
     manifest = ("--device", "pixel8", "--build", build, "--model", "mv2", "--snapshot")
     corrections = ("--set", f"device.os={number:03}", "--yes")
@@ -82,7 +82,7 @@ def ask_state(warehouse: Warehouse) -> State:
 
 
 def ask_python(store: Path) -> Iterator[dict[str, Any]]:
-    """What the Python API answers: one state, whatever is asked of it meanwhile."""
+    """The answers of the Python API: one state, whatever happens meanwhile."""
     with Warehouse.open(store, read_only=True) as warehouse:
         state = ask_state(warehouse)
         n_dumps = warehouse.query("dumps").num_rows
@@ -95,7 +95,7 @@ def ask_python(store: Path) -> Iterator[dict[str, Any]]:
 
 
 def ask_commands(store: Path) -> Iterator[dict[str, Any]]:
-    """What two command lines answer: a state each."""
+    """The answers of two command lines: a state each."""
     for words in (("sql", STATE), ("query", "dumps")):
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
@@ -106,7 +106,7 @@ def ask_commands(store: Path) -> Iterator[dict[str, Any]]:
 
 
 def read(store: Path, answers: Path, end: Path, seed: int) -> None:
-    """Ask until it is said that this is the end, and put down what is answered."""
+    """Ask until the file `end` is there, and write down the answers."""
     signal.alarm(LONGEST_LIFE)
     ask = ask_python if seed % READERS else ask_commands
     while not end.exists():
@@ -118,7 +118,7 @@ def read(store: Path, answers: Path, end: Path, seed: int) -> None:
 
 
 def torture(count: int, *, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Work with that many stores, one after the other, while readers ask each."""
+    """Work on so many stores, one after the other, while readers ask each."""
     counts: Counter[str] = Counter()
     problems: list[str] = []
     for number in range(count):
@@ -128,7 +128,7 @@ def torture(count: int, *, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
 
 
 def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[str]:
-    """What is wrong with the answers while a store is worked with."""
+    """Problems of the answers during the work on a store."""
     store, states, end = folder / "store", folder / "states", folder / "end"
     for number in range((rounds + 1) * DUMPS):
         write(folder / f"files/b{number // DUMPS}/{number}.etdp", tiny_dump(number))
@@ -154,7 +154,7 @@ def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[s
 
 
 def _judge(answer: dict[str, Any], known: Sequence[State]) -> str:
-    """What is wrong with an answer."""
+    """The problem of an answer; "" without any."""
     if answer["problem"]:
         return str(answer["problem"])
     state = tuple(answer["state"])
@@ -172,7 +172,7 @@ def _read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 def run(count: int, seed: int) -> Results:
-    """Read beside others' work."""
+    """Read while another process works."""
     return {"readers": torture(count, seed=seed)}
 
 

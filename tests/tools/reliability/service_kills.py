@@ -21,7 +21,7 @@ from typing import Any
 from tests.support.service_process import NotStartedError, ServiceProcess
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
-from tests.tools.reliability.rounds import kill_stores
+from tests.tools.reliability.rounds import KillTrial, kill_stores
 from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse.engine.failpoints import VARIABLE
@@ -38,11 +38,11 @@ LARGE_SHARE = 0.05
 READY_SECONDS = 60.0
 
 
-class Trial:
-    """A store that rounds of killing go through, and what it must hold."""
+class Trial(KillTrial):
+    """A store for rounds of killing, and the dumps that it must hold."""
 
     def __init__(self, store: Path) -> None:
-        """Nothing was acknowledged yet."""
+        """Begin with no store and no dump."""
         self.store = store
         self.acknowledged: Counter[str] = Counter()
         self._numbers = itertools.count()
@@ -72,12 +72,8 @@ class Trial:
         ):
             return _kill(service, seconds, is_random=not point)
 
-    def check_round(self) -> str:
-        """Nothing: the next service goes on with what is left."""
-        return ""
-
     def check_end(self) -> str:
-        """What is wrong with the store, after a service that was started over it and ended."""
+        """Problems of the store after one more service has started and ended."""
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
             code = service.wait(READY_SECONDS)
@@ -113,7 +109,7 @@ def _kill(service: ServiceProcess, seconds: float, *, is_random: bool) -> str:
 
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
-    """Kill that many times: at random moments, or in turn at each of the points."""
+    """Kill so many times: at random moments, or in turn at each of the points."""
     trials, results = kill_stores(Trial, count, seed=seed, points=points)
     return {"acknowledged": sum(len(one.acknowledged) for one in trials), **results}
 
