@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.support.plain_rows import expected_flags
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.grouping import Json, Member
@@ -64,9 +65,7 @@ def _kept(members: Sequence[Member], bugs: frozenset[Bug]) -> list[Member]:
 
 def is_possible(profile: Json) -> bool:
     """Whether the readings of an event's clock can be right: a backward clock has 32 bits."""
-    start, end = profile["start_time"], profile["end_time"]
-    is_backward = end < start
-    return start <= _LARGEST_32 if is_backward else bool(end - start < 2**63)
+    return expected_flags(profile["start_time"], profile["end_time"]) <= 1
 
 
 def _duration(
