@@ -98,4 +98,4 @@ def _ingest(
     write_refusals(refused, remedy=errors_of(options.store))
     if refused:
         fail()
-    write_comparison(table, options.output, base=base, head=head, is_csv_safe=options.is_csv_safe)
+    write_comparison(table, options, base=base, head=head)

@@ -14,8 +14,8 @@ import typer
 from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.output_file import standard_output_to
 from cli.stores import open_to_read
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ _RUN = "Position of a run, or median for a run of median length; repeatable. By 
 _PARTS_AT_ONCE = 5_000
 _MOST_DIGITS = 100  # of a dump_id; names of files are as long
 _MORE = (
-    TextOption("etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord beside each."),
+    TextOption(
+        "etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord in the folder of each."
+    ),
     TextOption(
         "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
     ),

@@ -8,15 +8,15 @@ import typer
 
 from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
-from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.options import TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
-from cli.output.render import Format, write_document, write_table
+from cli.output.options import OutputOptions
+from cli.output.render import Format, write_document
 from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.sources.paths import Source
     from warehouse.programs.correlation import Correlation
 
 _MORE = (
@@ -50,7 +50,7 @@ _MORE = (
 
 def inspect(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An ETDump, a zip that holds one, or ZIP!MEMBER.")
+        str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
     ],
     source_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit of the dump's clock ticks.")
@@ -70,8 +70,7 @@ def inspect(
         bool,
         typer.Option("--all", help="Show rows named OPERATOR_CALL, too; JSON always has them."),
     ] = False,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
     **more: str | None,
 ) -> None:
     """Show one ETDump's event blocks, as ExecuTorch's Inspector does; needs no store.
@@ -88,12 +87,12 @@ def inspect(
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
-    correlation = _read_correlation(more, bundled_input)
+    correlation, buffer = _read_correlation(more, bundled_input), more["debug_buffer"]
     use_user_rules(read_user_rules())
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,
-        debug_buffer=_source(more["debug_buffer"]),
+        debug_buffer=file_source(buffer) if buffer else None,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
@@ -109,7 +108,7 @@ def inspect(
         table = module_total_table(
             blocks, more["module"], is_exact=is_exact, unit=target_time_scale
         )
-    elif output is Format.JSON:
+    elif options.format is Format.JSON:
         from queries.event_blocks.json_form import event_blocks_json
 
         write_document(event_blocks_json(blocks))
@@ -118,16 +117,12 @@ def inspect(
         from queries.event_blocks.table import event_block_table
 
         table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
-        table = arrange_events(table, output)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+        table = arrange_events(table, options.format)
+    options.write(table)
     write_block_notes(blocks)
 
 
 add_options(inspect, _MORE)
-
-
-def _source(file: str | None) -> Source | None:
-    return None if file is None else file_source(file)
 
 
 def _read_correlation(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,23 +12,21 @@ from typer.core import TyperGroup
 
 from cli.commands.query import parse_parameters, query_command
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
-from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
-from cli.output.render import Format, write_table
+from cli.options import Config, Head, Master, add_options, parameter_option
+from cli.output.options import OutputOptions
 from cli.output.streams import write_text
-from cli.output_file import with_output_file
 from queries.report.forms import Form
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
     from typer._click import Command
 
+    from warehouse.spark.answers import SparkLake
+
 _QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
 ]
-_Form = Annotated[
-    Form,
-    typer.Option("--format", help="Report format."),
-]
+_Form = Annotated[Form, typer.Option("--format", help="Report format.")]
 
 
 class _SparkCatalogue(TyperGroup):
@@ -52,32 +51,36 @@ queries = typer.Typer(
 )
 
 
+@contextmanager
+def _opened(lake: str, master: str | None) -> Iterator[SparkLake]:
+    from warehouse.lake.commits import read_filled_state
+    from warehouse.lake.place import Lake
+    from warehouse.spark.answers import SparkLake
+    from warehouse.spark.session import opened_session
+
+    state = read_filled_state(Lake(lake))
+    with opened_session(master) as session:
+        yield SparkLake(session, lake, state)
+
+
 def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
         *,
         lake: _QueriedLake,
         master: Master = None,
-        output: Output = Format.TABLE,
-        is_csv_safe: CsvSafe = False,
+        options: OutputOptions,
         **params: str | list[str] | bool | None,
     ) -> None:
-        from warehouse.lake.commits import read_filled_state
-        from warehouse.lake.place import Lake
-        from warehouse.spark.answers import SparkLake
-        from warehouse.spark.session import opened_session
-
         given = parse_parameters(query, context, params)
-        state = read_filled_state(Lake(lake))
-        with opened_session(master) as session:
-            table = SparkLake(session, lake, state).query(query.header.name, **given)
-        write_table(table, output, is_csv_safe=is_csv_safe)
+        with _opened(lake, master) as store:
+            table = store.query(query.header.name, **given)
+        options.write(table)
 
     add_options(run, map(parameter_option, query.header.params))
     return run
 
 
-@with_output_file
 def report(
     *,
     lake: _QueriedLake,
@@ -94,16 +97,10 @@ def report(
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
     from queries.report.settings import read_settings
-    from warehouse.lake.commits import read_filled_state
-    from warehouse.lake.place import Lake
-    from warehouse.spark.answers import SparkLake
-    from warehouse.spark.session import opened_session
     from warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config)
-    state = read_filled_state(Lake(lake))
-    with opened_session(master) as session:
-        store = SparkLake(session, lake, state)
+    with _opened(lake, master) as store:
         judge = partial(judge_on_spark, store)
         made = nightly_report(store, settings, head=head, judge=judge)
     write_text(render(made, form))

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, DeliveryResult, ServiceUploader, hand_over
+from cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
 from cli.output.ingest_report import write_oddities, write_refusals
-from cli.output.interrupt import interruptible_progress
-from cli.output.progress import progress_bar
-from cli.output.render import Format, write_table
+from cli.output.interrupt import interruptible_bar
+from cli.output.options import OutputOptions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cli.remote.choice import ServiceChoice
     from ingest.dump import Refusal
     from ingest.found_dumps import FoundDumps
@@ -50,12 +47,10 @@ class UploadSummary:
         else:
             self.known += 1
 
-    def table(self, seconds: float) -> pa.Table:
-        """One row; `files` counts accepted, known, conflicting and refused dumps."""
-        import pyarrow as pa
-
+    def row(self, seconds: float) -> dict[str, object]:
+        """The counts; `files` counts accepted, known, conflicting and refused dumps."""
         conflicts = sum(refusal.reason == CONFLICT for refusal in self.refused)
-        row = {
+        return {
             "files": self.accepted + self.known + len(self.refused),
             "accepted": self.accepted,
             "known": self.known,
@@ -64,7 +59,6 @@ class UploadSummary:
             "megabytes": self.byte_count / 1e6,
             "seconds": seconds,
         }
-        return pa.Table.from_pylist([row])
 
 
 class _UploadProgress(NamedTuple):
@@ -81,20 +75,19 @@ class UploadOptions(NamedTuple):
     Attributes:
         jobs: Connections; None for THREADS.
         retry_seconds: How long each dump is retried while the service is unreachable or busy.
-        output: Format of the summary.
         is_quiet: Whether to print neither progress nor notes.
         keep_going: Whether the command succeeds despite refusals.
     """
 
     jobs: int | None
     retry_seconds: float
-    output: Format
-    is_csv_safe: bool
     is_quiet: bool
     keep_going: bool
 
 
-def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptions) -> None:
+def upload_found(
+    service: ServiceChoice, found: FoundDumps, options: UploadOptions, output: OutputOptions
+) -> None:
     """Send dumps to a service and print a summary; sending a dump twice is harmless.
 
     Raises:
@@ -103,15 +96,13 @@ def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptio
     """
     start, summary = time.perf_counter(), UploadSummary()
     with (
-        ServiceUploader(service, retry_seconds=options.retry_seconds) as taker,
-        progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
-        interruptible_progress(bar) as progress,
+        service_uploader(service, retry_seconds=options.retry_seconds) as taker,
+        interruptible_bar(is_quiet=options.is_quiet, has_events=False) as progress,
     ):
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)
             progress(_UploadProgress(number, len(found)))
-    table = summary.table(time.perf_counter() - start)
-    write_table(table, options.output, is_csv_safe=options.is_csv_safe)
+    output.write_rows([summary.row(time.perf_counter() - start)])
     write_refusals(summary.refused, remedy="correct the first ones and send them again")
     if not options.is_quiet:
         write_oddities(found.notes)

@@ -1,4 +1,4 @@
-"""What a night says of its head beside the alerts: coverage, shifts of runs, new operators."""
+"""A night's findings about its head other than alerts: coverage, shifts, new operators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
+from warehouse.statistics.device_states import MAD_TO_SD
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5
-_MAD_TO_SD = 1.4826
 
 
 class HeadView:
@@ -48,11 +48,11 @@ class HeadView:
         self._lately = before[-night.rules.base_builds :]
 
     def base(self, bad: Collection[str] = ()) -> list[str]:
-        """The builds before the head, newest first, as many as a base has.
+        """The earlier builds, newest first, as many as in a base.
 
         Args:
-            bad: First builds of changes that are open; builds from these on are left out, unless
-                they are older than a base.
+            bad: First builds of open changes; later builds are left out, unless the change is older
+                than a base.
         """
         size = self._night.rules.base_builds
         lately = [number for number, build in enumerate(self._before[:size]) if build in bad]
@@ -60,13 +60,13 @@ class HeadView:
         return self._before[start : start + size]
 
     def count_verdicts(self) -> dict[str, int]:
-        """Series by what the night says of each."""
+        """Numbers of series by the night's verdict."""
         counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
     def missing(self) -> list[Missing]:
-        """What builds of a base were recorded on, and the head was not."""
+        """Recordings of the builds of a base that the head lacks."""
         missing = []
         nights = self._night.fleet.nights
         for number, family in enumerate(self._families):
@@ -80,7 +80,7 @@ class HeadView:
     def coverage(
         self, dump_count: int, sensitivity: Sequence[Sensitivity], missing: list[Missing]
     ) -> Coverage:
-        """What the head was recorded on, and what is missing."""
+        """The recordings of the head, and missing ones."""
         there = [own for own, is_there in zip(self._families, self._heads, strict=True) if is_there]
         return Coverage(
             device_count=len({family.device for family in there}),
@@ -97,7 +97,7 @@ class HeadView:
         )
 
     def run_shifts(self) -> list[RunShift]:
-        """How far each family moved as a whole in the head's last night."""
+        """The shift of each family in the head's last night."""
         shifts = self._night.replay.shifts
         last = int(np.flatnonzero(self._own)[-1])
         found = []
@@ -107,7 +107,7 @@ class HeadView:
             if not self._family_there[number, last] or not len(before):
                 continue
             usual = float(np.median(before))
-            spread = _MAD_TO_SD * float(np.median(np.abs(before - usual)))
+            spread = MAD_TO_SD * float(np.median(np.abs(before - usual)))
             limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
             shift = float(np.expm1(shifts[number, last] - usual))
             is_notable = abs(shift) > limit
@@ -117,7 +117,7 @@ class HeadView:
         return found
 
     def operator_changes(self) -> list[OperatorChange]:
-        """Operators that the head has and the build before has not, or the other way round."""
+        """Operators that only one of the head and the previous build has."""
         fleet, cells = self._night.fleet, self._night.replay.cells
         family = fleet.history.series.family
         last = int(np.flatnonzero(self._own)[-1])
@@ -158,7 +158,7 @@ class HeadView:
             keys,
             change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
             cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
-            detail=f"{base} has it, {self._night.head} not" if was else f"{base} has it not",
+            detail=f"in {base}, not in {self._night.head}" if was else f"not in {base}",
         )
 
 

@@ -26,18 +26,12 @@ SELECT
     dump_id, device, pool, os, os_version, arch, soc, build, branch,
     model, backend, quantization, tags, ns_per_tick, delegate_ns_per_tick
 FROM named_dumps
-WHERE (CAST(:device AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:device AS ARRAY<STRING>), device))
-    AND (CAST(:pool AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:pool AS ARRAY<STRING>), pool))
-    AND (CAST(:build AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:build AS ARRAY<STRING>), build))
-    AND (CAST(:model AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:model AS ARRAY<STRING>), model))
-    AND (CAST(:backend AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:backend AS ARRAY<STRING>), backend))
-    AND (CAST(:tag AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:tag AS ARRAY<STRING>), tags))
+WHERE is_chosen(:device, device)
+    AND is_chosen(:pool, pool)
+    AND is_chosen(:build, build)
+    AND is_chosen(:model, model)
+    AND is_chosen(:backend, backend)
+    AND is_chosen(:tag, tags)
     AND (CAST(:since AS TIMESTAMP) IS NULL
         OR captured_at >= CAST(:since AS TIMESTAMP))
     AND (CAST(:until AS TIMESTAMP) IS NULL

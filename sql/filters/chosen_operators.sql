@@ -25,11 +25,7 @@ SELECT
     ordinal, instruction_id, kind, sample_count, p50_ns, value_ns, unit, value, floor
 FROM operator_stats
 WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
-    AND (CAST(:device AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:device AS ARRAY<STRING>), device))
-    AND (CAST(:build AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:build AS ARRAY<STRING>), build))
-    AND (CAST(:model AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:model AS ARRAY<STRING>), model))
-    AND (CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), run))
+    AND is_chosen(:device, device)
+    AND is_chosen(:build, build)
+    AND is_chosen(:model, model)
+    AND is_chosen(:run, run)

@@ -1,6 +1,6 @@
 -- operator_values: Values of operators in the chosen dumps, for comparisons.
 --
--- Reference builds, which are recorded beside others, are left out unless `build` names
+-- Reference builds, which are recorded with others, are left out unless `build` names
 -- them.
 --
 -- params:
@@ -22,7 +22,7 @@
 --   series_id, unit
 --   value     DOUBLE  Value of the dump in that unit.
 --   floor
---   y         DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
+--   y         DOUBLE  Natural logarithm of the value; a value of 0 counts as 1.
 SELECT
     o.dump_id, o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
     o.ordinal, o.kind, o.build, b.position,
@@ -43,8 +43,6 @@ JOIN builds_in_order AS b ON b.build = o.build
 WHERE o.value IS NOT NULL
     AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:event AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
-    AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), o.delegate_id))
+    AND is_chosen(:event, o.event_name)
+    AND is_chosen(:delegate_id, o.delegate_id)
     AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)

@@ -2,7 +2,7 @@
 --
 -- The durations are those of Method::execute in complete runs of one run signature,
 -- from the sixth run on, if there are at least 20 of them. Of several signatures of one
--- name in a dump, the one with the most runs counts. All columns but the value are
+-- name in a dump, the one with the most runs counts. All columns except the value are
 -- shares, so they also hold in cycles of unknown rate.
 --
 -- params:
@@ -25,20 +25,12 @@
 WITH noise AS (
     SELECT
         dump_id, run_signature_id, run_count, median(value) AS value,
-        sqrt(greatest(
-            exact_sum(excess * excess)
-                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
-        ) / nullif(count(*) - 1, 0))
-            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
-        (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
-            - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
-            / nullif(median(value), 0e0) AS iqr_share,
+        variation(value, excess) AS cv,
+        quartile_spread(value) AS iqr_share,
         percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
             / nullif(median(value), 0e0) AS p99_over_p50,
         max(value) / nullif(min(value), 0e0) AS max_over_min,
-        median(CASE WHEN 3 * k > 2 * run_count THEN value END) / nullif(
-            median(CASE WHEN 3 * k <= run_count THEN value END), 0e0
-        ) - 1 AS drift
+        drift(value, k, run_count) AS drift
     FROM (
         SELECT
             *, value - min(value) OVER (PARTITION BY dump_id, run_signature_id)
@@ -70,8 +62,7 @@ named AS (
     FROM noise AS n
     JOIN named_run_signatures AS s
         ON s.dump_id = n.dump_id AND s.run_signature_id = n.run_signature_id
-    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), s.run)
+    WHERE is_chosen(:run, s.run)
 )
 SELECT
     n.dump_id, d.device, d.model, d.backend, n.run, d.build, d.captured_at,

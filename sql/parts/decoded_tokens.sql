@@ -40,12 +40,7 @@ stated AS (
     FROM (
         SELECT
             dump_id, etrecord_id, coalesce(
-                try_element_at(
-                    from_json(tags, 'MAP<STRING, STRING>'), 'decode_method'
-                ),
-                try_element_at(
-                    from_json(tags, 'MAP<STRING, STRING>'), 'model.decode_method'
-                )
+                tag(tags, 'decode_method'), tag(tags, 'model.decode_method')
             ) AS decode_method
         FROM named_dumps
         WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)

@@ -19,20 +19,11 @@ WITH typed AS (
             PARTITION BY device, model, backend, run, run_signature_id, kind, name
         ) AS member_count
     FROM (
-        SELECT
+        SELECT DISTINCT
             device, model, backend, run, run_signature_id, event_signature_id, kind,
-            CASE kind
-                WHEN 'kernel'
-                    THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
-                ELSE split_part(event_name, ' #', 1)
-            END AS name
-        FROM (
-            SELECT DISTINCT
-                device, model, backend, run, run_signature_id, event_signature_id, kind,
-                event_name
-            FROM operators
-            WHERE kind IN ('kernel', 'delegate_op')
-        ) AS d
+            op_type AS name
+        FROM operators
+        WHERE op_type IS NOT NULL
     ) AS o
 ),
 types AS (
@@ -48,11 +39,7 @@ members AS (
         o.backend, o.run, t.name, o.kind, o.unit, o.value, o.floor, o.half_tick,
         o.state_shift
     FROM operators AS o
-    JOIN types AS t
-        ON t.device = o.device AND t.model = o.model
-        AND t.backend IS NOT DISTINCT FROM o.backend AND t.run = o.run
-        AND t.run_signature_id = o.run_signature_id
-        AND t.event_signature_id = o.event_signature_id
+    JOIN types AS t ON same_family(t, o) AND t.run = o.run AND same_event(t, o)
     WHERE t.most_members > 1
     UNION ALL
     SELECT
@@ -66,10 +53,7 @@ members AS (
             etrecord_id, run_signature_id, event_signature_id, module_path
         FROM event_modules
         WHERE is_total
-    ) AS m
-        ON m.etrecord_id = d.etrecord_id
-        AND m.run_signature_id = o.run_signature_id
-        AND m.event_signature_id = o.event_signature_id
+    ) AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, o)
 ),
 sums AS (
     SELECT

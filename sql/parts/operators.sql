@@ -26,5 +26,4 @@ JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
         OR o.build_role = 'reference')
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
+    AND is_chosen(:run, o.run)

@@ -9,10 +9,5 @@
 SELECT
     s.series_id, m.dump_id, m.is_head, m.value, ln(greatest(m.value, 1e0)) AS y
 FROM measured AS m
-JOIN series AS s
-    ON s.level = m.level AND s.device = m.device AND s.model = m.model
-    AND s.backend IS NOT DISTINCT FROM m.backend
-    AND s.run = m.run AND s.event_name = m.event_name
-    AND s.delegate_id IS NOT DISTINCT FROM m.delegate_id
-    AND s.ordinal = m.ordinal AND s.unit = m.unit
+JOIN series AS s ON s.level = m.level AND same_operator(s, m) AND s.unit = m.unit
 WHERE m.value IS NOT NULL

@@ -20,6 +20,5 @@ UNION ALL
 SELECT r.dump_id, CAST(NULL AS INT) AS is_head, r.session, r.build AS reference
 FROM named_dumps AS r
 JOIN (SELECT DISTINCT device, model, backend, session FROM own) AS s
-    ON s.device = r.device AND s.model = r.model
-    AND s.backend IS NOT DISTINCT FROM r.backend AND s.session = r.session
+    ON same_family(s, r) AND s.session = r.session
 WHERE r.build_role = 'reference' AND r.build NOT IN (SELECT build FROM own)

@@ -1,6 +1,6 @@
 -- relative: Values of two builds' dumps by operator, relative to a reference.
 --
--- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
+-- Reads recorded_dumps and absolute. Where both builds were recorded with a reference
 -- build, a value is divided by the ratio of the reference in the dump's session to its
 -- usual level (the median over sessions), which removes the state of the device. Values
 -- of dumps without the reference are then left out. Of several reference builds in a
@@ -45,11 +45,7 @@ usual AS (
         FROM sessions AS s
         JOIN recorded_dumps AS r ON r.session = s.session
         JOIN absolute AS a
-            ON a.dump_id = r.dump_id AND a.device = s.device AND a.model = s.model
-            AND a.backend IS NOT DISTINCT FROM s.backend AND a.run = s.run
-            AND a.event_name = s.event_name
-            AND a.delegate_id IS NOT DISTINCT FROM s.delegate_id
-            AND a.ordinal = s.ordinal AND a.unit = s.unit
+            ON a.dump_id = r.dump_id AND same_operator(a, s) AND a.unit = s.unit
         WHERE a.is_head IS NOT NULL AND a.value IS NOT NULL
         GROUP BY
             s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
@@ -69,15 +65,6 @@ SELECT
 FROM absolute AS a
 JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
 LEFT JOIN sessions AS s
-    ON s.device = a.device AND s.model = a.model
-    AND s.backend IS NOT DISTINCT FROM a.backend AND s.run = a.run
-    AND s.event_name = a.event_name
-    AND s.delegate_id IS NOT DISTINCT FROM a.delegate_id
-    AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = r.session
-LEFT JOIN usual AS u
-    ON u.device = a.device AND u.model = a.model
-    AND u.backend IS NOT DISTINCT FROM a.backend AND u.run = a.run
-    AND u.event_name = a.event_name
-    AND u.delegate_id IS NOT DISTINCT FROM a.delegate_id
-    AND u.ordinal = a.ordinal AND u.unit = a.unit
+    ON same_operator(s, a) AND s.unit = a.unit AND s.session = r.session
+LEFT JOIN usual AS u ON same_operator(u, a) AND u.unit = a.unit
 WHERE a.is_head IS NOT NULL

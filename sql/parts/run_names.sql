@@ -7,5 +7,4 @@
 --   dump_id, run_signature_id, run
 SELECT dump_id, run_signature_id, run
 FROM named_run_signatures
-WHERE CAST(:run AS ARRAY<STRING>) IS NULL
-    OR array_contains(CAST(:run AS ARRAY<STRING>), run)
+WHERE is_chosen(:run, run)

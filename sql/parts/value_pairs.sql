@@ -25,9 +25,7 @@ SELECT
         AND b.double_value IS NOT DISTINCT FROM h.double_value AS is_equal
 FROM logged_values AS b
 LEFT JOIN logged_values AS h
-    ON h.is_head = 1 AND h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend
-    AND h.run_number = b.run_number AND h.event_name = b.event_name
-    AND h.delegate_id IS NOT DISTINCT FROM b.delegate_id
+    ON h.is_head = 1 AND same_family(h, b) AND h.run_number = b.run_number
+    AND h.event_name = b.event_name AND h.delegate_id IS NOT DISTINCT FROM b.delegate_id
     AND h.ordinal = b.ordinal AND h.value_index = b.value_index
 WHERE b.is_head = 0

@@ -13,8 +13,8 @@
 --   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
 --   ordinal, kind
 --   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, reference,
---   state_shift
+--   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
+--   reference, state_shift
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
@@ -54,9 +54,7 @@ recordings AS (
 recorded_apart AS (
     SELECT s.dump_id, s.dump_number, CAST(s.is_head AS DOUBLE) AS is_head
     FROM spans AS s
-    JOIN recordings AS r
-        ON r.device = s.device AND r.model = s.model
-        AND r.backend IS NOT DISTINCT FROM s.backend
+    JOIN recordings AS r ON same_family(r, s)
     WHERE r.is_apart
 ),
 -- The type of an operator is -1 for what only contains others.
@@ -96,9 +94,7 @@ states AS (
             )))) AS s
         FROM relative_values AS m
         JOIN recorded_apart AS d ON d.dump_id = m.dump_id
-        JOIN numbered AS o
-            ON o.run_signature_id = m.run_signature_id
-            AND o.event_signature_id = m.event_signature_id
+        JOIN numbered AS o ON same_event(o, m)
         WHERE m.value IS NOT NULL AND m.reference IS NULL
         GROUP BY m.device, m.model, m.backend, m.run
     ) AS e
@@ -109,8 +105,8 @@ SELECT
     r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend, r.run,
     r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
     r.run_signature_id, r.event_signature_id, r.unit,
-    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.reference,
-    s.shift AS state_shift
+    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.op_type,
+    r.reference, s.shift AS state_shift
 FROM relative_values AS r
 LEFT JOIN states AS s
     ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL

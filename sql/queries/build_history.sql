@@ -42,8 +42,7 @@ WITH series AS (
     WHERE array_contains(CAST(:event AS ARRAY<STRING>), event_name)
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
-        AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), delegate_id))
+        AND is_chosen(:delegate_id, delegate_id)
         AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
         AND known_ns IS NOT NULL
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build

@@ -44,7 +44,7 @@
 --                           it, the three longest that could hide half of it; null
 --                           otherwise.
 --   note            STRING  Other differences between the dumps than the build, such as
---                           os_version or threads; null if there are none.
+--                           os_version or threads; otherwise null.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,
@@ -73,16 +73,12 @@ SELECT
     e.explained_by, e.may_be, n.note
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
-LEFT JOIN notes AS n
-    ON n.device = v.device AND n.model = v.model
-    AND n.backend IS NOT DISTINCT FROM v.backend
+LEFT JOIN notes AS n ON same_family(n, v)
 LEFT JOIN (
     SELECT device, model, backend, max(reference) AS reference
     FROM operators
     GROUP BY device, model, backend
-) AS r
-    ON r.device = v.device AND r.model = v.model
-    AND r.backend IS NOT DISTINCT FROM v.backend
+) AS r ON same_family(r, v)
 LEFT JOIN explanations AS e ON e.series_id = v.series_id
 ORDER BY
     v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,

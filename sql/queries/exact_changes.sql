@@ -76,9 +76,7 @@ completed AS (
         CASE WHEN is_logged THEN coalesce(head_high, 0e0) ELSE head_high END
             AS head_high
     FROM series AS s
-    JOIN families AS f
-        ON f.device = s.device AND f.model = s.model
-        AND f.backend IS NOT DISTINCT FROM s.backend
+    JOIN families AS f ON same_family(f, s)
     WHERE s.measure <> 'dump_bytes' OR f.has_equal_runs
 )
 SELECT

@@ -61,14 +61,9 @@ placed AS (
         ) AS place_count
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
-    JOIN event_modules AS m
-        ON m.etrecord_id = d.etrecord_id
-        AND m.run_signature_id = t.run_signature_id
-        AND m.event_signature_id = t.event_signature_id
+    JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
     LEFT JOIN lines AS l
-        ON l.etrecord_id = m.etrecord_id
-        AND l.run_signature_id = m.run_signature_id
-        AND l.event_signature_id = m.event_signature_id
+        ON l.etrecord_id = m.etrecord_id AND same_event(l, m)
         AND l.module_path = m.module_path
     WHERE m.is_own
 ),
@@ -98,10 +93,7 @@ SELECT
     p.recorded_run_count AS run_count, r.event_count,
     r.total_ns / p.recorded_run_count AS run_ns,
     r.alone_ns / p.recorded_run_count AS alone_ns,
-    CASE
-        WHEN r.total_ns <= p.recorded_execute_ns
-            THEN r.total_ns / nullif(p.recorded_execute_ns, 0e0)
-    END AS time_share
+    part_of(r.total_ns, p.recorded_execute_ns) AS time_share
 FROM ranked AS r
 JOIN places AS p ON p.place_id = r.place_id
 WHERE r.rank <= coalesce(CAST(:top_n AS INT), r.rank)

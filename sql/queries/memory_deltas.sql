@@ -62,9 +62,7 @@ of_dumps AS (
         FROM logged
     ) AS k
     JOIN named_runs AS r
-        ON r.device = k.device AND r.model = k.model
-        AND r.backend IS NOT DISTINCT FROM k.backend
-        AND r.run_name IS NOT DISTINCT FROM k.run_name
+        ON same_family(r, k) AND r.run_name IS NOT DISTINCT FROM k.run_name
     LEFT JOIN (
         SELECT
             dump_id, run_name, is_total, allocator, count(*) AS logged_count,
@@ -104,11 +102,8 @@ SELECT
     END AS verdict
 FROM sides AS b
 JOIN sides AS h
-    ON h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend
-    AND h.run_name IS NOT DISTINCT FROM b.run_name
-    AND h.is_total = b.is_total
-    AND h.allocator IS NOT DISTINCT FROM b.allocator
+    ON same_family(h, b) AND h.run_name IS NOT DISTINCT FROM b.run_name
+    AND h.is_total = b.is_total AND h.allocator IS NOT DISTINCT FROM b.allocator
 WHERE b.is_head = 0 AND h.is_head = 1
 ORDER BY
     b.device, b.model, b.backend NULLS LAST, b.run_name NULLS LAST, b.is_total,

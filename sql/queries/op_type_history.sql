@@ -67,17 +67,14 @@ series AS (
         t.total_ns / r.run_count AS run_ns,
         b.position, b.build_ordinal, b.committed_at, b.first_captured_at
     FROM times AS t
-    JOIN runs_of_build AS r
-        ON r.device = t.device AND r.model = t.model AND r.build = t.build
-        AND r.run = t.run AND r.backend IS NOT DISTINCT FROM t.backend
+    JOIN runs_of_build AS r ON same_family(r, t) AND r.build = t.build AND r.run = t.run
     JOIN builds_in_order AS b ON b.build = t.build
 )
 SELECT
     device, model, backend, run, op_type, kind, build,
     build_ordinal, committed_at, first_captured_at,
     dump_count, run_count, operator_count, call_count / run_count AS run_calls,
-    run_ns, CASE WHEN total_ns <= execute_ns THEN total_ns / nullif(execute_ns, 0e0) END
-        AS time_share,
+    run_ns, part_of(total_ns, execute_ns) AS time_share,
     run_ns / nullif(
         lag(run_ns) OVER (
             PARTITION BY device, model, backend, run, op_type, kind ORDER BY position

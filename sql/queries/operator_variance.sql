@@ -40,12 +40,9 @@ WITH stats AS (
         ) AS has_operators
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
-    JOIN event_stats AS x
-        ON x.dump_id = s.dump_id AND x.run_signature_id = s.run_signature_id
-        AND x.event_signature_id = s.event_signature_id
+    JOIN event_stats AS x ON x.dump_id = s.dump_id AND same_event(x, s)
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), s.run))
+        AND is_chosen(:run, s.run)
 ),
 operators AS (
     SELECT

@@ -25,7 +25,7 @@
 --   p50_ns              DOUBLE  Median of the dump's runs like it.
 --   kernel_excess_ns    DOUBLE  Time in kernels, less its median.
 --   delegate_excess_ns  DOUBLE  Time in delegate calls, less its median.
---   tax_excess_ns       DOUBLE  Time in neither, less its median.
+--   tax_excess_ns       DOUBLE  Time outside both, less its median.
 --   culprit             STRING  Name of the culprit, else its delegate id;
 --                               Method::execute is the framework itself.
 --   instruction_id      INT     Its instruction; null outside the program.
@@ -75,9 +75,7 @@ excesses AS (
         END AS excess
     FROM spent AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
-    JOIN event_stats AS t
-        ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
-        AND t.event_signature_id = e.event_signature_id
+    JOIN event_stats AS t ON t.dump_id = e.dump_id AND same_event(t, e)
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),

@@ -27,8 +27,8 @@
 --   avg_ns         DOUBLE  Mean, exact like all that follow.
 --   min_ns         DOUBLE  Shortest.
 --   max_ns         DOUBLE  Longest.
---   missing_count  BIGINT  Events that no percentile counts, as they are gone.
---   error_share    DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
+--   missing_count  BIGINT  Events that are gone, which no percentile counts.
+--   error_share    DOUBLE  Largest relative error of a percentile: 0.01 with
 --                          approx, else 0.
 WITH chosen AS (
     SELECT
@@ -54,8 +54,7 @@ chosen_runs AS (
         r.run_signature_id, r.run, dense_rank() OVER (ORDER BY r.run) AS run_id
     FROM chosen AS c
     JOIN named_run_signatures AS r ON r.dump_id = c.dump_id
-    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), r.run)
+    WHERE is_chosen(:run, r.run)
 ),
 buckets AS (
     SELECT
@@ -65,11 +64,7 @@ buckets AS (
     FROM (
         SELECT
             c.group_id, c.run_id, s.key_id, b.bucket, b.event_count,
-            CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS tick_ns
+            tick_ns(s, c) AS tick_ns
         FROM event_buckets AS b
         JOIN chosen_runs AS c
             ON c.dump_id = b.dump_id AND c.run_signature_id = b.run_signature_id
@@ -113,11 +108,7 @@ exact_quantiles AS (
     FROM (
         SELECT
             c.group_id, c.run_id, s.key_id,
-            e.duration_ticks * CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS duration_ns
+            e.duration_ticks * tick_ns(s, c) AS duration_ns
         FROM events AS e
         JOIN chosen_runs AS c
             ON c.dump_id = e.dump_id AND c.run_signature_id = e.run_signature_id
@@ -164,11 +155,7 @@ totals AS (
             t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
             c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
             s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-            CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS tick_ns
+            tick_ns(s, c) AS tick_ns
         FROM event_stats AS t
         JOIN chosen AS c ON c.dump_id = t.dump_id
         JOIN chosen_runs AS r

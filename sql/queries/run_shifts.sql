@@ -103,7 +103,5 @@ SELECT
         ELSE 'steady'
     END AS verdict
 FROM families AS f
-LEFT JOIN shifts AS s
-    ON s.device = f.device AND s.model = f.model
-    AND s.backend IS NOT DISTINCT FROM f.backend
+LEFT JOIN shifts AS s ON same_family(s, f)
 ORDER BY f.device, f.model, f.backend NULLS LAST

@@ -27,14 +27,11 @@ WITH sized AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, o.run,
         coalesce(o.value_ns, o.p50_ns) AS value_ns,
-        try_cast(try_element_at(
-            from_json(c.tags, 'MAP<STRING, STRING>'), CAST(:size_tag AS STRING)
-        ) AS DOUBLE) AS size
+        try_cast(tag(c.tags, CAST(:size_tag AS STRING)) AS DOUBLE) AS size
     FROM operator_stats AS o
     JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.kind = 'method'
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
+        AND is_chosen(:run, o.run)
 ),
 sizes AS (
     SELECT
@@ -50,9 +47,7 @@ slopes AS (
         median(ln(b.p50_ns / a.p50_ns) / ln(b.size / a.size)) AS exponent
     FROM sizes AS a
     JOIN sizes AS b
-        ON b.device = a.device AND b.build = a.build AND b.model = a.model
-        AND b.backend IS NOT DISTINCT FROM a.backend
-        AND b.run = a.run AND b.size > a.size
+        ON same_family(b, a) AND b.build = a.build AND b.run = a.run AND b.size > a.size
     GROUP BY a.device, a.build, a.model, a.backend, a.run
 )
 SELECT
@@ -68,7 +63,5 @@ FROM (
             AS least_size
     FROM sizes
 ) AS s
-LEFT JOIN slopes AS e
-    ON e.device = s.device AND e.build = s.build AND e.model = s.model
-    AND e.backend IS NOT DISTINCT FROM s.backend AND e.run = s.run
+LEFT JOIN slopes AS e ON same_family(e, s) AND e.build = s.build AND e.run = s.run
 ORDER BY s.device, s.build, s.model, s.backend NULLS LAST, s.run, s.size

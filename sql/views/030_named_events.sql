@@ -20,16 +20,9 @@ SELECT
     e.run_signature_id, e.event_signature_id,
     s.event_name, s.instruction_id, s.delegate_id, s.kind,
     e.run_index, e.occurrence, e.start_offset_ticks, e.duration_ticks,
-    CASE
-        WHEN e.flags > 1 THEN NULL
-        WHEN s.unit IS NOT NULL THEN e.duration_ticks * s.unit_ns
-        WHEN s.kind = 'delegate_op' THEN e.duration_ticks * d.delegate_ns_per_tick
-        ELSE e.duration_ticks * d.ns_per_tick
-    END AS duration_ns,
+    CASE WHEN e.flags <= 1 THEN e.duration_ticks * tick_ns(s, d) END AS duration_ns,
     e.flags, s.op_type, m.module_path, s.unit
 FROM events AS e
 JOIN named_dumps AS d ON d.dump_id = e.dump_id
 JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
-LEFT JOIN own_modules AS m
-    ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = e.run_signature_id
-    AND m.event_signature_id = e.event_signature_id
+LEFT JOIN own_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, e)

@@ -37,21 +37,12 @@ FROM (
         x.*, d.captured_at, d.device, d.pool, d.build, d.model, d.backend, r.run,
         s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
         m.module_path,
-        CASE
-            WHEN s.unit IS NOT NULL THEN s.unit_ns
-            WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
-        END AS tick_ns,
-        CASE
-            WHEN s.kind = 'delegate_op' AND s.unit IS NULL
-                THEN d.delegate_resolution_ticks
-            ELSE 1
-        END AS resolution_ticks
+        tick_ns(s, d) AS tick_ns,
+        resolution_ticks(s, d) AS resolution_ticks
     FROM event_stats AS x
     JOIN named_dumps AS d ON d.dump_id = x.dump_id
     JOIN named_run_signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
     JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
-    LEFT JOIN own_modules AS m
-        ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = x.run_signature_id
-        AND m.event_signature_id = x.event_signature_id
+    LEFT JOIN own_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, x)
 ) AS t

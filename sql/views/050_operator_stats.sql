@@ -1,4 +1,4 @@
--- operator_stats: Statistics per dump and operator, with keys that hold across builds.
+-- operator_stats: Statistics per dump and operator, with keys stable across builds.
 --
 -- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
 -- the same: instruction ids shift when an operator is inserted. The ordinal numbers the
@@ -98,15 +98,8 @@ FROM (
         o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
         o.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
-        CASE
-            WHEN o.unit IS NOT NULL THEN o.unit_ns
-            WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
-        END AS tick_ns,
-        CASE
-            WHEN o.kind = 'delegate_op' AND o.unit IS NULL
-                THEN d.delegate_resolution_ticks
-            ELSE 1
-        END AS resolution_ticks
+        tick_ns(o, d) AS tick_ns,
+        resolution_ticks(o, d) AS resolution_ticks
     FROM event_stats AS x
     JOIN dumps AS d ON d.dump_id = x.dump_id
     JOIN devices AS v ON v.device_id = d.device_id
@@ -114,12 +107,8 @@ FROM (
     JOIN models AS m ON m.model_id = d.model_id
     JOIN signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
-    JOIN operators AS o
-        ON o.run_signature_id = x.run_signature_id
-        AND o.event_signature_id = x.event_signature_id
-    LEFT JOIN own_modules AS p
-        ON p.etrecord_id = d.etrecord_id AND p.run_signature_id = x.run_signature_id
-        AND p.event_signature_id = x.event_signature_id
+    JOIN operators AS o ON same_event(o, x)
+    LEFT JOIN own_modules AS p ON p.etrecord_id = d.etrecord_id AND same_event(p, x)
     WHERE NOT r.has_variants OR NOT EXISTS (
         SELECT 1
         FROM outdone AS w

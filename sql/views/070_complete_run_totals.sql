@@ -12,10 +12,7 @@
 SELECT
     t.dump_id, t.run_signature_id, t.chain_index, t.event_signature_id,
     s.event_name, s.instruction_id, s.delegate_id, s.kind, t.event_count,
-    t.total_ticks * CASE
-        WHEN s.unit IS NOT NULL THEN s.unit_ns
-        WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
-    END AS total_ns, s.op_type
+    t.total_ticks * tick_ns(s, d) AS total_ns, s.op_type
 FROM event_totals AS t
 JOIN dumps AS d ON d.dump_id = t.dump_id
 JOIN named_event_signatures AS s ON s.event_signature_id = t.event_signature_id

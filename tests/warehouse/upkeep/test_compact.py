@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.upkeep import compact as compaction
-from warehouse.upkeep.compact import compact_store, is_compaction_wanted, want_compaction
+from warehouse.upkeep.compact import compact_store, is_compaction_wanted, request_compaction
 from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 
@@ -26,11 +25,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("mixed_portable_n20", "mixed_xnnpack_n20", "cnn_portable_n20"):
         ingest(folder / "store", write(folder / f"{name}.etdp", read_dump(f"real/{name}")))
     return folder / "store"
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:
@@ -91,7 +85,7 @@ def test_a_copy_that_is_not_smaller_is_taken_only_to_get_rid_of_deleted_dumps(
 ) -> None:
     compact_store(store)
     if has_deleted_dumps:
-        want_compaction(store)
+        request_compaction(store)
     before = (store / FILE_NAME).stat()
     done = compact_store(store)
     assert done.old_bytes == before.st_size <= done.new_bytes

@@ -1,72 +1,23 @@
 """`--output FILE`: standard output written to a file that is replaced in one step when complete.
 
-The output goes to a locked temporary file beside FILE. Ctrl-C may leave it behind; the next command
-that writes FILE deletes it.
+The output goes to a locked temporary file next to FILE. Ctrl-C may leave it behind; the next
+command that writes FILE deletes it.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from glob import escape
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
 
 import typer
 
 from cli.errors import IncompleteError, OutputError
-from cli.options import Output, check_format, format_for
-from cli.output.render import Format
-from cli.output.streams import write_note
 from ingest.durable import try_lock
-
-_ENDINGS = "a name that ends in " + ", ".join(
-    f".{format_}" for format_ in Format if format_ is not Format.TABLE
-)
-
-_OutputFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, which is replaced once the output is complete. A suffix such as .csv "
-        "selects the format.",
-    ),
-]
-
-
-def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
-    """Add --output to a command that has --format and no --output of its own."""
-    signature = inspect.signature(function, eval_str=True)
-    own = signature.parameters
-    formats = [name for name, parameter in own.items() if parameter.annotation == Output]
-    if formats != ["output"]:
-        return function
-
-    @wraps(function)
-    def run(*args: Any, output_file: Path | None = None, **options: Any) -> None:
-        options["output"] = format_for(output_file, options["output"])
-        check_format(options["output"], is_to_file=output_file is not None)
-        with standard_output_to(output_file):
-            function(*args, **options)
-        if output_file is not None and options["output"] is Format.TABLE:
-            write_note(
-                f"note: {output_file} is a table for people, with rounded numbers; for another "
-                f"format use --format or {_ENDINGS}"
-            )
-
-    last = inspect.Parameter(
-        "output_file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OutputFile
-    )
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own.values(), last]
-    )
-    return run
 
 
 @contextmanager
@@ -85,32 +36,32 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
         return
     target = path.resolve()
     _sweep(target)
-    beside = target.with_name(f"{_beginning(target)}{os.getpid()}")
+    temporary = target.with_name(f"{_temporary_prefix(target)}{os.getpid()}")
     ended = None
     try:
-        with _opened(beside, path):
+        with _opened(temporary, path):
             try:
                 yield
             except typer.Exit as exit_:  # the command failed in part; keep its output
                 ended = exit_
-        _put_in_place(beside, target)
+        _put_in_place(temporary, target)
     except IncompleteError as error:
         raise OutputError(f"{error.place}: {error.problem}; the file is unchanged") from error
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     if ended:
         raise ended
 
 
-def _beginning(target: Path) -> str:
+def _temporary_prefix(target: Path) -> str:
     """Prefix of the names of temporary files for this target."""
     return f".{target.name[:100]}."
 
 
 def _sweep(target: Path) -> None:
     """Delete temporary files of stopped commands: files that no process locks."""
-    beginning = _beginning(target)
+    beginning = _temporary_prefix(target)
     for path in target.parent.glob(f"{escape(beginning)}*"):
         if not path.name.removeprefix(beginning).isdecimal():
             continue
@@ -123,7 +74,7 @@ def _sweep(target: Path) -> None:
                 os.close(descriptor)
 
 
-def _put_in_place(beside: Path, target: Path) -> None:
+def _put_in_place(temporary: Path, target: Path) -> None:
     """Move a file over another, keeping the other's permissions.
 
     Raises:
@@ -131,8 +82,8 @@ def _put_in_place(beside: Path, target: Path) -> None:
     """
     try:
         if target.exists():
-            beside.chmod(target.stat().st_mode & 0o777)
-        beside.replace(target)
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     except OSError as error:
         raise OutputError(f"{target}: {error.strerror}") from error
 
