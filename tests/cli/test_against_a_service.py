@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ingest.tracer import StreamingTracer, UploadSink
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.waiting import until
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="module")

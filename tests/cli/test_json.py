@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import MODELS
 from tests.support.strange_names import write_strange_files
 from warehouse.catalogue.queries import load_catalogue
 
-Run = Callable[..., Outcome]
 DOCUMENT = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 NAMES = ("--device", "d", "--build", "b", "--model", "m")

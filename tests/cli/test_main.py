@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,13 @@ import pytest
 from cli import commands
 from cli.commands.query import COMPUTED
 from cli.listing import GROUPS
-from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
+from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.tools.site.reference import commands_page
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
-
-Run = Callable[..., Outcome]
 
 COMMANDS = sorted(name for names in GROUPS.values() for name in names)
 # A process that was started in the background ignores Ctrl-C, and so do those that it starts.

@@ -4,17 +4,15 @@ import fcntl
 import json
 import resource
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from cli.output_file import standard_output_to
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import CORPUS
 
-Run = Callable[..., Outcome]
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 
 

@@ -34,11 +34,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
     return new, write_program(tmp_path / "old.pte", dumps=take(tmp_path, "base", PAIRS))
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    return tmp_path / "own.store"
-
-
 def read(run, store, text):
     return json.loads(run("sql", text, "--store", store, "--format", "json").out)
 

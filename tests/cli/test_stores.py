@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 from warehouse.inbox.served import served
 
-Run = Callable[..., Outcome]
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 

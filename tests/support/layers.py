@@ -35,6 +35,7 @@ FOLDERS = {
     "cli/serve/http/test_logs.py": "unit",
     "cli/serve/http/test_negotiation.py": "unit",
     "cli/serve/test_settings.py": "unit",
+    "cli/serve/uploads/test_multipart.py": "unit",
     "cli/test_against_a_service.py": "system",
     "cli/test_demo.py": "system",
     "cli/test_demo_serve.py": "system",

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
-
-Run = Callable[..., Outcome]
 
 
 @pytest.mark.slow

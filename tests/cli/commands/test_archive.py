@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.support.command import run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import FARM
 from warehouse.archive.archive import Archive
 

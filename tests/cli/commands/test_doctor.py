@@ -3,16 +3,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import ROOT, Outcome
+from tests.support.command import ROOT, Run
 from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
 
 
 def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 

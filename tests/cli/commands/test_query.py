@@ -3,16 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from warehouse.catalogue.queries import load_catalogue
-
-Run = Callable[..., Outcome]
 
 QUERIES = sorted(load_catalogue())
 COMPARISON = ("query", "regression_deltas", "--base", "base", "--head", "ch26")

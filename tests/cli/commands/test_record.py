@@ -24,11 +24,6 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_program(tmp_path / "cnn.pte")
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    return tmp_path / "own.store"
-
-
 def dumps(run, store):
     return json.loads(run("sql", "FROM named_dumps", "--store", store, "--format", "json").out)
 

@@ -2,18 +2,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.strange_names import NAMES
 from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
 
 
 @pytest.mark.parametrize(

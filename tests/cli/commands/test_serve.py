@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli.serve.access.tokens import TokenScope, create_token
-from tests.cli.conftest import Run
-from tests.support.command import ENVIRONMENT
+from tests.support.command import ENVIRONMENT, Run
 from tests.support.cross_section import cross_section
 from tests.support.service_process import ServiceProcess
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import COMMAND, ENVIRONMENT, Outcome
+from tests.support.command import COMMAND, ENVIRONMENT, Run
 from tests.support.stand_in_service import StandIn, stand_in_service
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 from tests.support.waiting import DEADLINE_SECONDS, until
 
-Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
 

@@ -12,14 +12,8 @@ from cli.remote.choice import ServiceChoice
 from ingest.dump import Dump
 from ingest.errors import ManifestError, ServiceError, SourceError
 from ingest.manifest.models import Manifest
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import Refused, StandIn
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def nameless() -> Manifest:

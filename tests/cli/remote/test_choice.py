@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from cli.listing import EXAMPLES
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
 
-Run = Callable[..., Outcome]
 STATUS = pa.table({"problem": [""], "is_uncompacted": [False]})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,23 +12,14 @@ import pytest
 
 from cli.serve.settings import ServiceSettings
 from ingest.remote import connection
-from tests.support.command import Outcome
+from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.stand_in_service import (
     Refused,
     StandIn,
     arrow_answer,
-    stand_in_service,
 )
 from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 @pytest.fixture

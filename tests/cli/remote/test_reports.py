@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, stand_in_service
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture

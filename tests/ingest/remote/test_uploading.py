@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from ingest.errors import ServiceError
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import Receipt, upload_dump
-from tests.support.stand_in_service import StandIn, stand_in_service
+from tests.support.stand_in_service import StandIn
 
 DUMP = bytes(range(256)) * 3000
 SHA256 = hashlib.sha256(DUMP).hexdigest()
 MANIFEST = '{"device":"pixel 8 \u00e9\U0001f600","build":"b1","model":"mv2"}'
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def test_dump_is_put_under_its_name_and_known_the_second_time(service: StandIn) -> None:

@@ -13,10 +13,9 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.service import Service
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
-from tests.support.service import serving
+from tests.support.service import await_snapshot, service_of, serving
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
 from tests.support.stores import ingest, write
@@ -39,14 +38,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     store = ground / "store"
     ingest(store, write(ground / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
     with serving(store, sql_seconds=DEADLINE, sql_bytes=MEMORY) as client:
-        while not find_snapshots(store):
-            threading.Event().wait(0.05)
+        await_snapshot(client)
         yield client
-
-
-def service_of(client: TestClient) -> Service:
-    service: Service = client.app.state.service  # type: ignore[attr-defined]
-    return service
 
 
 def ask(client: TestClient, text: str) -> httpx2.Response:

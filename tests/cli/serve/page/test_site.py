@@ -17,7 +17,7 @@ from cli.serve.access.authorization import Scope, Unauthorized
 from cli.serve.access.tokens import create_token
 from cli.serve.page.site import VIEWS, Visit, link, view
 from tests.support.nightly_farm import ingest_all, record_build
-from tests.support.service import serving
+from tests.support.service import service_of, serving
 
 ADDRESS = re.compile(r'href="(/[^"]*)"')
 
@@ -111,7 +111,7 @@ def test_who_may_not_read_is_asked_for_a_token(
         assert scope is Scope.READ
         raise Unauthorized("no_token", "send a token")
 
-    monkeypatch.setattr(site.app.state.service.access, "need", refuse)  # type: ignore[attr-defined]
+    monkeypatch.setattr(service_of(site).access, "need", refuse)
     answer = site.get("/latency?device=phone", follow_redirects=False)
     assert answer.status_code == HTTPStatus.SEE_OTHER
     assert answer.headers["location"] == "/login?next=%2Flatency%3Fdevice%3Dphone"
