@@ -110,7 +110,8 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("value", SPELLINGS)
-def test_values_are_spelt_as_documented(run: Run, store: Path, value: str) -> None:
-    outcome = run("sql", f"SELECT {value} AS a", "--format", "json", "--store", store)
-    assert outcome.text == f'[\n{{"a": {SPELLINGS[value]}}}\n]\n'
+def test_values_are_spelt_as_documented(run: Run, store: Path) -> None:
+    columns = ", ".join(f"{value} AS a{i}" for i, value in enumerate(SPELLINGS))
+    outcome = run("sql", f"SELECT {columns}", "--format", "json", "--store", store)
+    fields = ", ".join(f'"a{i}": {spelt}' for i, spelt in enumerate(SPELLINGS.values()))
+    assert outcome.text == f"[\n{{{fields}}}\n]\n"

@@ -57,7 +57,11 @@ def test_another_graph_can_tell_the_operators(run):
 
 @pytest.mark.parametrize(
     ("option", "what"),
-    [(("--bundled-input", 0), "input"), (("--reference-graph-name", "exported_program"), "graph")],
+    [
+        (("--bundled-input", 0), "input"),
+        (("--reference-graph-name", "exported_program"), "graph"),
+        (("--method", "forward"), "method"),
+    ],
 )
 def test_what_is_stated_of_an_etrecord_needs_one(run, option, what):
     done = run("inspect", MIXED, *option)
