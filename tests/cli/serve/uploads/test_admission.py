@@ -3,10 +3,10 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from cli.serve.http.problems import Problem
@@ -17,6 +17,8 @@ from tests.support.stored_dumps import Stored
 from tests.support.uploads import await_state, new_dump, put
 from warehouse.inbox.known import KnownDumps
 
+LARGE = 1 << 30
+
 
 @pytest.fixture
 def known() -> KnownDumps:
@@ -24,27 +26,22 @@ def known() -> KnownDumps:
     return KnownDumps(Stored().index())
 
 
-def refusal(
-    folder: Path, known: KnownDumps, request: Request | None = None, **settings: int
-) -> tuple[int, str, str]:
+def refusal(admission: Admission, declared: int) -> tuple[int, str, str]:
     """Status, reason and Retry-After with which an upload is refused."""
-    admission = Admission(folder, ServiceSettings(**{"free_bytes": 0, **settings}), known)
-    with pytest.raises(Problem) as found, admission.admit(request or _request(), 1 << 30):
+    upload = admission.admit(declared, is_packed=False, most_bytes=LARGE)
+    with pytest.raises(Problem) as found, upload:
         pass
     headers = found.value.headers or {}
     return found.value.status_code, found.value.reason, headers.get("Retry-After", "")
 
 
-def _request(**headers: str) -> Request:
-    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "method": "PUT", "headers": named})
-
-
 @pytest.mark.store
 def test_uploads_are_deferred_while_too_much_waits(tmp_path: Path, known: KnownDumps) -> None:
+    admission = Admission(tmp_path, ServiceSettings(free_bytes=0, backlog_bytes=1 << 16), known)
+    with admission.admit(1 << 17, is_packed=False, most_bytes=LARGE):  # more than may wait, alone
+        assert refusal(admission, 1) == (429, "backlog", "5")
     known.accept("e" * 64, "stated", 1 << 16)
-    one = _request(content_length="1")
-    assert refusal(tmp_path, known, one, backlog_bytes=1 << 16) == (429, "backlog", "5")
+    assert refusal(admission, 1) == (429, "backlog", "5")
 
 
 @pytest.mark.store
@@ -54,40 +51,29 @@ def test_uploads_are_deferred_while_too_many_wait_however_small(
     admission = Admission(tmp_path, ServiceSettings(free_bytes=0), known)
     for number in range(9_999):
         known.accept(f"{number:064x}", "stated", 1)
-    with admission.admit(_request(), 1 << 30):
+    with admission.admit(0, is_packed=False, most_bytes=LARGE):
         known.accept("f" * 64, "stated", 1)
-    assert refusal(tmp_path, known) == (429, "backlog", "5")
-
-
-@pytest.mark.store
-def test_one_upload_may_be_larger_than_all_that_may_wait(tmp_path: Path, known: KnownDumps) -> None:
-    admission = Admission(tmp_path, ServiceSettings(free_bytes=0, backlog_bytes=1 << 16), known)
-    with admission.admit(_request(content_length=str(1 << 17)), 1 << 30):
-        assert admission.uploads == 1
+    assert refusal(admission, 0) == (429, "backlog", "5")
 
 
 @pytest.mark.store
 @pytest.mark.parametrize(
-    ("headers", "most"),
-    [
-        ({"content_length": "1000"}, 100),
-        ({"content_length": str(1 << 24)}, 64),
-        ({}, 64),
-        ({"content_length": "1000", "content_encoding": "zstd"}, 64),
-    ],
+    ("declared", "is_packed", "most"),
+    [(1000, False, 100), (1 << 24, False, 64), (0, False, 64), (1000, True, 64)],
 )
 def test_uploads_are_deferred_while_too_much_of_others_is_in_memory(
-    tmp_path: Path, known: KnownDumps, headers: dict[str, str], most: int
+    tmp_path: Path, known: KnownDumps, declared: int, is_packed: bool, most: int
 ) -> None:
     settings = ServiceSettings(concurrent_uploads=100, free_bytes=0, backlog_bytes=1 << 40)
     admission = Admission(tmp_path, settings, known)
+    admit = partial(admission.admit, declared, is_packed=is_packed, most_bytes=LARGE)
     with ExitStack() as uploads:
         for _ in range(most):
-            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+            uploads.enter_context(admit())
         with pytest.raises(Problem, match="uploads are under way") as found:
-            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+            uploads.enter_context(admit())
     assert (found.value.status_code, found.value.reason) == (429, "busy")
-    with admission.admit(_request(**headers), 1 << 30):
+    with admit():
         assert admission.uploads == 1
 
 
