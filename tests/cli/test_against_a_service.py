@@ -29,9 +29,6 @@ def service(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
 
 QUESTIONS = [
     ("query", "dumps"),
-    ("query", "percentiles", "--device", "*", "--model", "c*"),
-    ("query", "regression_deltas", "--base", "base", "--head", "ch26"),
-    ("query", "nightly_verdicts"),
     ("compare", "base", "ch26"),
     ("plan",),
     ("schema", "named_events"),
@@ -52,8 +49,6 @@ def test_answers_are_those_of_the_store(
     "args",
     [
         ("query", "percentiles", "--model", "none"),
-        ("query", "regression_deltas", "--base", "none", "--head", "base"),
-        ("query", "nothing"),
         ("sql", "SELECT none FROM dumps"),
     ],
     ids=" ".join,

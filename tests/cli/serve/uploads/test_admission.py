@@ -57,6 +57,12 @@ def test_uploads_are_deferred_while_too_many_wait_however_small(
 
 
 @pytest.mark.store
+def test_uploads_are_deferred_while_the_disk_is_low(tmp_path: Path, known: KnownDumps) -> None:
+    admission = Admission(tmp_path, ServiceSettings(free_bytes=1 << 60), known)
+    assert refusal(admission, 1) == (507, "disk_low", "30")
+
+
+@pytest.mark.store
 @pytest.mark.parametrize(
     ("declared", "is_packed", "most"),
     [(1000, False, 100), (1 << 24, False, 64), (0, False, 64), (1000, True, 64)],

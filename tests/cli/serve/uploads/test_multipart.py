@@ -64,6 +64,11 @@ def test_a_malformed_body_is_refused(parts: PartReader, body: bytes, detail: str
     assert (found.value.status_code, found.value.reason) == (400, "multipart")
 
 
+def test_a_long_file_name_is_cut(parts: PartReader) -> None:
+    parts.write(DUMP.replace(b"a.etdp", b"n" * 300) + b"abc")
+    assert parts.parts["dump"].file_name == "n" * 255
+
+
 def test_a_part_is_read_up_to_its_largest_size(parts: PartReader) -> None:
     parts.write(DUMP + b"x" * 100)
     with pytest.raises(TooLargeProblem):
