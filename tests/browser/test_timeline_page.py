@@ -65,7 +65,7 @@ def test_frames_of_the_flame_graph_tell_their_share(page: Page, place: Path) -> 
     assert "100 %" in page.evaluate(SHOWN)
 
 
-def test_what_is_found_is_counted(page: Page, place: Path) -> None:
+def test_found_slices_are_counted(page: Page, place: Path) -> None:
     page.show(place, width=1200)
     page.evaluate("find.value = 'CONV'; find.dispatchEvent(new Event('input'))")
     assert page.evaluate("document.getElementById('found').textContent") == "3 found, 105 ns"

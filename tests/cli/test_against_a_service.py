@@ -124,7 +124,7 @@ def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_watch_finds_is_left_to_the_service_of_the_store(
+def test_a_watch_leaves_its_dumps_to_the_service_of_the_store(
     run: Run, service: tuple[Path, str], tmp_path: Path
 ) -> None:
     store, url = service

@@ -38,7 +38,6 @@ FOLDERS = {
     "cli/serve/uploads/test_multipart.py": "unit",
     "cli/test_against_a_service.py": "system",
     "cli/test_demo.py": "system",
-    "cli/test_demo_serve.py": "system",
     "cli/test_failing_disk.py": "system",
     "cli/test_paired_recording.py": "system",
     "cli/test_uploading_document.py": "system",

@@ -12,7 +12,7 @@ from tests.support.nightly_farm import ingest_nights
 
 
 @pytest.mark.slow
-def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
+def test_a_decision_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
     store = ingest_nights(tmp_path / "s", range(7, 11))
 
     def report() -> tuple[str, str, int]:

@@ -22,7 +22,7 @@ def hand_over(store: Path, count: int) -> None:
             inbox.accept(tiny_incoming(number))
 
 
-def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
+def test_handed_over_dumps_are_ingested(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 3)
     outcome = run("drain", "--store", tmp_path, "--format", "json")
     assert (outcome.code, outcome.err) == (0, "")

@@ -97,7 +97,7 @@ def test_a_clock_of_a_backend_that_no_event_ran_on_is_refused(run):
     assert done.error == told
 
 
-def test_what_cannot_be_exported_leaves_the_file_as_it_was(run, tmp_path):
+def test_a_failed_export_leaves_the_file_as_it_was(run, tmp_path):
     target = tmp_path / "trace.json"
     target.write_text("before")
     done = run("export", "trace", DUMP, "--run", "99", "-o", target)

@@ -46,7 +46,7 @@ def test_json_tells_which_rule_made_an_event_what_it_is(run, user_rules):
     assert told["native_call_add.out"][2]["event_name"] == "native_call_.*"
 
 
-def test_what_is_ingested_follows_the_rules_of_the_working_directory(run, user_rules):
+def test_an_ingest_follows_the_rules_of_the_working_directory(run, user_rules):
     run("ingest", "qnn.etdp", *FACTS, "--store", "store", "--quiet")
     with Warehouse.open(user_rules / "store", read_only=True) as store:
         rows = store.sql("SELECT DISTINCT name, value FROM counters WHERE unit = 'mJ'").to_pylist()

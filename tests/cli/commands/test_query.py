@@ -137,7 +137,7 @@ def test_a_filter_may_be_repeated_and_be_a_glob(run: Run, store: Path) -> None:
         (("percentiles", "--group-by", "o_s"), "no tag or attribute 'o_s'; did you mean os?"),
     ],
 )
-def test_what_the_store_does_not_have_is_one_line(
+def test_a_name_that_the_store_lacks_is_one_line(
     run: Run, store: Path, args: tuple[str, ...], problem: str
 ) -> None:
     outcome = run("query", *args, "--store", store)

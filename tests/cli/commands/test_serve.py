@@ -34,7 +34,7 @@ def run_without(names: list[str], args: list[str]) -> subprocess.CompletedProces
 @pytest.mark.parametrize(
     "name", cross_section(["starlette", "uvicorn", "prometheus_client", "pydantic_settings"], 4)
 )
-def test_what_is_missing_is_told_with_how_to_install_it(tmp_path: Path, name: str) -> None:
+def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, name: str) -> None:
     args = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
     done = run_without([name], args)
     assert (done.returncode, done.stdout) == (1, "")

@@ -24,9 +24,7 @@ def test_a_snapshot_says_where_it_is(run: Run, farm_copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_reads_beside_a_writer_is_told_the_age_of_what_is_read(
-    run: Run, farm_copy: Path
-) -> None:
+def test_an_answer_beside_a_writer_tells_the_age_of_its_snapshot(run: Run, farm_copy: Path) -> None:
     asked = (
         ("query", "dumps"),
         ("sql", "SELECT device FROM named_dumps ORDER BY 1"),
@@ -56,7 +54,7 @@ def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:
     assert "no store here" in done.error
 
 
-def test_who_reads_a_snapshot_of_a_damaged_store_is_told_so(run: Run, farm_copy: Path) -> None:
+def test_an_answer_from_the_snapshot_of_a_damaged_store_says_so(run: Run, farm_copy: Path) -> None:
     before = run("query", "dumps", "--store", farm_copy)
     run("snapshot", "--store", farm_copy)
     (farm_copy / "warehouse.duckdb").unlink()

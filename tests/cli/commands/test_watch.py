@@ -49,7 +49,7 @@ def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
+def test_a_refused_file_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
     put(farm / "broken.etdp", b"ED00" * 10)
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)

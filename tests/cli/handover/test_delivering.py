@@ -45,7 +45,7 @@ def test_few_wait_for_their_turn() -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
+def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
     dumps = [
         tiny_incoming(1),
         Dump.unreadable(SourceError("gone.etdp", "does not exist")),
@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
     ("refusal", "reason"),
     [(Refused(500, reason="internal"), "failed"), (Refused(403, reason="pool"), "pool")],
 )
-def test_what_fails_for_one_dump_may_do_for_the_next(
+def test_a_failure_of_one_dump_does_not_stop_the_next(
     service: StandIn, refusal: Refused, reason: str
 ) -> None:
     service.refusals = [refusal]

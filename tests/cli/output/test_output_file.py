@@ -90,7 +90,7 @@ def test_a_file_keeps_its_permissions_and_a_link_its_target(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_a_command_says_that_fails_in_part_is_kept(run: Run, tmp_path: Path) -> None:
+def test_the_output_of_a_command_that_fails_in_part_is_kept(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.etdp").write_bytes(b"no dump")
     names = ("--device", "d", "--build", "b", "--model", "m", "--store", tmp_path / "store")
     file = tmp_path / "summary.json"
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
     assert outcome.error == f"error: {file}: {problem}"
 
 
-def test_what_a_stopped_command_left_is_deleted_and_no_other_file(
+def test_leftovers_of_a_stopped_command_are_deleted_and_no_other_file(
     run: Run, store: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "a[1].csv"

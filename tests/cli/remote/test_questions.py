@@ -43,7 +43,7 @@ def test_misspelt_names_are_told_before_the_service_is_asked(
     assert service.asked == []
 
 
-def test_what_the_store_cannot_answer_is_told_as_it_is_here(run: Run, service: StandIn) -> None:
+def test_a_refusal_of_the_service_is_told_like_one_of_a_store(run: Run, service: StandIn) -> None:
     service.refusals = [Refused(400, detail="query 'percentiles', parameter 'model': no mv9")]
     done = run("--url", service.url, "query", "percentiles", "--model", "mv9")
     assert (done.code, done.error) == (1, "error: query 'percentiles', parameter 'model': no mv9")
@@ -69,7 +69,7 @@ def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
         )
 
 
-def test_who_waits_asks_again(run: Run, service: StandIn) -> None:
+def test_a_command_that_waits_asks_again(run: Run, service: StandIn) -> None:
     service.answers["/v1/queries/dumps"] = arrow_answer(pa.table({"a": [1]}))
     service.refusals = [Refused(503, {"Retry-After": "0"})] * 2
     assert run("--url", service.url, "query", "dumps").code == 1

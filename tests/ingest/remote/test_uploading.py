@@ -29,7 +29,7 @@ def test_dump_is_put_under_its_name_and_known_the_second_time(service: StandIn) 
     assert service.asked[0].headers["Tracehouse-Manifest"].isascii()
 
 
-def test_what_comes_with_a_dump_is_sent_in_a_form(service: StandIn) -> None:
+def test_companions_of_a_dump_are_sent_in_a_form(service: StandIn) -> None:
     with ServiceConnection(service.url) as connection:
         receipt = upload_dump(
             connection, DUMP, MANIFEST, etrecord=b"PK\3\4\r\n--", debug_buffer=b"\0\r\n"

@@ -33,7 +33,7 @@ def test_each_block_is_sent_when_it_ends(service: StandIn) -> None:
     assert (stated, service.connections) == (MANIFEST, 1)
 
 
-def test_what_the_service_refuses_reaches_the_caller_and_tracing_goes_on(service: StandIn) -> None:
+def test_a_refusal_of_the_service_reaches_the_caller_and_tracing_goes_on(service: StandIn) -> None:
     sink = UploadSink(service.url, MANIFEST)
     tracer = StreamingTracer(sink)
     service.refusals = [Refused(400, detail="no such pool")]

@@ -45,7 +45,7 @@ def test_some_work_some_wait_and_the_others_are_put_off() -> None:
 
 
 @pytest.mark.unit
-def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
+def test_an_error_of_the_work_comes_out_and_ends_its_turn() -> None:
     async def one_after_the_other() -> int:
         limit = ConcurrencyLimit(1, 1)
         with pytest.raises(ZeroDivisionError):
@@ -55,7 +55,7 @@ def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
     assert anyio.run(one_after_the_other) == 5
 
 
-def test_what_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
+def test_a_question_that_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
     with serving(tmp_path / "store", query_seconds=0.2) as client:
         service = service_of(client)
         state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))

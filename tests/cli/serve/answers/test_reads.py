@@ -51,7 +51,7 @@ def test_a_repeated_parameter_has_several_values(client: TestClient, store: Path
     assert {row["device"] for row in answer.json()} == set(devices)
 
 
-def test_what_python_answers_is_asked_like_the_others(
+def test_a_query_computed_in_python_is_asked_like_the_others(
     client: TestClient, store: Path, run: Run
 ) -> None:
     asked = ("query", "nightly_verdicts", "--head", "ch26", "--store", store, "--format", "csv")
@@ -114,7 +114,7 @@ def test_head_tells_the_length_and_sends_nothing(client: TestClient) -> None:
         ("/v1/report?head=nothing", 400, "nothing in the store"),
     ],
 )
-def test_what_cannot_be_answered_is_a_problem_that_says_why(
+def test_a_question_without_an_answer_is_a_problem_that_says_why(
     client: TestClient, address: str, status: int, words: str
 ) -> None:
     answer = client.get(address)
@@ -195,7 +195,7 @@ def test_the_status_counts_what_was_committed_since_the_last_snapshot(tmp_path: 
     assert (found["dumps"], found["counted_at"]) == (1, None)
 
 
-def test_what_is_committed_changes_the_tag_and_the_answer(tmp_path: Path) -> None:
+def test_a_commit_changes_the_tag_and_the_answer(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as client:
         before = client.get(DUMPS)
         assert before.json() == []

@@ -71,14 +71,14 @@ def test_the_form_is_what_accept_says(client: TestClient) -> None:
     ], 3),
     ids=str,
 )  # fmt: skip
-def test_what_is_not_a_statement_is_a_problem(
+def test_a_malformed_statement_is_a_problem(
     client: TestClient, content: bytes, kind: str, status: int, reason: str
 ) -> None:
     answer = client.post(SQL, content=content, headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["reason"]) == (status, reason), answer.text
 
 
-def test_who_asks_for_files_is_told_where_they_are_read(client: TestClient) -> None:
+def test_a_statement_that_reads_files_is_told_where_that_is_possible(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
     assert answer.json()["detail"].endswith(
         "'tracehouse sql --allow-files' alone reads files, for a store of its own machine"

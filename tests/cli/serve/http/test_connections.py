@@ -242,7 +242,7 @@ def test_a_body_that_ends_before_its_end_leaves_nothing(listening: Listening) ->
     assert listening.service.consumer.accepted == accepted
 
 
-def test_what_is_too_large_is_refused_before_it_is_sent(listening: Listening) -> None:
+def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(listening: Listening) -> None:
     head = MAKER.packet(1).request.partition(b"Content-Length")[0]
     with listening.connect(head + b"Content-Length: 9999999\r\n\r\n") as connection:
         answer = answer_on(connection)
@@ -297,8 +297,6 @@ def test_connections_beyond_the_most_are_closed_at_once(
         3,
     ),
 )
-def test_what_is_no_request_is_answered_as_one_that_is_at_fault(
-    listening: Listening, sent: bytes
-) -> None:
+def test_a_malformed_request_is_answered_with_400(listening: Listening, sent: bytes) -> None:
     with listening.connect(sent) as connection:
         assert connection.recv(1000).startswith(b"HTTP/1.1 400")

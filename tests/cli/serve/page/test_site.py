@@ -112,7 +112,7 @@ def test_more_than_a_page_can_show_is_to_be_filtered(
     assert "rows are too many for a page, which takes 1: filter by device" in answer.text
 
 
-def test_who_may_not_read_is_asked_for_a_token(
+def test_a_visitor_who_may_not_read_is_asked_for_a_token(
     site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object, scope: Scope) -> None:
@@ -126,7 +126,7 @@ def test_who_may_not_read_is_asked_for_a_token(
 
 
 @pytest.mark.slow
-def test_who_is_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
+def test_a_visitor_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> None:
     dumps = [
         *record_build(1, device="mine", pool="lab", count=2),
         *record_build(777, device="theirs", pool="field", count=2),

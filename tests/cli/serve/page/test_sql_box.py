@@ -56,7 +56,7 @@ def test_long_answers_are_cut_and_say_so(site: TestClient) -> None:
     [("SELEC 1", "syntax error"), ("DROP TABLE dumps", "wanted a SELECT"),
      ("SELECT * FROM read_text('/etc/passwd')", "read_text")],
 )  # fmt: skip
-def test_what_is_no_question_is_told_beside_the_box(
+def test_an_invalid_statement_is_told_beside_the_box(
     site: TestClient, statement: str, told: str
 ) -> None:
     answer = site.get("/sql", params={"sql": statement})
