@@ -45,7 +45,7 @@ def test_one_dump_is_named_by_its_hash(run: Run, farm_copy: Path) -> None:
 def test_a_malformed_option_is_told(run: Run, farm_copy: Path) -> None:
     for args, problem in (
         (("--where", "device", "--set", "build=x"), "found 'device', wanted FIELD=VALUE"),
-        (("--set", "build=x"), "nothing says which dumps"),
+        (("--set", "build=x"), "no dumps are chosen"),
         (("--where", "device=x", "--set", "bild=x"), "--set: no field 'bild'"),
     ):
         asked = run("amend", *args, "--store", farm_copy)

@@ -81,7 +81,7 @@ def test_a_malformed_statement_is_a_problem(
 def test_a_statement_that_reads_files_is_told_where_that_is_possible(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
     assert answer.json()["detail"].endswith(
-        "'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
+        "only 'tracehouse sql --allow-files' on a local store reads files"
     )
 
 

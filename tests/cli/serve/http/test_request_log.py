@@ -59,7 +59,8 @@ async def _ask(request: Request) -> Response:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Of services with and without tokens, whose routes stand for those that write."""
     routes = [
-        *health.routes(),
+        health.healthz,
+        health.readyz,
         Route("/v1/dumps/{sha256}", _put, methods=["PUT"]),
         Route("/v1/sql", _ask, methods=["POST"]),
     ]
