@@ -17,7 +17,7 @@ OTHERS = {
     "browser": "report_page site timeline_page",
     "cli": "absurd_clocks against_a_service demo failing_disk json lake_addresses "
     "strange_names uploading_document",
-    "cli/commands": "ingest_paths inspect_etrecord inspect_producers",
+    "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
     "cli/serve/answers": "hostile_sql",
     "executorch": "comparators drop_in reading_our_dumps recording",
     "ingest": "absurd_clocks corpus etrecord_bounds fuzz hostile manifest_bounds stream "

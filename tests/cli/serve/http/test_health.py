@@ -39,7 +39,7 @@ def test_a_full_disk_stands_in_the_way_but_does_not_end_the_process(
     monkeypatch.setattr(service, "settings", full)
     found = obstacles(client)
     assert list(found) == ["disk"]
-    assert "wanted 1,152,921,504,606,846,976: make room" in found["disk"]
+    assert "wanted 1,152,921,504,606,846,976: free some space" in found["disk"]
     assert client.get("/healthz").status_code == 200
 
 
