@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +46,9 @@ class Outcome(NamedTuple):
         """The one line on standard error."""
         assert self.err.count("\n") == 1, self.err
         return self.err.rstrip("\n")
+
+
+Run = Callable[..., Outcome]
 
 
 def run_process(*args: str | Path) -> Outcome:

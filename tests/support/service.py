@@ -17,8 +17,10 @@ from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
+from tests.support.waiting import until
 from warehouse.load import children
 from warehouse.load.children import DecodingChild, DecodingChildren
+from warehouse.opening.snapshots import find_snapshots
 
 
 class _KeptChildren(DecodingChildren):
@@ -52,3 +54,15 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
         TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
     ):
         yield client
+
+
+def service_of(client: TestClient) -> Service:
+    """The service that a client asks."""
+    service: Service = client.app.state.service  # type: ignore[attr-defined]
+    return service
+
+
+def await_snapshot(client: TestClient) -> None:
+    """Wait until there is a snapshot of the service's store."""
+    store = service_of(client).store
+    until(lambda: bool(find_snapshots(store)))
