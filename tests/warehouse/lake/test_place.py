@@ -133,7 +133,7 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
 def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
     for number in (errno.ENOSPC, errno.EDQUOT):
         with (
-            pytest.raises(LakeError, match="the disk is full; committed data is safe: free"),
+            pytest.raises(LakeError, match="the disk is full; committed data is safe: free some"),
             Lake(tmp_path).writing("events/a.parquet"),
         ):
             raise OSError(number, "said by the system")
