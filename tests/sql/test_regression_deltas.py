@@ -104,11 +104,12 @@ RUNS = {
         [[Event("new", 5000, 4), Event(CONV, v, 7)] for v in BASE],
         {},
     ),
-    "calls and loads": (*[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] *
-    2, {}), "first pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "old
-    pool"}), "second pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "new
-    pool"}), "head alone": ([], BASE, {}), "both clocks": (BASE, BASE, {}), "other clock":
-    (_slower(BASE, 70), [], {"device": "both clocks", "ns_per_tick": None}),
+    "calls and loads": (*[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] * 2, {}),
+    "first pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "old pool"}),
+    "second pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "new pool"}),
+    "head alone": ([], BASE, {}),
+    "both clocks": (BASE, BASE, {}),
+    "other clock": (_slower(BASE, 70), [], {"device": "both clocks", "ns_per_tick": None}),
 }  # fmt: skip
 
 
