@@ -54,7 +54,7 @@ def accept(
 ) -> None:
     """Accept the changes of groups: later builds are compared with the new level.
 
-    Name the groups, or select those that match --model, --device and --since.
+    Name the groups, or select groups that match --model, --device and --since.
 
     Raises:
         BadParameter: Two decisions are given at once, no group, or an empty reason.

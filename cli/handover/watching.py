@@ -93,7 +93,7 @@ class Watch:
                 self._is_caught_up = not self._options.is_once
 
     def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
-        """Hand over new files; those that fail are found again.
+        """Hand over new files; files that fail are found again.
 
         Raises:
             IngestError: `is_once`, and dumps cannot be handed over.

@@ -32,7 +32,7 @@ TokenFile = Annotated[
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """A service, and the file that holds its token; by default $TRACEHOUSE_TOKEN holds it."""
+    """A service, and the file of its token; by default the token is in $TRACEHOUSE_TOKEN."""
 
     url: str
     token_file: Path | None = None

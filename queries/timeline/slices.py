@@ -222,7 +222,7 @@ def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> 
     runs = events["run_index"].to_numpy()
     known = np.unique(runs)
     if not len(known):
-        raise QueryError(f"{dump.label}: no run has events, so there is none of median length")
+        raise QueryError(f"{dump.label}: no run has events, so none has the median length")
     ends = sum(
         events[name].to_numpy().astype(np.float64)
         for name in ("start_offset_ticks", "duration_ticks")

@@ -3,7 +3,7 @@
 -- Inserting an operator changes the run signature. So runs of two builds count as the
 -- same if they have the same name here: the run's own name, with '#2', '#3', ... for
 -- further runs of the model on the device that have other events, such as runs that
--- write tokens beside runs that read a prompt. The numbers follow the order of first
+-- write tokens and runs that read a prompt. The numbers follow the order of first
 -- runs in the first build that has the signature; later builds keep them. Signatures
 -- that differ only in logged values, or in the order of events, share a name.
 --
@@ -98,7 +98,7 @@ settled AS (
         min(position) OVER (PARTITION BY kind_id, shape_id) AS since
     FROM numbered
 ),
--- Two that got one number in different builds are told apart where both are.
+-- Two that got one number in different builds are distinguished where both occur.
 placed AS (
     SELECT
         *,

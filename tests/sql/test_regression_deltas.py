@@ -104,7 +104,10 @@ RUNS = {
         [[Event("new", 5000, 4), Event(CONV, v, 7)] for v in BASE],
         {},
     ),
-    "calls and loads": (*[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] * 2, {}),
+    "calls and loads": (
+        *[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] * 2,
+        {},
+    ),
     "first pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "old pool"}),
     "second pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "new pool"}),
     "head alone": ([], BASE, {}),

@@ -123,7 +123,7 @@ class Committer:
         load: Callable[[Sequence[NewDump]], IngestSummary],
         batch: Batch,
     ) -> IngestSummary:
-        """Commit dumps, if necessary without companions; refuse those that still fail."""
+        """Commit dumps, if necessary without companions; refuse dumps that still fail."""
 
         def load_bare(dump: NewDump, failure: Failure) -> IngestSummary:
             last = failure

@@ -1,4 +1,4 @@
-"""Questions to the live store: few at a time, and none for long."""
+"""Queries of the live store, limited in number and time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConcurrencyLimit:
         """Run a function in a thread.
 
         Raises:
-            Problem: 429; too many wait already.
+            Problem: 429 if too many wait already.
         """
         if self._count >= self._most:
             detail = f"{self._count} requests are being answered or wait: try again in a second"

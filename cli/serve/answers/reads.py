@@ -95,7 +95,7 @@ async def report(request: Request) -> Response:
     """The report of a build up to its night, or of two builds.
 
     Raises:
-        Problem: 400; the parameters are unknown or incomplete.
+        Problem: 400 if the parameters are unknown or incomplete.
     """
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the report")
@@ -180,13 +180,13 @@ def routes() -> list[Endpoint]:
     catalogue = {200: {"application/json": ROWS}, 304: {}}
     report_answers = {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}}
     report_inputs = (
-        Input("head", "query", TEXT, "Build it is about; by default the last."),
-        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
+        Input("head", "query", TEXT, "Build of the report; by default the last."),
+        Input("base", "query", TEXT, "Build to compare with; by default earlier ones."),
         format_input(REPORT_FORMS),
     )
     paged = (TABLE_FORMAT, *PAGING)
     columns = "Tables, views and columns with their meanings."
-    health = "How the store and the service are doing."
+    health = "State of the store and the service."
 
     def get(path: str, summary: str, answers: Mapping[int, Content], *inputs: Input) -> Operation:
         scopes = (Scope.READ,)

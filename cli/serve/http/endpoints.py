@@ -1,4 +1,4 @@
-"""Endpoints: routes that check a token's scope, and what the OpenAPI document says of them."""
+"""Endpoints: routes that check a token's scope, and their entries in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Input(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """What the OpenAPI document says of an endpoint.
+    """An endpoint's entry in the OpenAPI document.
 
     Attributes:
         method: HTTP method, in lower case.
         path: Path of the route.
         summary: What the operation does, in a sentence.
-        scopes: Scopes of which a token needs one; none if the endpoint is open.
+        scopes: A token needs one of them; empty if the endpoint is open.
         answers: Content of the answers by status.
         inputs: Parameters.
         body: Content of the request's body; None without one.
@@ -62,7 +62,7 @@ class Operation(NamedTuple):
 
 
 class Endpoint(Route):
-    """A route whose handler runs once the request has shown a token with a scope it needs."""
+    """A route whose handler runs only for requests with a token of the needed scope."""
 
     def __init__(
         self, handler: Handler, operation: Operation, *, guard: Guard = lambda _: nullcontext()
@@ -71,7 +71,7 @@ class Endpoint(Route):
 
         Args:
             handler: Answers requests; `request.state.bearer` is the client.
-            operation: What the document says.
+            operation: Entry in the document.
             guard: Context in which access is checked and the handler runs.
         """
         self.operation = operation

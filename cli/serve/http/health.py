@@ -1,4 +1,4 @@
-"""Health of the service: whether it lives, and whether it can work."""
+"""Health of the service: whether its process lives, and whether it can work."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def routes() -> list[Endpoint]:
     """Endpoints for supervisors; they reveal nothing secret and need no token."""
     answers = {200: JSON_OBJECT}
     lives = Operation("get", "/healthz", "Whether the process lives.", (), answers)
-    ready = "Whether it can do its work, or why not."
+    ready = "Whether the service can work, or why not."
     return [
         Endpoint(_healthz, lives),
         Endpoint(_readyz, Operation("get", "/readyz", ready, (), {**answers, 503: JSON_OBJECT})),

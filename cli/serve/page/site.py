@@ -89,7 +89,7 @@ class PageRequest:
         return self.request.query_params.get(name, "")
 
     def chosen(self) -> dict[str, list[str]]:
-        """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
+        """The filters as parameters of queries; a Problem with the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
         pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
@@ -99,12 +99,12 @@ class PageRequest:
         """Rows of a canned query with the filters; a ParameterError is passed on.
 
         Raises:
-            Problem: 413; there are too many rows for a page.
+            Problem: 413 if a page cannot show so many rows.
         """
         table = self.store.query(name, **{**self.chosen(), **params})
         if table.num_rows > MOST_ROWS:
             detail = (
-                f"{table.num_rows:,} rows are too many for a page, which takes {MOST_ROWS:,}: "
+                f"{table.num_rows:,} rows are too many for a page, which shows {MOST_ROWS:,}: "
                 "filter by device, model or build"
             )
             raise Problem(413, "answer_too_long", detail)
@@ -135,7 +135,7 @@ def pick(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def more_text(count: int, noun: str, remedy: str = "use the filters") -> str:
-    """A note that some things are not shown; empty if there are none."""
+    """A note that some things are not shown; empty if all are."""
     return f"{count_text(count, f'more {noun}')}: {remedy}." if count > 0 else ""
 
 

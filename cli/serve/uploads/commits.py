@@ -18,7 +18,7 @@ from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 
 _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
-_ENOUGH = 8  # so many uploads wait for no others; neither do all that are under way
+_ENOUGH = 8  # so many uploads, or all that are under way, are written without waiting for others
 
 
 class Commits:

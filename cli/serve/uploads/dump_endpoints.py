@@ -1,4 +1,4 @@
-"""Endpoints of dumps: where they are sent, and what became of them."""
+"""Endpoints of dumps: uploads and their states."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PARTS: Schema = {
 }
 _DUMP = Input("sha256", "path", _SHA256, "SHA-256 of the dump.", is_required=True)
 _ENCODING = Input(
-    "Content-Encoding", "header", {"enum": ["identity", "gzip", "zstd"]}, "How it is packed."
+    "Content-Encoding", "header", {"enum": ["identity", "gzip", "zstd"]}, "How the body is packed."
 )
 _PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
 
@@ -52,11 +52,11 @@ _PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
 def routes() -> list[Endpoint]:
     """Endpoints of dumps."""
     manifest = "Manifest: JSON, escaped to ASCII."
-    fields = "Fields that hold for all dumps of a zip, likewise."
+    fields = "Fields of all dumps of a zip: JSON, escaped to ASCII."
     put = Operation(
         "put",
         _PATH,
-        "Upload a dump; again does no harm.",
+        "Upload a dump; repeating it is harmless.",
         (Scope.INGEST,),
         {200: _STATE, 201: _STATE},
         (_DUMP, Input(MANIFEST_HEADER, "header", TEXT, manifest, is_required=True), _ENCODING),
@@ -66,7 +66,7 @@ def routes() -> list[Endpoint]:
     get = Operation(
         "get",
         _PATH,
-        "What became of a dump.",
+        "The state of a dump.",
         (Scope.INGEST, Scope.READ),
         {200: _STATE},
         (_DUMP,),
@@ -75,7 +75,7 @@ def routes() -> list[Endpoint]:
     post = Operation(
         "post",
         "/v1/dumps",
-        "Upload a dump with what comes with it, or a zip of dumps.",
+        "Upload a dump with its companions, or a zip of dumps.",
         (Scope.INGEST,),
         {200: JSON_OBJECT, 201: JSON_OBJECT},
         (Input(MANIFEST_HEADER, "header", TEXT, fields), _ENCODING),

@@ -44,7 +44,7 @@ _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 
 async def put_dump(request: Request) -> Response:
-    """Take a dump that is sent under its SHA-256, with its manifest in a header.
+    """Accept a dump under its SHA-256, with its manifest in a header.
 
     Raises:
         Problem: The upload is refused.
@@ -63,7 +63,7 @@ async def put_dump(request: Request) -> Response:
 
 
 async def post_dumps(request: Request) -> Response:
-    """Take a dump and its companions as the parts of a form, or a zip of dumps.
+    """Accept a dump and its companions as the parts of a form, or a zip of dumps.
 
     Raises:
         Problem: The upload is refused.

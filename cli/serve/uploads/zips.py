@@ -26,7 +26,7 @@ from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import Delivery, pack_delivery
 from warehouse.inbox.spools import Spool
 
-NAME = "upload.zip"  # stands for the zip in the names of its dumps
+NAME = "upload.zip"  # the zip's name in the names of its dumps
 
 _GROUP_BYTES = 8 << 20  # dumps are read until they have so many bytes, and then written together
 _COPIED_BYTES = 1 << 20  # at a time

@@ -84,7 +84,7 @@ def test_every_form_says_what_is_broken(store):
 def test_a_limit_that_fits_nothing_is_a_warning(store):
     made = judge(store, {"measure": "load_tme", "at_most": "3 ms"})
     assert "load_tme" in made.quality.warnings[0]
-    assert "fits nothing" in made.quality.warnings[0]
+    assert "matches nothing" in made.quality.warnings[0]
     assert "load_time" in made.quality.warnings[0]
     assert made.verdict != "over_budget"
 
