@@ -115,7 +115,7 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def _watch(self, unread: int = 0, since: float = 0.0) -> None:
-        """Check later whether the client has read the `unread` bytes that wait `since` then."""
+        """Check later whether the client has read some of the `unread` bytes."""
         if self._timer:
             self._timer.cancel()
         self._timer = self.loop.call_later(HEAD_SECONDS, self._look, unread, since)

@@ -28,9 +28,7 @@ ALL = Page(None, 0)
 def choose_form(request: Request, offered: Mapping[_Name, str]) -> _Name:
     """The form of an answer: the one in ?format=, else the one that Accept prefers.
 
-    Args:
-        request: The request.
-        offered: Media types of the forms by their names, the default first.
+    `offered` has the media type of each form, the default first.
 
     Raises:
         Problem: 400 or 406 if the request wants another form.

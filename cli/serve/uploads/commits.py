@@ -45,12 +45,8 @@ class Commits:
     async def commit(self, bearer: Bearer, delivery: Delivery, spool: Spool | None) -> Outcome:
         """Commit an upload, which is on disk afterwards.
 
-        A StoreError is passed on.
-
-        Args:
-            bearer: The sender.
-            delivery: The upload.
-            spool: The dump's spool, if its file may become a log of its own.
+        `spool` is the dump's spool, if its file may become a log of its own. A StoreError is passed
+        on.
 
         Raises:
             Problem: The upload is refused.

@@ -52,11 +52,7 @@ _Read = tuple[Delivery, Spool | None] | ZipMember
 
 
 async def take_zip(request: Request, stated: Mapping[str, object]) -> Response:
-    """Take the dumps of an uploaded zip.
-
-    Args:
-        request: The upload.
-        stated: Manifest fields for all dumps, which override those in the zip.
+    """Accept the dumps of an uploaded zip; `stated` fields override those in the zip.
 
     Raises:
         Problem: No dump was taken.
