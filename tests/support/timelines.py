@@ -1,4 +1,4 @@
-"""Dumps to put on a time axis, and what a trace must be."""
+"""Dumps to put on a time axis, and a check of traces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMING = {
 
 
 def event(name: str, start: int, end: int, instruction: int = -1, **more: Any) -> Spec:
-    """A profile event; `id` is its delegate's, `metadata` what that wrote."""
+    """A profile event; `id` and `metadata` are its delegate's."""
     profile = {
         "name": name, "start_time": start, "end_time": end, "instruction_id": instruction,
         "chain_index": more.get("chain", 0 if instruction >= 0 else -1),
@@ -64,7 +64,7 @@ def read_trace(text: str) -> list[dict[str, Any]]:
 
     https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: an object with
     a list of events; each has a phase, a process, a thread and a time in microseconds; the complete
-    events of a thread lie within or beside each other.
+    events of a thread are nested or do not overlap.
     """
     trace = json.loads(text, parse_constant=_fail)
     assert trace["displayTimeUnit"] in ("ms", "ns")
@@ -107,4 +107,4 @@ def _check_nesting(spans: list[tuple[int, int]]) -> None:
 
 
 def _fail(constant: str) -> None:
-    raise AssertionError(f"{constant} is no JSON")
+    raise AssertionError(f"{constant} is not JSON")
