@@ -100,9 +100,9 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
         from cli.handover.inboxes import open_inbox
 
         return opened.enter_context(open_inbox(store))
-    from cli.handover.delivering import ServiceUploader
+    from cli.handover.delivering import service_uploader
 
-    return opened.enter_context(ServiceUploader(service, retry_seconds=_RETRY_SECONDS))
+    return opened.enter_context(service_uploader(service, retry_seconds=_RETRY_SECONDS))
 
 
 def _refused_by_store(take: Take) -> int:

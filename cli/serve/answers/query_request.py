@@ -12,7 +12,7 @@ from cli.serve.http.problems import Problem
 from queries.computed import COMPUTED, answer_computed
 from queries.report.settings import Settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.store import Warehouse
 
 Params = Mapping[str, str | list[str]]
@@ -51,6 +51,12 @@ class QueryRequest(NamedTuple):
             params = {**params, "pool": allowed_pools(reader, self.pools, named)}
         with hiding_names(self.pools):
             return reader.query(name, **settings.with_expected(self.header, params))
+
+
+def list_headers() -> list[Header]:
+    """The headers of all canned and computed queries, by name."""
+    headers = [query.header for query in load_catalogue().values()]
+    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
 def find_header(name: str) -> Header:

@@ -21,8 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.http.endpoints import TEXT, Endpoint, Operation
+from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from warehouse.opening.snapshots import find_snapshots
@@ -129,13 +128,8 @@ class Metrics(Collector):
         return time.time() - snapshots[-1].taken_at.timestamp() if snapshots else float("inf")
 
 
-async def _metrics(request: Request) -> Response:
+@Operation("/metrics", "Figures for Prometheus.", {200: {"text/plain": TEXT}})
+async def figures(request: Request) -> Response:
+    """All figures as text."""
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of the figures."""
-    answers = {200: {"text/plain": TEXT}}
-    figures = Operation("get", "/metrics", "Figures for Prometheus.", (Scope.READ,), answers)
-    return [Endpoint(_metrics, figures)]

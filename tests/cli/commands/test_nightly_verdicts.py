@@ -1,3 +1,5 @@
+"""`tracehouse query nightly_verdicts`, which Python answers."""
+
 from __future__ import annotations
 
 import json

@@ -74,7 +74,10 @@ def test_with_a_url_it_sends_them_and_a_state_spares_to_send_them_again(
 def test_a_place_that_is_none_is_told(run: Run, tmp_path: Path) -> None:
     done = run("watch", tmp_path / "none", "--once", "--store", tmp_path / "store")
     assert (done.code, (tmp_path / "store").exists()) == (1, False)
-    assert done.error == f"error: {tmp_path}/none: cannot be read: No such file or directory"
+    assert (
+        done.error
+        == f"error: {tmp_path}/none: cannot be read: No such file or directory; check the path"
+    )
 
 
 def arrived(service: StandIn, count: int) -> Callable[[], bool]:

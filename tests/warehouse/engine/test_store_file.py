@@ -146,7 +146,6 @@ def test_a_store_that_is_deleted_or_replaced_while_it_is_written_is_an_error(
     [
         (False, 0o022, 0o700, 0o600),
         (False, 0o277, 0o500, 0o400),
-        (True, 0o002, 0o775, 0o664),
         (True, 0o027, 0o750, 0o640),
     ],
 )
