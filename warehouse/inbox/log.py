@@ -71,7 +71,7 @@ class LogWriter:
         """
         with write_errors(self._folder):
             try:
-                file = self._hold()
+                file = self._lock_log()
                 self._write(file, deliveries)
             except BaseException:  # an interrupt, too, must leave nothing half-written
                 self._undo()
@@ -92,7 +92,7 @@ class LogWriter:
                 delete_log(self._path)
             self._release()
 
-    def _hold(self) -> int:
+    def _lock_log(self) -> int:
         """The log, locked; the consumer cannot read a locked log."""
         while True:
             file = self._begin() if self._file is None else self._file

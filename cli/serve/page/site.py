@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import allowed_pools, hiding_names
-from cli.serve.answers.questions import ask_store
+from cli.serve.answers.questions import query_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
 from ingest.errors import IngestError
@@ -166,7 +166,7 @@ def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[
 
         try:
             bearer = service.access.need(request, Scope.READ)
-            return await ask_store(request, render)
+            return await query_store(request, render)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:

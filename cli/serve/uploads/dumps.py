@@ -29,7 +29,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
 from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
-from cli.serve.uploads.zips import take_zip
+from cli.serve.uploads.zips import accept_zip
 from ingest.dump import HashedFile
 from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
@@ -141,10 +141,10 @@ async def post_dumps(request: Request) -> Response:
     """
     kind = media_type_of(request)
     if kind == _FORM:
-        return await _take_parts(request)
+        return await _accept_parts(request)
     if kind == _ZIP:
         stated = _ascii(request.headers.get(MANIFEST_HEADER, "{}"))
-        return await take_zip(request, parse_fields(MANIFEST_HEADER, stated))
+        return await accept_zip(request, parse_fields(MANIFEST_HEADER, stated))
     detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
     raise Problem(415, "content_type", detail)
 
@@ -189,7 +189,7 @@ def _find_state(
     raise Problem(*_UNKNOWN)
 
 
-async def _take_parts(request: Request) -> Response:
+async def _accept_parts(request: Request) -> Response:
     service, bearer = request.app.state.service, request.state.bearer
     settings = service.settings
     parts = PartReader(request, service.inbox, settings.max_dump_bytes)

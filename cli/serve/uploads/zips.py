@@ -51,7 +51,7 @@ class ZipMember(NamedTuple):
 _Read = tuple[Delivery, Spool | None] | ZipMember
 
 
-async def take_zip(request: Request, stated: Mapping[str, object]) -> Response:
+async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response:
     """Accept the dumps of an uploaded zip; `stated` fields override those in the zip.
 
     Raises:
