@@ -57,7 +57,7 @@ def accept(
     Name the groups, or select groups that match --model, --device and --since.
 
     Raises:
-        BadParameter: Two decisions are given at once, no group, or an empty reason.
+        BadParameter: Two decisions, no group, or an empty reason are given.
     """
     from queries.report.choosing import GroupFilter, choose_groups
 

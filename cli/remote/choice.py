@@ -56,7 +56,7 @@ class ServiceChoice:
         """Check that no settings file was named.
 
         Raises:
-            BadParameter: One was named, but a service has settings of its own.
+            BadParameter: One was named, but a service has its own settings.
         """
         if config is not None:
             raise typer.BadParameter("a service uses its own settings", param_hint="'--config'")

@@ -46,8 +46,8 @@ ran AS (
     GROUP BY dump_id, run_signature_id
 ),
 -- A source is a device in a state, a build and a model. It has a number because DuckDB
--- takes a join by several keys for a hundred times as large as it is, and then reads
--- the statistics of all dumps for whoever joins these names to them.
+-- estimates a join by several keys a hundred times too large, and then reads
+-- the statistics of all dumps if they are joined with these names.
 dump_sources AS (
     SELECT
         dump_id, device_id, build_id, model_id,

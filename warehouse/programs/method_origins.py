@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
     from ingest.etrecord.record import EtRecord
 
-OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a handle of their own
+OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with their own handle
 
 _KERNEL_PREFIX = "native_call_"
 _DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id

@@ -32,7 +32,7 @@ Params = Mapping[str, object] | Sequence[object] | None
 
 
 class Sandbox:
-    """Runs untrusted SQL; each calling thread has a worker of its own.
+    """Runs untrusted SQL; each calling thread has its own worker.
 
     Attributes:
         killed: Number of statements that were killed, because they did not stop.

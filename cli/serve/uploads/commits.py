@@ -45,7 +45,7 @@ class Commits:
     async def commit(self, bearer: Bearer, delivery: Delivery, spool: Spool | None) -> Outcome:
         """Commit an upload, which is on disk afterwards.
 
-        `spool` is the dump's spool, if its file may become a log of its own. A StoreError is passed
+        `spool` is the dump's spool, if its file may become a separate log. A StoreError is passed
         on.
 
         Raises:

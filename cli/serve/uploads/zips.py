@@ -1,4 +1,4 @@
-"""Uploaded zips: each dump in one is an upload of its own."""
+"""Uploaded zips: each dump in a zip is a separate upload."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class _ZipReader:
         return delivery, self._copy(delivery, spools)
 
     def _copy(self, delivery: Delivery, spools: ExitStack) -> Spool | None:
-        """A spool of a large dump, which becomes a log of its own, without delaying others."""
+        """A spool of a large dump, which becomes a separate log, without delaying others."""
         data = delivery.files[0]
         if len(data) < _GROUP_BYTES:
             return None
