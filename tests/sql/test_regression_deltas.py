@@ -69,48 +69,16 @@ def _quiet(count):
     return {f"native_call_{n}.out": 5000 for n in range(count)}
 
 
-# Cases of several operators, or of other clocks: base, head, columns of their dumps.
-RUNS = {
-    "ten operators": (
-        [{CONV: value} | _quiet(9) for value in BASE],
-        [{CONV: value} | _quiet(9) for value in _slower(BASE, 10)],
-        {},
-    ),
-    "65 operators": (
-        [{CONV: value} | _quiet(64) for value in BASE[:8]],
-        [{CONV: value} | _quiet(64) for value in _slower(BASE[:8], 10)],
-        {},
-    ),
-    "64 operators": (
-        [{CONV: value} | _quiet(63) for value in BASE[:8]],
-        [{CONV: value} | _quiet(63) for value in _slower(BASE[:8], 10)],
-        {},
-    ),
-    "three short of dumps": ([_quiet(3)] * 6, [_quiet(3)] * 9, {}),
-    "200 short of dumps": ([_quiet(200)] * 6, [_quiet(200)] * 9, {}),
-    "ticks": (BASE, _slower(BASE, 10), {"ns_per_tick": None}),
-    "coarse clock": (
-        [[Event("", 1_000, 1, "A #1"), Event("", 2_000, 1, "B #1")]] * 10,
-        [[Event("", 1_900, 1, "A #1"), Event("", 20_000, 1, "B #1")]] * 10,
-        {"resolution_ticks": 1000},
-    ),
-    "inserted": (
-        [[Event(CONV, v, 1), Event(CONV, 2 * v, 2)] for v in BASE],
-        [[Event(CONV, v, 1), Event("new", 5000, 2), Event(CONV, 2 * v, 3)] for v in BASE],
-        {},
-    ),
-    "moved": (
-        [[Event(CONV, v, 4), Event("old", 5000, 9)] for v in BASE],
-        [[Event("new", 5000, 4), Event(CONV, v, 7)] for v in BASE],
-        {},
-    ),
-    "calls and loads": (*[[[Event("OPERATOR_CALL", 5000, 1), Event("Method::init", 9, 0)]] * 10] * 2, {}),
-    "first pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "old pool"}),
-    "second pool": (BASE[:5], _slower(BASE[:5], 10), {"device": "pools", "pool": "new pool"}),
-    "head alone": ([], BASE, {}),
-    "both clocks": (BASE, BASE, {}),
-    "other clock": (_slower(BASE, 70), [], {"device": "both clocks", "ns_per_tick": None}),
-}  # fmt: skip
+def _beside(quiet, values):
+    """Dumps of CONV beside so many operators that never change."""
+    return [{CONV: value} | _quiet(quiet) for value in values]
+
+
+def _events(*dumps):
+    """Dumps of events of (name, ticks, instruction), or of a delegate's operators."""
+    return [
+        [Event("", t, i, n) if "#" in n else Event(n, t, i) for n, t, i in dump] for dump in dumps
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +86,29 @@ def farm():
     builds = Builds()
     for device, (base, head, _) in CASES.items():
         builds.add(base, head, device=device)
-    for device, (base, head, columns) in RUNS.items():
-        builds.add(base, head, **{"device": device} | columns)
+    builds.add(_beside(9, BASE), _beside(9, _slower(BASE, 10)), device="ten operators")
+    for count in (64, 65):
+        base, head = (_beside(count - 1, values) for values in (BASE[:8], _slower(BASE[:8], 10)))
+        builds.add(base, head, device=f"{count} operators")
+    for count in (3, 200):
+        builds.add([_quiet(count)] * 6, [_quiet(count)] * 9, device=f"{count} short of dumps")
+    builds.add(BASE, _slower(BASE, 10), device="ticks", ns_per_tick=None)
+    base = _events([("A #1", 1_000, 1), ("B #1", 2_000, 1)]) * 10
+    head = _events([("A #1", 1_900, 1), ("B #1", 20_000, 1)]) * 10
+    builds.add(base, head, device="coarse clock", resolution_ticks=1000)
+    base = _events(*([(CONV, v, 1), (CONV, 2 * v, 2)] for v in BASE))
+    head = _events(*([(CONV, v, 1), ("new", 5000, 2), (CONV, 2 * v, 3)] for v in BASE))
+    builds.add(base, head, device="inserted")
+    base = _events(*([(CONV, v, 4), ("old", 5000, 9)] for v in BASE))
+    head = _events(*([("new", 5000, 4), (CONV, v, 7)] for v in BASE))
+    builds.add(base, head, device="moved")
+    both = _events([("OPERATOR_CALL", 5000, 1), ("Method::init", 5000, 0)]) * 10
+    builds.add(both, both, device="calls and loads")
+    for pool in ("old pool", "new pool"):
+        builds.add(BASE[:5], _slower(BASE[:5], 10), device="pools", pool=pool)
+    builds.add([], BASE, device="head alone")
+    builds.add(BASE, BASE, device="both clocks")
+    builds.add(_slower(BASE, 70), [], device="both clocks", ns_per_tick=None)
     return builds.connect()
 
 
@@ -259,7 +248,7 @@ def test_dumps_that_are_lacking_follow_from_the_interval_and_the_operators(row, 
     expected = math.ceil(10 * (width / math.log(1.03)) ** 2) - 10
     assert row["wide"]["dumps_needed"] == expected
     assert row["more slow"]["dumps_needed"] is None
-    assert {row["dumps_needed"] for row in rows["three short of dumps"]} == {2}
+    assert {row["dumps_needed"] for row in rows["3 short of dumps"]} == {2}
     assert {row["dumps_needed"] for row in rows["200 short of dumps"]} == {3}
     (wide,) = _ask(farm, "wide", min_change=0.2)
     assert (wide["verdict"], wide["dumps_needed"]) == ("unchanged", None)
