@@ -92,7 +92,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        cycle: Any = self.cycle  # of the newest request: another one may be under way
+        if not self.transport.is_closing() and cycle.response_complete:
             self._is_head_awaited = True
             self._watch()
 
@@ -115,7 +116,7 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def _watch(self, unread: int = 0, since: float = 0.0) -> None:
-        """Look after a while what the client did; `unread` bytes wait for it since a time."""
+        """Look later what the client does; it has left `unread` bytes unread since a time."""
         if self._timer:
             self._timer.cancel()
         self._timer = self.loop.call_later(HEAD_SECONDS, self._look, unread, since)
