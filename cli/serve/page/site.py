@@ -79,7 +79,7 @@ class PageRequest:
         store: The live store.
         address: Parameters of the address, those of the path included.
         filters: Values of the filters in the address.
-        bearer: The visitor.
+        bearer: The client.
         config: Settings file of reports, if it was given.
     """
 
@@ -90,7 +90,7 @@ class PageRequest:
     config: Path | None = None
 
     def chosen(self) -> dict[str, list[str]]:
-        """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
+        """The filters as parameters of queries; a Problem of the client's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
         pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
@@ -183,7 +183,7 @@ def _filters(request: Request) -> dict[str, list[str]]:
 
 
 def to_login(request: Request) -> Response:
-    """Send a visitor to the login form, which leads back to the address."""
+    """Send a browser to the login form, which leads back to the address."""
     wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse(link("/login", next=wanted), 303)
 
