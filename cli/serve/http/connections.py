@@ -92,7 +92,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        cycle: Any = self.cycle  # of the newest request: another one may be under way
+        if not self.transport.is_closing() and cycle.response_complete:
             self._is_head_awaited = True
             self._watch()
 

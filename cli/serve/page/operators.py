@@ -22,10 +22,10 @@ TOP = 30  # operators of a model on a device
 MOST_TABLES = 12
 
 
-def operators(visit: PageRequest) -> Parts:
+def operators(request: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
-    builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]
-    rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
+    builds = request.filters.get("build") or request.builds(request.rows("coverage"))[-1:]
+    rows = request.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
     tables = [
         _table(list(group))
         for _, group in groupby(rows, lambda row: [row[name] for name in (*PLACE, "build")])

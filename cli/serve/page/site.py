@@ -79,7 +79,7 @@ class PageRequest:
         store: The live store.
         address: Parameters of the address, those of the path included.
         filters: Values of the filters in the address.
-        bearer: The visitor.
+        bearer: The client.
         config: Settings file of reports, if it was given.
     """
 
@@ -183,7 +183,7 @@ def _filters(request: Request) -> dict[str, list[str]]:
 
 
 def to_login(request: Request) -> Response:
-    """Send a visitor to the login form, which leads back to the address."""
+    """Send a browser to the login form, which leads back to the address."""
     wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse(link("/login", next=wanted), 303)
 
