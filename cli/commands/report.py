@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -48,14 +49,6 @@ _Slack = Annotated[
 ]
 
 
-class _StoreChoice(NamedTuple):
-    """The store or lake to report on, and how long to wait for it."""
-
-    store: Path
-    wait: float
-    lake: str | None
-
-
 def report(
     base: _Base = None,
     head: Head = None,
@@ -88,12 +81,11 @@ def report(
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
-    chosen_store = _StoreChoice(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
-    with _report(chosen_store, config, base=base, head=head) as made:
+    with _report(store, wait, lake, config, base=base, head=head) as (made, text_of):
         with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
-            text = _text(made, chosen)
+            text = text_of(chosen)
         with standard_output_to(output):
             write_text(text)
         if output is not None:  # else the user reads the report itself
@@ -106,47 +98,38 @@ def report(
         if slack is not None:
             from queries.report.slack import post_payload
 
-            post_payload(_text(made, "slack"), slack)
+            post_payload(text_of("slack"), slack)
         if is_failing and made.verdict in STATUS_OF_VERDICT:
             raise typer.Exit(STATUS_OF_VERDICT[made.verdict])
 
 
 @contextmanager
 def _report(
-    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
-) -> Iterator[Report | RemoteReport]:
-    """The report, made from a store or lake, or by a service."""
-    service = service_instead_of_store()
-    if service is None or chosen_store.lake is not None:
-        yield _make_report(chosen_store, config, base=base, head=head)
+    store: Path,
+    wait: float,
+    lake: str | None,
+    config: Path | None,
+    *,
+    base: str | None,
+    head: str | None,
+) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
+    """The report, made from a store or lake, or by a service, and its texts by their form."""
+    if service := service_instead_of_store(lake):
+        from cli.remote.reports import RemoteReport
+
+        service.reject_settings(config)
+        with service.connect(retry_seconds=wait) as connection:
+            remote = RemoteReport(connection, base=base, head=head)
+            yield remote, remote.text
         return
-    from cli.remote.reports import RemoteReport
-
-    service.reject_settings(config)
-    with service.connect(retry_seconds=chosen_store.wait) as connection:
-        yield RemoteReport(connection, base=base, head=head)
-
-
-def _make_report(
-    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
-) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
 
     settings = read_settings(config)
-    with (
-        open_to_read(
-            chosen_store.store, wait=chosen_store.wait, lake=chosen_store.lake
-        ) as warehouse,
-        elapsed_line(_DOING),
-    ):
+    with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
         if base is None or head is None:
-            return nightly_report(warehouse, settings, head=head)
-        return compare_report(warehouse, settings, base=base, head=head)
-
-
-def _text(made: Report | RemoteReport, form: Form) -> str:
-    from cli.remote.reports import RemoteReport
-
-    return made.text(form) if isinstance(made, RemoteReport) else render(made, form)
+            made = nightly_report(warehouse, settings, head=head)
+        else:
+            made = compare_report(warehouse, settings, base=base, head=head)
+    yield made, partial(render, made)

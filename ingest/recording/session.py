@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ingest.errors import RecordingError, SourceError
 from ingest.sources.companions import DEBUG_BUFFER_SUFFIX
 from ingest.sources.paths import Source, read_source
+from ingest.sources.reading import describe_refusal
 
 Array = NDArray[Any]
 
@@ -100,8 +101,7 @@ def check_program(path: str) -> None:
         with open(path, "rb") as file:
             head = file.read(_IDENTIFIER.stop)
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        raise SourceError(Source(path).name, problem) from error
+        raise SourceError(Source(path).name, describe_refusal(error)) from error
     if head[_IDENTIFIER] != b"ET":
         raise SourceError(Source(path).name, "is not an ExecuTorch program; wanted a .pte file")
 
@@ -111,7 +111,7 @@ def run_recording(
 ) -> str:
     """Run a program and write its ETDump, and its debug buffer, if any, as ``NAME.debug.bin``.
 
-    The runtime runs in a process of its own, so that its crashes do not affect this one.
+    The runtime runs in a separate process, so that its crashes do not affect this one.
 
     Args:
         plan: The program and its settings.

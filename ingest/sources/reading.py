@@ -45,7 +45,7 @@ def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | 
     """
     data = read_if_present(source, most_bytes=most_bytes)
     if data is None:
-        raise SourceError(source.name, "does not exist (any more)")
+        raise SourceError(source.name, "does not exist (any more); check the path")
     return data
 
 
@@ -85,4 +85,5 @@ def reading_errors(name: str) -> Iterator[None]:
 
 def describe_refusal(error: OSError) -> str:
     """Why a file cannot be read."""
-    return f"cannot be read: {error.strerror or error}"
+    remedy = "; check the path" if error.errno in ABSENT else ""
+    return f"cannot be read: {error.strerror or error}{remedy}"

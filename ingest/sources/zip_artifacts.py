@@ -220,7 +220,7 @@ def _keep_artifact(
     name = Source(path, inner).name
     data = _keep_artifact(path, None, version, process).read(inner, name, MAX_MEMBER_BYTES)
     if data is None:
-        raise SourceError(name, "does not exist (any more)")
+        raise SourceError(name, "does not exist (any more); check the path")
     return Artifact(MemoryFile(data), name, len(data))
 
 

@@ -147,7 +147,7 @@ def find_build(store: Queryable, name: str | None, option: str) -> str:
     if name is None:
         own = [row["build"] for row in builds if row["build_role"] is None]
         if not own:
-            raise OptionError("report", option, "the store has no builds yet")
+            raise OptionError("report", option, "the store has no builds yet: ingest dumps first")
         return str(own[-1])
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"

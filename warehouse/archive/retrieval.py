@@ -43,5 +43,8 @@ def find_archived(store: Path, prefix: str) -> Entry:
         raise QueryError(f"'{prefix}': {len(found)} files have this prefix; give more digits")
     entry = archive.find(found.pop() or "") if found else None
     if entry is None:
-        raise QueryError(f"{archive.folder}: has no file whose SHA-256 begins with '{prefix}'")
+        raise QueryError(
+            f"{archive.folder}: has no file whose SHA-256 begins with '{prefix}'; 'tracehouse "
+            "query dumps' lists those of dumps"
+        )
     return entry

@@ -89,7 +89,8 @@ def _called(place: _Place, text: str, names: Sequence[str]) -> list[str]:
 
 
 def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterError:
-    return ParameterError(*place, f"'{text}' is not in the store{suggest(text, names)}")
+    hint = suggest(text, names) if names else "; none exist yet: ingest dumps first"
+    return ParameterError(*place, f"'{text}' is not in the store{hint}")
 
 
 def _matching(text: str, names: Collection[str]) -> list[str]:

@@ -34,7 +34,9 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
         for folder in made:
             sync_path(folder.parent)
     except OSError as error:
-        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+        raise StoreError(
+            str(store), f"cannot be created: {error.strerror}; choose another place"
+        ) from error
 
 
 def has_store_file(store: Path) -> bool:
@@ -105,7 +107,9 @@ def make_file(
         rename(unfinished, file)
         failpoint("swapped")
     except OSError as error:
-        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+        raise StoreError(
+            str(store), f"cannot be created: {error.strerror}; choose another place"
+        ) from error
 
 
 def sync_names(store: Path) -> None:

@@ -27,12 +27,13 @@ from warehouse.errors import StoreError
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it
 _LOCK_NAME = "tokens.lock"
+_CHECK = "check the path and its permissions"
 _MODE = 0o600  # both files
 _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
 class TokenScope(StrEnum):
-    """What a token lets its bearer do."""
+    """A permission of a token's bearer."""
 
     INGEST = "ingest"
     READ = "read"
@@ -73,11 +74,11 @@ class _File(BaseModel):
 
 
 class Tokens:
-    """The tokens of a store; changes by other processes hold from the next request on.
+    """The tokens of a store; changes by other processes apply from the next request on.
 
     Attributes:
-        are_needed: Whether there are or were any tokens. Revoking the last token does not open the
-            service; to open it, delete the file and restart the service.
+        are_needed: Whether the store has or had any tokens. Revoking the last token does not open
+            the service; to open it, delete the file and restart the service.
     """
 
     def __init__(self, store: Path) -> None:
@@ -104,7 +105,9 @@ class Tokens:
             self._seen, self._tokens = None, ()
             return
         except OSError as error:
-            raise StoreError(str(self._file), f"cannot be read: {error.strerror}") from error
+            raise StoreError(
+                str(self._file), f"cannot be read: {error.strerror}; {_CHECK}"
+            ) from error
         seen = found.st_ino, found.st_mtime_ns, found.st_size
         if seen != self._seen:
             self._seen, self._tokens, self.are_needed = None, (), True
@@ -112,7 +115,7 @@ class Tokens:
             self._seen = seen
 
     def find(self, secret: str) -> Token | None:
-        """The token of a secret, even if it has expired; None if there is none."""
+        """The token of a secret, even if it has expired; None if it is unknown."""
         digest = _digest(secret)
         found = None
         for token in self._tokens:  # all of them, so that the time reveals nothing
@@ -133,7 +136,7 @@ def read_tokens(store: Path) -> Sequence[Token]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
+        raise StoreError(str(file), f"cannot be read: {error.strerror}; {_CHECK}") from error
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"])) or "JSON"
         problem = f"{place} is invalid; restore the file, or delete it and make new tokens"

@@ -21,15 +21,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.http.endpoints import TEXT, Endpoint, Operation
+from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from warehouse.opening.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
-_MOST_REASONS = 300  # counted separately, because clients make reasons up
+_MOST_REASONS = 300  # counted separately: clients can invent reasons
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 
 
@@ -129,13 +128,8 @@ class Metrics(Collector):
         return time.time() - snapshots[-1].taken_at.timestamp() if snapshots else float("inf")
 
 
-async def _metrics(request: Request) -> Response:
+@Operation("/metrics", "Figures for Prometheus.", {200: {"text/plain": TEXT}})
+async def figures(request: Request) -> Response:
+    """All figures as text."""
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of the figures."""
-    answers = {200: {"text/plain": TEXT}}
-    figures = Operation("get", "/metrics", "Figures for Prometheus.", (Scope.READ,), answers)
-    return [Endpoint(_metrics, figures)]
