@@ -32,7 +32,7 @@ def operators(request: PageRequest) -> Parts:
     ]
     return {
         "title": "Operators",
-        "lead": "Where the time goes. Self time leaves out the calls that an operator makes.",
+        "lead": "Self time is without the calls that an operator makes.",
         "tables": tables[:MOST_TABLES],
         "empty": "No build has a complete run here: widen the filters.",
         "cut": more_text(len(tables) - MOST_TABLES, "table"),

@@ -1,4 +1,4 @@
-"""The view of refused files; resolved refusals have a table of their own."""
+"""The view of refused files; resolved refusals have their own table."""
 
 from __future__ import annotations
 
