@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
 from queries.report.environment import Family
@@ -17,10 +16,8 @@ from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
+from warehouse.statistics.arrays import Mask
 from warehouse.statistics.device_states import MAD_TO_SD
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
 from queries.report.environment import Environments, Family
@@ -14,10 +13,8 @@ from queries.report.night import SERIES, HeadNight
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.regressions.series_values import COUNTED
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import SampleComparison
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[Member]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.content import Sensitivity
 from queries.report.environment import Family
@@ -20,9 +19,7 @@ from queries.report.night import HeadNight
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.sensitivity import smallest_changes
 from warehouse.regressions.series_values import CONTAINERS
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from warehouse.statistics.arrays import Floats, Mask
 
 BLIND_CHANGE = 0.10  # a larger typical change that could hide makes a model blind
 BLIND_EXPLAINED_SHARE = 0.5  # of its judged operators, explained away by the shift of the run

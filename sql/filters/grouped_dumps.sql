@@ -30,7 +30,7 @@ SELECT
         WHEN 'branch' THEN branch
         WHEN 'backend' THEN backend
         WHEN 'quantization' THEN quantization
-        ELSE tag(tags, CAST(:group_by AS STRING))
+        ELSE tag_of(tags, CAST(:group_by AS STRING))
     END AS group_value,
     ns_per_tick, delegate_ns_per_tick
 FROM chosen_dumps

@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import MAD_TO_SD
 from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import LEAST_GAP
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class Series(NamedTuple):

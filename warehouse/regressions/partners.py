@@ -12,14 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from warehouse.regressions.series_values import KEY, number_rows
+from warehouse.statistics.arrays import Floats, Ints
 
 _AVERAGES_AT_ONCE = 4_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Values(NamedTuple):

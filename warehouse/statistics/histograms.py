@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Ints
+
 LEAST_RUNS = 200  # of a dump with histograms: those of shorter ones take as much room as its events
 GAMMA = 1.01 / 0.99
 ZERO = -1
-
-Ints = NDArray[np.int64]
 
 
 class BucketCounts(NamedTuple):

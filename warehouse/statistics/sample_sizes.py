@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats
 from warehouse.statistics.two_samples import interval_rank
-
-Floats = NDArray[np.float64]
 
 LEAST_DUMPS = 8  # of either build, that a comparison of two builds wants
 LEAST_PAIRS = 8  # of dumps, that a comparison by their differences wants
