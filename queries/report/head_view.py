@@ -29,7 +29,7 @@ class HeadView:
     def __init__(self, night: HeadNight) -> None:
         self._night = night
         nights, counts = night.fleet.nights, night.replay.cells.dump_count
-        own = np.array([recording.build == night.head for recording in nights])
+        own = night.is_own
         self._is_operator = ~(night.fleet.is_pool | night.fleet.is_measure)
         self._there = (counts[:, own].sum(axis=1) > 0) & self._is_operator
         family = night.fleet.history.series.family

@@ -23,7 +23,7 @@ from warehouse.regressions.parts import PartResult, judge_part
 from warehouse.regressions.pools import spread_to_devices
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
-from warehouse.statistics.arrays import Floats
+from warehouse.statistics.arrays import Floats, Mask
 
 Judge = Callable[[str, MinChange, Rules], PartResult]
 
@@ -83,6 +83,11 @@ class HeadNight:
     day: date | None
     settings: Settings
     rules: Rules
+
+    @property
+    def is_own(self) -> Mask:
+        """Whether each night is the head's."""
+        return np.array([night.build == self.head for night in self.fleet.nights])
 
 
 def judge_head(

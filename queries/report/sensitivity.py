@@ -94,13 +94,13 @@ def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sen
     """
     latest, keys = night.replay.night, night.fleet.keys
     smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
-    own = [each.build == night.head for each in night.fleet.nights]
+    own = night.is_own
     there = night.replay.cells.dump_count[:, own].max(axis=1, initial=0)
     level = np.nan_to_num(np.exp(night.replay.cells.median[:, own])).max(axis=1, initial=0)
     is_container = pc.is_in(keys["kind"], pa.array(CONTAINERS)).to_numpy()
     rows, names = _rows_of_families(night), _list_names(keys)
     found = []
-    for family in sorted({*rows, *dumps}, key=lambda name: tuple(part or "" for part in name)):
+    for family in sorted({*rows, *dumps}, key=Family.sort_key):
         chosen = np.array([row for row in rows.get(family, ()) if there[row]], np.int64)
         if not len(chosen) and family not in dumps:
             continue

@@ -15,7 +15,7 @@
 --   unit            STRING  Unit of the values.
 --   floor, half_tick, state_shift, has_base, has_head, base_count, head_count,
 --   base_value, head_value
---   figures         STRUCT  Results of both builds, see compare_samples; null unless
+--   results         STRUCT  Results of both builds, see compare_samples; null unless
 --                           both have values.
 --   is_paired
 SELECT
@@ -26,7 +26,7 @@ SELECT
     coalesce(p.pair_count, t.head_count, 0) AS head_count,
     coalesce(p.base_value, t.base_value) AS base_value,
     coalesce(p.head_value, t.head_value) AS head_value,
-    coalesce(p.figures, t.figures) AS figures,
+    coalesce(p.results, t.results) AS results,
     p.series_id IS NOT NULL AS is_paired
 FROM series AS s
 LEFT JOIN two_samples AS t ON t.series_id = s.series_id

@@ -25,8 +25,8 @@ WITH weighed AS (
         s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend, s.run,
         s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id, s.unit,
         s.half_tick, s.has_base, s.has_head, s.base_count, s.head_count, s.base_value,
-        s.head_value, s.figures.shift AS shift, s.figures.low AS low,
-        s.figures.high AS high, s.figures.least_p AS least_p,
+        s.head_value, s.results.shift AS shift, s.results.low AS low,
+        s.results.high AS high, s.results.least_p AS least_p,
         s.is_paired, t.is_tested, t.test_count, t.p_adjusted, t.mode_p,
         -- A few failed runs do not show which operators a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0

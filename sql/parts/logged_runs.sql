@@ -1,6 +1,6 @@
 -- logged_runs: Names of runs in dumps that log allocations; most runtimes do not.
 --
--- Reads placed_dumps.
+-- Reads grouped_dumps.
 --
 -- columns:
 --   place_id
@@ -13,7 +13,7 @@ SELECT
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
     r.name AS run_name, count(DISTINCT r.dump_id) AS dump_count, count(*) AS run_count
 FROM runs AS r
-JOIN placed_dumps AS d ON d.dump_id = r.dump_id
+JOIN grouped_dumps AS d ON d.dump_id = r.dump_id
 WHERE r.dump_id IN (SELECT dump_id FROM allocations)
 GROUP BY
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value, r.name

@@ -11,7 +11,7 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places, program_dumps AS chosen_dumps
+-- parts: places, program_dumps AS chosen_dumps
 -- parts: program_nodes, run_steps, run_nodes
 --
 -- columns:
@@ -67,7 +67,7 @@ instructions AS (
             CASE WHEN t.kind <> 'delegate_op' THEN t.event_count * n.nodes END
         ) AS nodes
     FROM complete_run_totals AS t
-    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
     LEFT JOIN event_origins AS o ON o.etrecord_id = d.etrecord_id AND same_event(o, t)
     LEFT JOIN event_nodes AS n ON n.etrecord_id = d.etrecord_id AND same_event(n, t)
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')

@@ -10,7 +10,7 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, logged_runs
+-- parts: logged_runs
 --
 -- columns:
 --   device            STRING  Name of the device; null with group_by.
@@ -34,7 +34,7 @@ WITH logged AS (
         CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
         CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
     FROM allocations AS a
-    JOIN placed_dumps AS d ON d.dump_id = a.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = a.dump_id
     JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     GROUP BY
         d.place_id, a.dump_id, a.run_index, r.name,

@@ -14,7 +14,7 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places
+-- parts: places
 --
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
@@ -33,7 +33,7 @@ WITH times AS (
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
         whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
-    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
     WHERE is_chosen(:module, m.module_path)
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END

@@ -112,7 +112,6 @@ OF_OTHERS = {
     ),
     "grouped_dumps": (
         "program_dumps",
-        "placed_dumps",
         "places",
         "logged_runs",
         "allocating_events",

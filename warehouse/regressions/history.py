@@ -69,6 +69,12 @@ class SeriesHistory(NamedTuple):
         """How many families there are."""
         return int(self.series.family.max(initial=-1)) + 1
 
+    def values_in(self, series: int, builds: Ints) -> Floats:
+        """The values of a series in some builds."""
+        cells = (series * self.build_count + builds).tolist()
+        ends = (slice(self.start[cell], self.start[cell + 1]) for cell in cells)
+        return np.concatenate([self.values[end] for end in ends])
+
 
 class Cells(NamedTuple):
     """Summaries of the cells; each of shape (series, builds).

@@ -90,7 +90,7 @@ def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
 def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     """How far the reference was from its usual level in the session of each row; NaN without one.
 
-    UsualLevels is the median over the sessions in which the series was recorded with it.
+    The usual level is the median over the sessions in which the series was recorded with it.
     """
     level = np.full(len(rows), np.nan)
     references = np.flatnonzero(night < 0)
