@@ -13,9 +13,7 @@
 -- columns:
 --   dump_id
 --   place_id     BIGINT  Number of its group, from 1, in the order of the next columns.
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value, ns_per_tick, delegate_ns_per_tick
+--   device, pool, build, model, backend, group_value, ns_per_tick, delegate_ns_per_tick
 --   etrecord_id  BIGINT  ETRecord of its program; null without.
 SELECT
     dump_id,

@@ -5,11 +5,8 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   dump_id, place_id
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value, ns_per_tick, run_index, run_name,
---   run_signature_id
+--   dump_id, place_id, device, pool, build, model, backend, group_value, ns_per_tick,
+--   run_index, run_name, run_signature_id
 --   nth             BIGINT  1 for the dump's first of this signature, then 2, ...
 --   run_count       BIGINT  Complete runs of this signature in the dump.
 --   execute_ticks   DOUBLE  Duration of Method::execute.

@@ -3,10 +3,7 @@
 -- Reads grouped_dumps.
 --
 -- columns:
---   place_id
---   device      STRING  Name of the device; null with group_by.
---   pool        STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value, run_name
+--   place_id, device, pool, build, model, backend, group_value, run_name
 --   dump_count  BIGINT  Dumps that log allocations.
 --   run_count   BIGINT  Runs of the name in them.
 SELECT

@@ -3,10 +3,7 @@
 -- Reads grouped_dumps.
 --
 -- columns:
---   place_id
---   device               STRING  Name of the device; null with group_by.
---   pool                 STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value
+--   place_id, device, pool, build, model, backend, group_value
 --   run_count            BIGINT  Complete runs.
 --   execute_ns           DOUBLE  Sum of their durations; null if any are in cycles of
 --                                unknown rate.

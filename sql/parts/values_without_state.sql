@@ -9,12 +9,10 @@
 -- method, if both kernels and delegates were steady.
 --
 -- columns:
---   level           STRING  method, delegate or operator.
+--   level  STRING  method, delegate or operator.
 --   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
---   ordinal, kind
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
---   reference, state_shift
+--   ordinal, kind, instruction_id, run_signature_id, event_signature_id, unit, value,
+--   floor, half_tick, op_type, reference, state_shift
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,

@@ -10,9 +10,7 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   device             STRING  Name of the device; null with group_by.
---   pool               STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run_signature_id
+--   device, pool, build, model, backend, group, run_signature_id
 --   chain_index        INT     Chain of the call.
 --   instruction_id     INT     Instruction of the call; null outside the program.
 --   event_name         STRING  Name of the delegate call.

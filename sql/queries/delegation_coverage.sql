@@ -15,9 +15,7 @@
 -- parts: program_nodes, run_steps, run_nodes
 --
 -- columns:
---   device            STRING   Name of the device; null with group_by.
---   pool              STRING   Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.

@@ -18,9 +18,7 @@
 --
 -- columns:
 --   scope           STRING  total, run, operator or delegate.
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.

@@ -16,9 +16,7 @@
 -- parts: places
 --
 -- columns:
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the program itself.
 --   module_type  STRING  Its class; null if unknown.
 --   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack

@@ -13,9 +13,7 @@
 -- parts: logged_runs
 --
 -- columns:
---   device            STRING  Name of the device; null with group_by.
---   pool              STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name, and with scope total.

@@ -17,9 +17,7 @@
 -- parts: places
 --
 -- columns:
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.

@@ -15,9 +15,8 @@
 -- parts: run_names
 --
 -- columns:
---   device      STRING  Name of the device; null with group_by.
---   pool        STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run, event_name, instruction_id, delegate_id
+--   device, pool, build, model, backend, group, run, event_name, instruction_id,
+--   delegate_id
 --   kind        STRING  method, kernel, delegate_call or delegate_op.
 --   rank        INT     1 for the most self time of the build on the device, then 2,
 --                       ...

@@ -14,9 +14,7 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   device         STRING  Name of the device; null with group_by.
---   pool           STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run
+--   device, pool, build, model, backend, group, run
 --   event_name     STRING  Name of the event, else its delegate id.
 --   instruction_id, delegate_id, kind
 --   sample_count   BIGINT  Events, at least 1.
