@@ -9,7 +9,7 @@
 -- columns:
 --   dump_id               INT        Number of the dump.
 --   device                STRING     Name of the device.
---   pool                  STRING     Device pool; null if none.
+--   pool                  STRING     Pool of the device; null if none or several.
 --   build                 STRING     Id of the build.
 --   model                 STRING     Name of the model.
 --   backend               STRING     Backend of the model; null if none.
@@ -132,3 +132,6 @@
 --                                    without the state of the device.
 --   state_delta           DOUBLE     How far that state moved from base to head, as a
 --                                    share; null unless residual.
+--   level                 STRING     method, delegate, operator, operator_type, module or
+--                                    pool, which has no device.
+--   verdict               STRING     See above.

@@ -4,16 +4,11 @@
 -- only the pairs count.
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   floor, half_tick, state_shift, has_base, has_head, base_count, head_count,
+--   unit, floor, half_tick, state_shift, has_base, has_head, base_count, head_count,
 --   base_value, head_value
 --   results         STRUCT  Results of both builds, see compare_samples; null unless
 --                           both have values.

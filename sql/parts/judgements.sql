@@ -7,16 +7,11 @@
 --   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   half_tick, base_count, head_count, base_value, head_value, shift, low, high,
+--   unit, half_tick, base_count, head_count, base_value, head_value, shift, low, high,
 --   state_shift, p_adjusted, dumps_needed
 --   verdict         STRING  See regression_deltas; without moved.
 --   cost, is_paired

@@ -4,16 +4,11 @@
 -- there are at least two, with the function pool_samples.
 --
 -- columns:
---   series_id, family_id
---   level           STRING   What it is; pool for what is added here.
---   device          STRING   Name of the device; null for a pool.
---   pool            STRING   Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING   Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT      Instruction id in the head; null outside the program.
---   unit            STRING   Unit of the values.
---   floor, half_tick
+--   unit, floor, half_tick
 --   state_shift     DOUBLE   How far the state of the device moved from base to head,
 --                            in log time; null where values have it; for a pool the
 --                            mean distance of its devices.
