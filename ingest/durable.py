@@ -1,4 +1,4 @@
-"""Files that survive a crash: written beside, synced, and renamed into place; and their locks."""
+"""Writing files that survive a crash (write a temporary file, sync, rename), and file locks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sync_data(file: int) -> None:
 
 
 def rename(old: Path, new: Path) -> Path:
-    """Rename a file, over another if there is one, and sync its folder; returns the new path.
+    """Rename a file, replacing any file at the new path, and sync its folder; returns the new path.
 
     An OSError is passed on.
     """
@@ -36,7 +36,7 @@ def rename(old: Path, new: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -> Iterator[Path]:
-    """An empty file beside a path, which takes its place when the body ends.
+    """An empty temporary file that replaces `path` when the body ends.
 
     The file is synced before it is renamed, so readers see the old content or the whole new one.
     If the body fails, the path stays as it was. An OSError is passed on.
@@ -46,18 +46,18 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
         mode: Permissions of the new file, less the umask.
         is_folder_synced: Sync the folder too; else the caller does it, once for many files.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        os.close(os.open(beside, flags, mode))
-        yield beside
-        sync_path(beside)
-        beside.replace(path)
+        os.close(os.open(temporary, flags, mode))
+        yield temporary
+        sync_path(temporary)
+        temporary.replace(path)
         if is_folder_synced:
             sync_path(path.parent)
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def write_all(file: int, data: bytes | bytearray | memoryview) -> None:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ingest.batching import batches
 from ingest.dump import Companion, Dump, HashedFile, Refusal, describe_problem
 from ingest.errors import EtRecordError, ManifestError, SourceError
-from warehouse.load.content import UNDECODABLE
+from warehouse.archive.entries import Entry
+from warehouse.load.content import UNDECODABLE, Content
 from warehouse.load.decoders import Decoder
 from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
@@ -27,6 +28,14 @@ class Duplicate(NamedTuple):
     known_manifest: str
 
 
+class EndedSegment(NamedTuple):
+    """A segment of the archive whose entries are all in the store, and the files in it."""
+
+    number: int
+    entry_count: int
+    files: list[dict[str, Any]]
+
+
 @dataclass
 class Batch:
     """Dumps on their way into the store together.
@@ -38,14 +47,25 @@ class Batch:
         dumps: Dumps to decode.
         duplicates: Dumps whose bytes are known already.
         refused: Files refused so far.
+        contents: The dumps as decoded; empty if they are so big that they are to be streamed.
+        changes: Other entries of the archive, to apply after the dumps.
+        ended: The segment that ends with this batch, if the dumps are from the archive.
     """
 
-    file_count: int
-    byte_count: int
+    file_count: int = 0
+    byte_count: int = 0
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+    contents: list[Content] = field(default_factory=list)
+    changes: list[Entry] = field(default_factory=list)
+    ended: EndedSegment | None = None
+
+    @property
+    def n_events(self) -> int:
+        """Number of decoded events."""
+        return sum(content.decoded.tables["events"].num_rows for content in self.contents)
 
     @property
     def held_bytes(self) -> int:

@@ -26,7 +26,7 @@ from warehouse.children.limits import (
     tie_to_owner,
 )
 from warehouse.children.messages import GONE, Message, Tables, requests, send
-from warehouse.load.content import Content, decode_content
+from warehouse.load.content import decode_content
 from warehouse.load.isolate import Failure, isolate
 from warehouse.load.messages import pack_content, pack_decoded
 
@@ -90,8 +90,8 @@ class _Child:
 
 
 def _decode(request: Message) -> Tables:
-    decoded, statistics = decode_content(_map_files(request["files"]))
-    return pack_content(Content(_parsed(decoded, request["backends"]), statistics))
+    content = decode_content(_map_files(request["files"]))
+    return pack_content(content._replace(decoded=_parsed(content.decoded, request["backends"])))
 
 
 def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:

@@ -144,7 +144,8 @@ class ChildDecoder:
         """Decode and summarise dumps."""
         parts = [self._places[dump.sha256] for dump in dumps]
         backends = [dump.manifest.model.backend for dump in dumps]
-        return unpack_content(self._ask("decode", parts, backends=backends).tables)
+        reply = self._ask("decode", parts, backends=backends)
+        return unpack_content(reply.tables)._replace(dumps=dumps)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         """Parts of a big dump.

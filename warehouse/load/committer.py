@@ -42,16 +42,16 @@ class Committer:
         self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
-    def commit(self, batches: Sequence[Batch], content: Content | None) -> IngestSummary:
-        """Commit batches together; without content their dumps are streamed, one by one.
+    def commit(self, batches: Sequence[Batch]) -> IngestSummary:
+        """Commit decoded batches together, or the dumps of one that is not decoded one by one.
 
         A dump that the store cannot take is refused, and all others are committed.
         """
-        if content is None:
+        if batches[0].contents:
+            loaded, conflicts = self._load(batches)
+        else:
             loaded, conflicts = self._load_streams(batches), self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *conflicts])
-        else:
-            loaded, conflicts = self._load(batches, content)
         stored = [one.dump for batch in batches for one in batch.duplicates if self._agrees(one)]
         self.loader.settle_conflicts([(dump.source, dump.sha256) for dump in stored])
         self.loader.file_stored([dump for dump in stored if dump.data is not None])
@@ -67,30 +67,28 @@ class Committer:
             refused=tuple(refused),
         )
 
-    def _load(
-        self, batches: Sequence[Batch], content: Content
-    ) -> tuple[IngestSummary, list[Refusal]]:
+    def _load(self, batches: Sequence[Batch]) -> tuple[IngestSummary, list[Refusal]]:
         """Commit decoded dumps and record refusals, in one transaction if possible.
 
         Returns:
             Counts of the committed dumps, and refusals of duplicates.
         """
-        self._refuse_malformed(batches, content)
+        self._refuse_malformed(batches)
         conflicts = self._refuse_duplicates(batches)
-        dumps = [dump for batch in batches for dump in batch.dumps]
+        contents = [content for batch in batches for content in batch.contents]
         refusals = [*_refused(batches), *conflicts]
-        loaded = isolate(lambda: self._load_content(dumps, content, refusals))
+        loaded = isolate(lambda: self._load_contents(contents, refusals))
         if isinstance(loaded, Failure):
             loaded = self._load_apart(batches)
             conflicts = self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *conflicts])
         return loaded, conflicts
 
-    def _load_content(
-        self, dumps: Sequence[NewDump], content: Content, refusals: Sequence[Refusal] = ()
+    def _load_contents(
+        self, contents: Sequence[Content], refusals: Sequence[Refusal] = ()
     ) -> IngestSummary:
-        n_dumps = self.loader.load(dumps, *content, refusals)
-        n_events = content.decoded.tables["events"].num_rows
+        n_dumps = self.loader.load(contents, refusals)
+        n_events = sum(one.decoded.tables["events"].num_rows for one in contents)
         return IngestSummary(n_dumps=n_dumps, n_events=n_events)
 
     def _load_apart(self, batches: Sequence[Batch]) -> IngestSummary:
@@ -102,16 +100,17 @@ class Committer:
         return loaded
 
     def _decode_and_load(self, dumps: Sequence[NewDump]) -> IngestSummary:
-        return self._load_content(dumps, self._decoder.decode(dumps))
+        return self._load_contents([self._decoder.decode(dumps)])
 
     def _load_streams(self, batches: Sequence[Batch]) -> IngestSummary:
         """Commit dumps that were too big to be decoded with the others."""
         loaded = IngestSummary()
-        for batch, dump in _dumps(batches):
-            try:
-                loaded += self._load_each([dump], self._load_stream, batch)
-            except DumpError as error:
-                self._refuse_bytes(dump, batch, error.reason, error.byte_offset, error.detail)
+        for batch in batches:
+            for dump in batch.dumps:
+                try:
+                    loaded += self._load_each([dump], self._load_stream, batch)
+                except DumpError as error:
+                    self._refuse_bytes(dump, batch, error.reason, error.byte_offset, error.detail)
         return loaded
 
     def _load_stream(self, dumps: Sequence[NewDump]) -> IngestSummary:
@@ -142,11 +141,12 @@ class Committer:
 
         return sum(isolate_each(dumps, load, load_bare), IngestSummary())
 
-    def _refuse_malformed(self, batches: Sequence[Batch], content: Content) -> None:
-        dumps = list(_dumps(batches))
-        for error in content.decoded.errors.to_pylist():
-            batch, dump = dumps[error.pop("dump_index")]
-            self._refuse_bytes(dump, batch, **error)
+    def _refuse_malformed(self, batches: Sequence[Batch]) -> None:
+        for batch in batches:
+            for content in batch.contents:
+                for error in content.decoded.errors.to_pylist():
+                    dump = content.dumps[error.pop("dump_index")]
+                    self._refuse_bytes(dump, batch, **error)
 
     def _refuse_bytes(
         self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
@@ -199,11 +199,6 @@ def _conflict(duplicate: Duplicate) -> Refusal:
     dump, known_manifest = duplicate
     detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), known_manifest)
     return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
-
-
-def _dumps(batches: Sequence[Batch]) -> Iterator[tuple[Batch, NewDump]]:
-    """Dumps in order, each with its batch."""
-    return ((batch, dump) for batch in batches for dump in batch.dumps)
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ingest import DecodedBatch, decode_dumps
 from ingest.dump import Dump, HashedFile, Refusal
@@ -14,18 +15,24 @@ from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
 from warehouse.load.isolate import Failure, isolate, isolate_each
+from warehouse.load.new_dump import NewDump
 from warehouse.statistics.rollups import Statistics, summarise
 
 UNDECODABLE = "undecodable"  # for a reason that the decoder did not foresee
 
-_Any = TypeVar("_Any")
-
 
 class Content(NamedTuple):
-    """Decoded dumps and their statistics; ``dump_index`` is the position of each dump."""
+    """Decoded dumps and their statistics; ``dump_index`` is the position in `dumps`."""
 
     decoded: DecodedBatch
     statistics: Statistics
+    dumps: Sequence[NewDump] = ()
+
+    @property
+    def good(self) -> NDArray[np.int32]:
+        """Positions of the dumps that are not malformed."""
+        positions: NDArray[np.int32] = self.decoded.tables["dumps"]["dump_index"].to_numpy()
+        return positions
 
 
 def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
@@ -43,20 +50,21 @@ def _read_dump(dump: Dump) -> HashedFile | Refusal:
     return read
 
 
-def decode_apart(dumps: Sequence[_Any], decode: Callable[[Sequence[_Any]], Content]) -> Content:
-    """Decode and summarise dumps; a dump that breaks the decoder is refused alone."""
-    contents = isolate_each(dumps, decode, lambda _, failure: _refuse(failure, decode(())))
-    return merge_contents(contents)
+def decode_apart(
+    dumps: Sequence[NewDump], decode: Callable[[Sequence[NewDump]], Content]
+) -> list[Content]:
+    """Decode and summarise dumps, all at once if none of them breaks the decoder."""
+    return isolate_each(dumps, decode, lambda dump, failure: _refuse(dump, failure, decode(())))
 
 
-def _refuse(failure: Failure, nothing: Content) -> Content:
+def _refuse(dump: NewDump, failure: Failure, nothing: Content) -> Content:
     """The content of one dump that broke the decoder: empty tables and an error."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": failure.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
-    resolution = np.ones(1, np.int64)
     return Content(
         DecodedBatch(nothing.decoded.tables, errors),
-        Statistics(nothing.statistics.tables, resolution),
+        Statistics(nothing.statistics.tables, np.ones(1, np.int64)),
+        [dump],
     )
 
 
@@ -78,26 +86,19 @@ def decode_content(buffers: Sequence[Any]) -> Content:
     return Content(decoded, summarise(decoded, len(buffers)))
 
 
-def merge_contents(contents: Sequence[Content]) -> Content:
-    """Contents as if their dumps had been decoded in one call; signatures may come twice."""
-    if len(contents) == 1:
-        return contents[0]
-    counts = [len(one.statistics.resolution) for one in contents]
-    numbers = np.split(np.arange(sum(counts), dtype=np.int32), np.cumsum(counts)[:-1])
+def number_dumps(
+    tables: Sequence[Mapping[str, pa.Table]], ids: Sequence[NDArray[np.int32]]
+) -> dict[str, pa.Table]:
+    """Tables of several decoder calls joined by name, with `dump_id` for `dump_index`.
 
-    def stack(tables: Sequence[pa.Table]) -> pa.Table:
-        return pa.concat_tables(map(renumber_dumps, tables, numbers))
+    Args:
+        tables: Tables of each call.
+        ids: Ids of the dumps of each call, by ``dump_index``.
+    """
+    return {name: _number([some[name] for some in tables], ids) for name in tables[0]}
 
-    def stack_each(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
-        return {name: stack([one[name] for one in tables]) for name in tables[0]}
 
-    decoded, statistics = zip(*contents, strict=True)
-    return Content(
-        DecodedBatch(
-            stack_each([one.tables for one in decoded]), stack([one.errors for one in decoded])
-        ),
-        Statistics(
-            stack_each([one.tables for one in statistics]),
-            np.concatenate([one.resolution for one in statistics]),
-        ),
-    )
+def _number(tables: Sequence[pa.Table], ids: Sequence[NDArray[np.int32]]) -> pa.Table:
+    rows = pa.concat_tables(map(renumber_dumps, tables, ids))
+    names = ["dump_id" if name == "dump_index" else name for name in rows.column_names]
+    return rows.rename_columns(names)

@@ -31,7 +31,7 @@ class _OwnDecoder:
     """Decodes in this process, which the user's own files may break."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
-        return decode_content([dump.data for dump in dumps])
+        return decode_content([dump.data for dump in dumps])._replace(dumps=dumps)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         return stream_dump(dump.data, dump.source)

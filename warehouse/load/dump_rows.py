@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest import DecodedBatch
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
 from ingest.tables.user_kinds import with_user_kinds
@@ -22,17 +21,11 @@ from warehouse.load.appending import append_rows
 from warehouse.load.counters import insert_counters, insert_logged_counters
 from warehouse.load.doubts import last_dump
 from warehouse.load.ids import Builds, NamedIds
-from warehouse.load.logged_data import (
-    attach_buffers,
-    insert_values,
-    number_dumps,
-    parse_metadata,
-)
+from warehouse.load.logged_data import attach_buffers, insert_values, parse_metadata
 from warehouse.load.new_dump import NewDump
 from warehouse.load.signature_rows import SignatureRows
 from warehouse.programs.event_origins import trace_events
 from warehouse.programs.reader import Program, Programs
-from warehouse.statistics.rollups import Statistics
 
 Facts = dict[str, Any]  # columns of dumps
 
@@ -90,43 +83,39 @@ class DumpRows:
             "manifest": manifest.canonical_json(),
         }
 
-    def insert_content(
-        self, decoded: DecodedBatch, ids: NDArray[np.int32], dumps: Sequence[NewDump]
-    ) -> None:
-        """Insert all rows but those of dumps and statistics; `ids` is the id of each dump."""
-        tables = decoded.tables
+    def insert_content(self, tables: Mapping[str, pa.Table], dumps: Mapping[int, NewDump]) -> None:
+        """Insert decoded rows of dumps, which are given by id, but for the table dumps."""
         for name in _PER_DUMP:
-            append_rows(self._connection, name, number_dumps(tables[name], ids))
-        buffers = {i: dump.debug_buffer for i, dump in enumerate(dumps) if dump.debug_buffer}
-        insert_values(self._connection, tables["debug_values"], ids, buffers)
+            append_rows(self._connection, name, tables[name])
+        buffers = {id_: dump.debug_buffer for id_, dump in dumps.items() if dump.debug_buffer}
+        insert_values(self._connection, tables["debug_values"], buffers)
         metadata = parse_metadata(
-            tables["delegate_metadata"], lambda i: dumps[i].manifest.model.backend
+            tables["delegate_metadata"], lambda id_: dumps[id_].manifest.model.backend
         )
-        append_rows(self._connection, "delegate_metadata", number_dumps(metadata, ids))
+        append_rows(self._connection, "delegate_metadata", metadata)
         event_signatures = with_user_kinds(tables["event_signatures"])
         self._signatures["run_signatures"].insert(tables["run_signatures"])
         self._signatures["event_signatures"].insert(event_signatures)
-        events = number_dumps(tables["events"], ids)
-        insert_logged_counters(self._connection, events, event_signatures)
+        insert_logged_counters(self._connection, tables["events"], event_signatures)
 
-    def insert_statistics(self, statistics: Statistics, ids: NDArray[np.int32]) -> None:
-        """Insert the statistics of dumps; `ids` is the id of each dump."""
-        for name, rows in statistics.tables.items():
-            append_rows(self._connection, name, number_dumps(rows, ids))
+    def insert_statistics(self, tables: Mapping[str, pa.Table]) -> None:
+        """Insert the statistics of dumps."""
+        for name, rows in tables.items():
+            append_rows(self._connection, name, rows)
 
     def insert_dumps(
         self,
         dumps: Sequence[NewDump],
         facts: Sequence[Facts],
-        decoded: DecodedBatch,
+        decoded: pa.Table,
         resolution: NDArray[np.int64],
     ) -> None:
         """Insert the rows of dumps whose content is inserted, and trace it with their ETRecords.
 
         Args:
-            dumps: One dump for each row of dumps in `decoded`, in order.
+            dumps: The dumps.
             facts: The result of `identify` for them.
-            decoded: The decoded tables.
+            decoded: Their decoded rows.
             resolution: Resolution of their delegates' clocks, in ticks.
 
         Raises:
@@ -200,11 +189,10 @@ class DumpRows:
         trace_events(self._connection, programs)
 
     def _dump_rows(
-        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: DecodedBatch
+        self, dumps: Sequence[NewDump], facts: Sequence[Facts], decoded: pa.Table
     ) -> dict[str, object]:
-        content = decoded.tables["dumps"]
         return {
-            **{name: content[name] for name in content.column_names[1:]},
+            **{name: decoded[name] for name in decoded.column_names[1:]},
             "sha256": [dump.sha256 for dump in dumps],
             "source": [dump.source for dump in dumps],
             "ingested_at": [dump.taken_at for dump in dumps],

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.dump import NOW, Refusal
@@ -19,12 +21,12 @@ from warehouse.archive.history import History, recorded
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
+from warehouse.load.content import Content, number_dumps
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.entries import attached_entries, dump_entries, refusal_entries
 from warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
 from warehouse.load.new_dump import NewDump
 from warehouse.load.stored_events import summarise_stored
-from warehouse.statistics.rollups import Statistics
 
 _CONFLICTS = "SELECT 1 FROM ingest_errors WHERE reason = 'conflict' LIMIT 1"
 
@@ -39,40 +41,31 @@ class Loader:
         self._connection, self._archive = connection, archive
         self._rows: DumpRows | None = None
 
-    def load(
-        self,
-        dumps: Sequence[NewDump],
-        decoded: DecodedBatch,
-        statistics: Statistics,
-        refusals: Sequence[Refusal],
-    ) -> int:
-        """Commit a batch.
-
-        Args:
-            dumps: The dumps by ``dump_index``; those without a row in `decoded` are skipped.
-            decoded: Their tables.
-            statistics: Statistics of their events.
-            refusals: Refusals to record, each once.
+    def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> int:
+        """Commit decoded dumps, without the malformed ones, and record refusals, each once.
 
         Returns:
             Number of dumps committed.
         """
         failpoint("decoded")
-        index = decoded.tables["dumps"]["dump_index"].to_numpy()
-        ids = np.zeros(len(dumps), np.int32)
-        logged = {i: buffer for i in index.tolist() if (buffer := dumps[i].debug_buffer)}
-        store_ahead(self._connection, decoded.tables["debug_values"], logged)
+        for one in contents:
+            buffers = {i: file for i, dump in enumerate(one.dumps) if (file := dump.debug_buffer)}
+            store_ahead(self._connection, one.decoded.tables["debug_values"], buffers)
         with self._transaction() as (rows, history, now):
-            good = [_taken(dumps[i], now) for i in index.tolist()]
+            good = [_taken(one.dumps[i], now) for one in contents for i in one.good.tolist()]
             facts = rows.identify(good)
             history.add(dump_entries(good, facts, history))
             self._record(refusals, history, now)
             history.end()
-            ids[index] = [row["dump_id"] for row in facts]
-            rows.insert_content(decoded, ids, dumps)
-            rows.insert_statistics(statistics, ids)
-            rows.insert_dumps(good, facts, decoded, statistics.resolution[index])
-        return len(index)
+            ids = [row["dump_id"] for row in facts]
+            indexed = list(_ids_by_index(contents, ids))
+            decoded = number_dumps([one.decoded.tables for one in contents], indexed)
+            rows.insert_content(decoded, dict(zip(ids, good, strict=True)))
+            statistics = [one.statistics for one in contents]
+            rows.insert_statistics(number_dumps([one.tables for one in statistics], indexed))
+            resolution = [one.statistics.resolution[one.good] for one in contents]
+            rows.insert_dumps(good, facts, decoded["dumps"], np.concatenate(resolution))
+        return len(good)
 
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
         """Commit one dump that is decoded in parts.
@@ -89,15 +82,16 @@ class Loader:
             facts = rows.identify(good)
             history.add(dump_entries(good, facts, history))
             history.end()
-            ids = np.array([facts[0]["dump_id"]], np.int32)
+            id_ = facts[0]["dump_id"]
+            indexed = [np.array([id_], np.int32)]
             for part in parts:
-                rows.insert_content(part, ids, good)
+                rows.insert_content(number_dumps([part.tables], indexed), {id_: good[0]})
                 n_events += part.tables["events"].num_rows
             resolution = np.ones(1, np.int64)
-            for statistics in summarise_stored(self._connection, int(ids[0]), part):
-                rows.insert_statistics(statistics, ids)
+            for statistics in summarise_stored(self._connection, id_, part):
+                rows.insert_statistics(number_dumps([statistics.tables], indexed))
                 resolution = statistics.resolution
-            rows.insert_dumps(good, facts, part, resolution)
+            rows.insert_dumps(good, facts, part.tables["dumps"], resolution)
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:
@@ -163,6 +157,15 @@ class Loader:
         with registered(self._connection, "refused", rows):
             new = set(self._connection.execute(read_statement("record_refusals")).fetchall())
         history.add(refusal_entries([one for one in timed if one[:5] in new], history))
+
+
+def _ids_by_index(contents: Sequence[Content], ids: Sequence[int]) -> Iterator[NDArray[np.int32]]:
+    """The ids of good dumps as arrays by ``dump_index``, 0 for a malformed dump."""
+    rest = iter(ids)
+    for content in contents:
+        indexed = np.zeros(len(content.dumps), np.int32)
+        indexed[content.good] = list(islice(rest, len(content.good)))
+        yield indexed
 
 
 def _taken(dump: NewDump, now: datetime) -> NewDump:

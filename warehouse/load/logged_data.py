@@ -9,13 +9,11 @@ from itertools import pairwise
 import duckdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ingest.debug_buffer import PART_BYTES, build_tensors
 from ingest.dump import HashedFile
 from ingest.schemas.dumps import DELEGATE_METADATA
 from ingest.schemas.tensors import SHA256, TENSORS
-from ingest.tables.numbering import renumber_dumps
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows, registered
 from warehouse.load.appending import append_rows
@@ -28,12 +26,10 @@ _PARSED = DELEGATE_METADATA.field("parsed")
 _DUMPS = "SELECT sha256, dump_id FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
-def insert_values(
-    connection: duckdb.DuckDBPyConnection, rows: pa.Table, ids: NDArray[np.int32], buffers: Buffers
-) -> None:
-    """Insert decoded values; ids and debug buffers are those of each ``dump_index``."""
+def insert_values(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
+    """Insert decoded values; debug buffers are given by dump id."""
     hashed = rows.append_column(SHA256, _store_tensors(connection, rows, buffers))
-    append_rows(connection, "debug_values", number_dumps(hashed, ids))
+    append_rows(connection, "debug_values", hashed)
 
 
 def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
@@ -72,20 +68,14 @@ def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> p
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
     """Delegate metadata with a column of parsed JSON; unchanged if it has one already.
 
-    `backend` returns the backend of a dump_index.
+    `backend` returns the backend of a dump, by the number in the first column.
     """
     if _PARSED.name in rows.column_names:
         return rows
     parse = lru_cache(maxsize=1024)(metadata_json)
-    dumps, raw = rows["dump_index"].to_pylist(), rows["metadata"].to_pylist()
+    dumps, raw = rows.column(0).to_pylist(), rows["metadata"].to_pylist()
     texts = [parse(data, backend(dump)) for dump, data in zip(dumps, raw, strict=True)]
     return rows.append_column(_PARSED, pa.array(texts, pa.string()))
-
-
-def number_dumps(rows: pa.Table, ids: NDArray[np.int32]) -> pa.Table:
-    """Rows with `dump_id` for `dump_index`."""
-    numbered = renumber_dumps(rows, ids)
-    return numbered.rename_columns(["dump_id", *rows.column_names[1:]])
 
 
 def _store_tensors(

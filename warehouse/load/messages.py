@@ -25,10 +25,10 @@ def unpack_decoded(tables: Tables) -> DecodedBatch:
 
 def pack_content(content: Content) -> Tables:
     """All tables of decoded dumps and of their statistics under one name each."""
-    decoded, statistics = content
+    statistics = content.statistics
     tables = {_STATISTICS + name: table for name, table in statistics.tables.items()}
     resolution = pa.table({"ticks": statistics.resolution})
-    return {**pack_decoded(decoded), **tables, _RESOLUTION: resolution}
+    return {**pack_decoded(content.decoded), **tables, _RESOLUTION: resolution}
 
 
 def unpack_content(tables: Tables) -> Content:

@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import duckdb
 
@@ -25,7 +25,7 @@ from warehouse.engine.long_values import LongValues, find_long_values
 from warehouse.load.appending import ROW_GROUP
 from warehouse.load.batches import Batch, plan_batches, size_of
 from warehouse.load.committer import Committer
-from warehouse.load.content import Content, decode_apart, merge_contents, read_dumps
+from warehouse.load.content import Content, decode_apart, read_dumps
 from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.deduplicator import Deduplicator
 from warehouse.load.doubts import last_dump, read_doubts
@@ -43,7 +43,6 @@ STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
 
 _NONE = LongValues()
 
-_AnyBatch = TypeVar("_AnyBatch", bound=Batch)
 _Started = TypeVar("_Started")
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
@@ -57,27 +56,6 @@ class DumpSource(Protocol):
 
     def __iter__(self) -> Iterator[Dump]:
         """The dumps in order."""
-
-
-class CommitGroup(NamedTuple, Generic[_AnyBatch]):
-    """Batches to commit together.
-
-    Attributes:
-        batches: The batches in order.
-        content: Content of all their dumps; None for a batch whose dumps are to be streamed.
-    """
-
-    batches: list[_AnyBatch]
-    content: Content | None
-
-    def find_long_values(self) -> LongValues:
-        """Long values of the group; a streamed dump or a debug buffer may be one as a whole."""
-        sizes = [size for batch in self.batches for size in batch.logged_bytes()]
-        if self.content is None:
-            sizes += [batch.held_bytes for batch in self.batches]
-            return LongValues(sum(sizes), max(sizes, default=0))
-        found = find_long_values(self.content.decoded.tables.values())
-        return found + LongValues(sum(sizes), max(sizes, default=0))
 
 
 def ingest_dumps(
@@ -126,11 +104,11 @@ def ingest_dumps(
         read = _hold_back(reading, workers, lambda some: sum(map(size_of, some)))
         batches = (deduplicator.sort(some, files.result()) for some, files in read)
         for group in _prefetch(thread, decoded_groups(pool, batches, workers, decoder)):
-            if (coming := group.find_long_values()) != _NONE:
+            if (coming := _long_values(group)) != _NONE:
                 report(coming)
-            summary += committer.commit(*group)
-            n_done += sum(batch.file_count for batch in group.batches)
-            programs.update(id_ for batch in group.batches for id_ in batch.program_ids())
+            summary += committer.commit(group)
+            n_done += sum(batch.file_count for batch in group)
+            programs.update(id_ for batch in group for id_ in batch.program_ids())
             del group  # or its columns would wait for the next group
             gc.collect(1)  # objects of this group
             report()
@@ -138,14 +116,11 @@ def ingest_dumps(
 
 
 def decoded_groups(
-    pool: Executor,
-    batches: Iterable[_AnyBatch],
-    workers: int,
-    decoder: Decoder = OWN_DECODER,
-) -> Iterator[CommitGroup[_AnyBatch]]:
+    pool: Executor, batches: Iterable[Batch], workers: int, decoder: Decoder = OWN_DECODER
+) -> Iterator[list[Batch]]:
     """Batches decoded in a pool, in groups that are to be committed together."""
     started = (_start_decoding(pool, batch, decoder) for batch in batches)
-    return map(_merge, _groups(_hold_back(started, workers, attrgetter("byte_count"))))
+    return _groups(_hold_back(started, workers, attrgetter("byte_count")))
 
 
 def count_cores() -> int:
@@ -154,8 +129,8 @@ def count_cores() -> int:
 
 
 def _start_decoding(
-    pool: Executor, batch: _AnyBatch, decoder: Decoder
-) -> tuple[_AnyBatch, Future[Content] | None]:
+    pool: Executor, batch: Batch, decoder: Decoder
+) -> tuple[Batch, Future[list[Content]] | None]:
     """Start to decode a batch, unless it is so big that its dumps are to be streamed."""
     if sum(len(dump.data) for dump in batch.dumps) >= STREAM_BYTES:
         return batch, None
@@ -170,12 +145,12 @@ def _hold_back(
     Up to `count` pieces wait here, or fewer if they take more than `count` times AHEAD_BYTES.
     """
     waiting: deque[tuple[_Started, _Result]] = deque()
-    n_bytes = 0
+    sizes: deque[int] = deque()
     for work in started:
         waiting.append(work)
-        n_bytes += size(work[0])
-        while len(waiting) > count or n_bytes > count * AHEAD_BYTES:
-            n_bytes -= size(waiting[0][0])
+        sizes.append(size(work[0]))
+        while len(waiting) > count or sum(sizes) > count * AHEAD_BYTES:
+            sizes.popleft()
             yield waiting.popleft()
     yield from waiting
 
@@ -189,18 +164,18 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
 
 
 def _groups(
-    decodings: Iterable[tuple[_AnyBatch, Future[Content] | None]],
-) -> Iterator[list[tuple[_AnyBatch, Content | None]]]:
+    decodings: Iterable[tuple[Batch, Future[list[Content]] | None]],
+) -> Iterator[list[Batch]]:
     """Neighbouring batches to commit together; streamed dumps go alone."""
-    group: list[tuple[_AnyBatch, Content | None]] = []
+    group: list[Batch] = []
     n_events, n_bytes, most_bytes = 0, 0, FIRST_BYTES
     for batch, decoding in decodings:
-        content = decoding.result() if decoding else None
-        if group and content is None:
+        batch.contents = decoding.result() if decoding else []
+        if group and not decoding:
             yield group
             group, n_events, n_bytes = [], 0, 0
-        group.append((batch, content))
-        n_events += content.decoded.tables["events"].num_rows if content else COMMIT_EVENTS
+        group.append(batch)
+        n_events += batch.n_events if decoding else COMMIT_EVENTS
         n_bytes += batch.held_bytes
         if n_events >= COMMIT_EVENTS or n_bytes >= most_bytes or len(group) == COMMIT_BATCHES:
             yield group
@@ -209,7 +184,10 @@ def _groups(
         yield group
 
 
-def _merge(group: Sequence[tuple[_AnyBatch, Content | None]]) -> CommitGroup[_AnyBatch]:
-    contents = [content for _, content in group if content]
-    content = merge_contents(contents) if contents else None
-    return CommitGroup([batch for batch, _ in group], content)
+def _long_values(group: Sequence[Batch]) -> LongValues:
+    """Long values of a group; a streamed dump or a debug buffer may be one as a whole."""
+    sizes = [size for batch in group for size in batch.logged_bytes()]
+    sizes += [batch.held_bytes for batch in group if not batch.contents]
+    contents = [content for batch in group for content in batch.contents]
+    found = find_long_values(one for content in contents for one in content.decoded.tables.values())
+    return found + LongValues(sum(sizes), max(sizes, default=0))

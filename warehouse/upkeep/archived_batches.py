@@ -24,38 +24,13 @@ from warehouse.archive.entries import (
 from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
+from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, Duplicate, EndedSegment
 from warehouse.load.entries import parse_manifest
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
-from warehouse.upkeep.changes import CHANGES
 
 _ANY = "SELECT count(*) > 0 FROM dumps"
 _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
-
-
-@dataclass
-class ArchivedBatch(Batch):
-    """Dumps of one segment that the store does not have.
-
-    Attributes:
-        attached: Stored dumps with companions that came later.
-        changes: Other entries, to apply after the dumps are loaded.
-        segment: Number of the segment, in its last batch only.
-        entry_count: Number of entries in the segment, in its last batch only.
-        files: Files of the segment as rows of archived_files, in its last batch only.
-    """
-
-    attached: list[NewDump] = field(default_factory=list)
-    changes: list[Entry] = field(default_factory=list)
-    segment: int | None = None
-    entry_count: int = 0
-    files: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def is_upkeep(self) -> bool:
-        """Whether later batches must wait for its changes."""
-        return any(entry.kind in CHANGES for entry in self.changes)
 
 
 class ArchiveReader:
@@ -71,8 +46,10 @@ class ArchiveReader:
         self._held: dict[str, Entry] = {}  # files of the current segment
         self._records: dict[str, Companion] = {}  # ETRecords so far
 
-    def batches(self, segments: Iterable[Segment]) -> Iterator[ArchivedBatch]:
-        """Batches of all segments in order, without segments that the store has already.
+    def batches(self, segments: Iterable[Segment]) -> Iterator[Batch]:
+        """Batches of all segments in order, without what the store has already.
+
+        A dump is a duplicate where companions are attached to it.
 
         Raises:
             ArchiveError: A segment is damaged or gone.
@@ -83,8 +60,8 @@ class ArchiveReader:
                     yield from self._segment(number, (entry for _, entry in entries))
                 self._held.clear()
 
-    def _segment(self, number: int, entries: Iterable[Entry]) -> Iterator[ArchivedBatch]:
-        batch, count = ArchivedBatch(0, 0), 0
+    def _segment(self, number: int, entries: Iterable[Entry]) -> Iterator[Batch]:
+        batch, count = Batch(), 0
         files: list[dict[str, Any]] = []
         for entry in entries:
             count += 1
@@ -92,12 +69,12 @@ class ArchiveReader:
                 files.append(_file_row(entry, number))
             if batch.byte_count >= BATCH_BYTES or len(batch.dumps) >= BATCH_FILES:
                 yield self._without_stored(batch)
-                batch = ArchivedBatch(0, 0)
+                batch = Batch()
             self._take(entry, batch)
-        batch.segment, batch.entry_count, batch.files = number, count, files
+        batch.ended = EndedSegment(number, count, files)
         yield self._without_stored(batch)
 
-    def _take(self, entry: Entry, batch: ArchivedBatch) -> None:
+    def _take(self, entry: Entry, batch: Batch) -> None:
         sha256 = entry.sha256 or ""
         if entry.kind == DUMP:
             key = bytes.fromhex(sha256)[:16]
@@ -106,7 +83,8 @@ class ArchiveReader:
                 batch.dumps.append(self._dump(entry, batch))
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
-            batch.attached.append(self._dump(entry, batch))
+            dump = self._dump(entry, batch)
+            batch.duplicates.append(Duplicate(dump, dump.manifest.canonical_json()))
         elif entry.kind != REFUSED and entry.data is not None:
             self._held[sha256] = entry
         elif entry.kind != ERASED:
@@ -114,8 +92,7 @@ class ArchiveReader:
             if entry.kind == FORGOTTEN:  # the dump may come again
                 self._seen.discard(bytes.fromhex(sha256)[:16])
 
-    def _without_stored(self, batch: ArchivedBatch) -> ArchivedBatch:
-        """The batch without dumps that are in the store already."""
+    def _without_stored(self, batch: Batch) -> Batch:
         if not self._has_dumps:
             return batch
         hashes = [dump.sha256 for dump in batch.dumps]
@@ -123,7 +100,7 @@ class ArchiveReader:
         batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]
         return batch
 
-    def _dump(self, entry: Entry, batch: ArchivedBatch) -> NewDump:
+    def _dump(self, entry: Entry, batch: Batch) -> NewDump:
         manifest = parse_manifest(str(entry.manifest))
         return NewDump(
             entry.name,
@@ -136,9 +113,7 @@ class ArchiveReader:
             entry.recorded_at,
         )
 
-    def _program(
-        self, sha256: str | None, method: str | None, batch: ArchivedBatch
-    ) -> Program | None:
+    def _program(self, sha256: str | None, method: str | None, batch: Batch) -> Program | None:
         if sha256 is None:
             return None
         if sha256 not in self._records:

@@ -12,17 +12,18 @@ import pyarrow as pa
 from ingest.dump import Refusal
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import REFUSED, SETTLED
+from warehouse.archive.entries import REFUSED, SETTLED, Entry
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
+from warehouse.load.batches import Batch
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
 from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.loader import Loader
-from warehouse.load.pipeline import CommitGroup, count_cores, decoded_groups
+from warehouse.load.pipeline import count_cores, decoded_groups
 from warehouse.load.summary import IngestProgress, IngestSummary
-from warehouse.upkeep.archived_batches import ArchivedBatch, ArchiveReader
-from warehouse.upkeep.changes import apply_changes
+from warehouse.upkeep.archived_batches import ArchiveReader
+from warehouse.upkeep.changes import CHANGES, apply_changes
 
 
 def replay(
@@ -50,14 +51,14 @@ def replay(
     ):
         batches = ArchiveReader(cursor, archive).batches(segments)
         for group in _groups(pool, batches, workers):
-            loaded = committer.commit(*group)
-            _change(committer.loader, group.batches)
-            if group.batches[-1].is_upkeep:
+            loaded = committer.commit(group)
+            _record(committer.loader, [entry for batch in group for entry in batch.changes])
+            if _is_upkeep(group[-1]):
                 with transaction(connection):
-                    apply_changes(connection, group.batches[-1].changes)
+                    apply_changes(connection, group[-1].changes)
                 # A new committer remembers no ids of rows that are gone.
                 committer = Committer(connection, None, OWN_DECODER)
-            n_ended = _end_segments(connection, group.batches)
+            n_ended = _end_segments(connection, group)
             done += IngestSummary(n_ended, loaded.n_dumps, loaded.n_events)
             del group  # or its columns would wait for the next group
             gc.collect(1)  # objects of this group
@@ -66,44 +67,44 @@ def replay(
     return done
 
 
-def _groups(
-    pool: Executor, batches: Iterator[ArchivedBatch], workers: int
-) -> Iterator[CommitGroup[ArchivedBatch]]:
+def _groups(pool: Executor, batches: Iterator[Batch], workers: int) -> Iterator[list[Batch]]:
     """Decoded batches to load together; upkeep is applied before later batches are read."""
     for first in batches:
         yield from decoded_groups(pool, _until_upkeep(first, batches), workers)
 
 
-def _until_upkeep(first: ArchivedBatch, more: Iterator[ArchivedBatch]) -> Iterator[ArchivedBatch]:
-    batch: ArchivedBatch | None = first
+def _until_upkeep(first: Batch, more: Iterator[Batch]) -> Iterator[Batch]:
+    batch: Batch | None = first
     while batch is not None:
         yield batch
-        batch = None if batch.is_upkeep else next(more, None)
+        batch = None if _is_upkeep(batch) else next(more, None)
 
 
-def _change(loader: Loader, batches: Sequence[ArchivedBatch]) -> None:
-    """Apply entries of companions, refusals and settled conflicts."""
-    loader.attach([dump for batch in batches for dump in batch.attached])
-    changes = [entry for batch in batches for entry in batch.changes]
-    refused = [entry for entry in changes if entry.kind == REFUSED]
-    loader.record(
-        [
-            Refusal(
-                *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
-                refused_at=one.recorded_at,
-            )
-            for one in refused
-        ]
-    )
+def _is_upkeep(batch: Batch) -> bool:
+    """Whether later batches must wait for its changes."""
+    return any(entry.kind in CHANGES for entry in batch.changes)
+
+
+def _record(loader: Loader, changes: Sequence[Entry]) -> None:
+    """Record refusals and settled conflicts."""
+    refused = [
+        Refusal(
+            *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
+            refused_at=one.recorded_at,
+        )
+        for one in changes
+        if one.kind == REFUSED
+    ]
+    loader.record(refused)
     settled = [entry for entry in changes if entry.kind == SETTLED]
     loader.settle_conflicts([(entry.name, str(entry.sha256)) for entry in settled])
 
 
-def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[ArchivedBatch]) -> int:
+def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[Batch]) -> int:
     """Record segments whose entries are all in the store; returns their number."""
-    ended = [batch for batch in batches if batch.segment is not None]
-    rows = [{"segment": one.segment, "entry_count": one.entry_count} for one in ended]
-    files = [file for batch in ended for file in batch.files]
+    ended = [batch.ended for batch in batches if batch.ended]
+    rows = [{"segment": one.number, "entry_count": one.entry_count} for one in ended]
+    files = [file for one in ended for file in one.files]
     with transaction(connection):
         ledger = pa.Table.from_pylist(rows, ARCHIVE_SEGMENTS)
         is_new = "WHERE segment NOT IN (SELECT segment FROM archive_segments)"

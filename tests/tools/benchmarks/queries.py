@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 
-from ingest import decode_dumps
 from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
 from tests.tools.benchmarks.cost import measure
@@ -22,9 +21,9 @@ from tests.tools.benchmarks.ingest import MANIFEST
 from tests.tools.benchmarks.record import Figures
 from warehouse import Warehouse
 from warehouse.catalogue.queries import load_catalogue
+from warehouse.load.content import decode_content
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
-from warehouse.statistics.rollups import summarise
 
 QUERIES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("all percentiles", "percentiles", {}),
@@ -87,11 +86,11 @@ def _load(store: Path) -> int:
         loader = Loader(warehouse._writer.connection)
         for dump in range(200):
             build, device = dump // 100, dump // 20 % 5
-            decoded = decode_dumps([template.vary(dump, scale=1 + build)])
+            content = decode_content([template.vary(dump, scale=1 + build)])
             manifest = {**MANIFEST, "device": f"device{device}", "build": f"b{build}"}
             new = NewDump(f"{dump}", f"{dump}", Manifest.model_validate(manifest))
-            loader.load([new], decoded, summarise(decoded, 1), [])
-            events += decoded.tables["events"].num_rows
+            loader.load([content._replace(dumps=[new])], [])
+            events += content.decoded.tables["events"].num_rows
     return events + _load_delegated(store)
 
 

@@ -1,31 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import numpy as np
-import pytest
 
 from ingest import decode_dumps
 from ingest.manifest.models import Manifest
 from tests.support.producer_dumps import producer_dump
-from tests.support.stores import COUNTERS, MANIFEST, writing
+from tests.support.stores import COUNTERS, MANIFEST
+from warehouse.load.content import number_dumps
 from warehouse.load.counters import (
     insert_counters,
     insert_logged_counters,
     replace_counters,
 )
-from warehouse.load.logged_data import number_dumps
 
 PLAIN = Manifest.model_validate(MANIFEST)
 COUNTED = Manifest.model_validate({**MANIFEST, "counters": COUNTERS})
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with writing(tmp_path / "store") as opened:
-        yield opened
 
 
 def rows(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
@@ -58,7 +48,7 @@ def test_what_a_delegate_logged_stays_when_a_manifest_changes(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     batch = decode_dumps([producer_dump("QNN", 2)])
-    events = number_dumps(batch.tables["events"], np.array([7], np.int32))
+    events = number_dumps([batch.tables], [np.array([7], np.int32)])["events"]
     insert_logged_counters(connection, events, batch.tables["event_signatures"])
     before = rows(connection)
     assert len(before) == 12

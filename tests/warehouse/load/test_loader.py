@@ -21,7 +21,7 @@ from warehouse.archive.segments import SegmentWriter
 from warehouse.engine.connection import open_cursor
 from warehouse.errors import StoreError
 from warehouse.load import stored_events
-from warehouse.load.content import decode_content
+from warehouse.load.content import Content, decode_content
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
@@ -29,14 +29,12 @@ from warehouse.load.new_dump import NewDump
 NAMES = dump_names("real")[:3]
 
 
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with writing(tmp_path / "store") as opened:
-        yield opened
-
-
 def new_dump(name: str) -> NewDump:
     return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
+
+
+def load(loader: Loader, dump: NewDump, content: Content, *refused: Refusal) -> None:
+    loader.load([content._replace(dumps=[dump])], refused)
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -58,7 +56,7 @@ def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
     if is_streamed:
         loader.load_stream(dump, [content.decoded])
     else:
-        loader.load([dump], *content, [refused])
+        load(loader, dump, content, refused)
     assert steps == ["end", "insert_content", "seal", "end"]
     names = ["a.etdp"] if is_streamed else ["a.etdp", "bad.etdp"]
     assert [entry.name for _, entry in archive.entries()] == names
@@ -85,14 +83,14 @@ def test_a_dump_that_somebody_else_put_in_meanwhile_stops_the_writer(
 ) -> None:
     first, second = Loader(connection), Loader(open_cursor(connection))
     content = decode_content([read_dump(NAMES[0])])
-    first.load([new_dump("a")], *content, [])
-    second.load([new_dump("b")], *content, [])
+    load(first, new_dump("a"), content)
+    load(second, new_dump("b"), content)
 
     def load_again(loader: Loader) -> None:
         if is_streamed:
             loader.load_stream(new_dump("b"), [content.decoded])
         else:
-            loader.load([new_dump("b")], *content, [])
+            load(loader, new_dump("b"), content)
 
     with pytest.raises(StoreError, match="meanwhile, so nothing of this batch"):
         load_again(Loader(connection))
@@ -104,12 +102,12 @@ def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
 ) -> None:
     first, second = Loader(connection), Loader(open_cursor(connection))
     content = decode_content([read_dump(NAMES[0])])
-    first.load([new_dump("a")], *content, [])
-    second.load([new_dump("b")], *content, [])
+    load(first, new_dump("a"), content)
+    load(second, new_dump("b"), content)
     with pytest.raises(StoreError, match="let one process at a time write to the store"):
-        first.load([new_dump("c")], *content, [])
+        load(first, new_dump("c"), content)
     assert counts(connection) == [(2, 2)]
-    first.load([new_dump("c")], *content, [])  # it has looked again
+    load(first, new_dump("c"), content)  # it has looked again
     assert counts(connection) == [(3, 3)]
 
 
@@ -139,7 +137,7 @@ def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
     monkeypatch.setattr(stored_events, "_MOST_EVENTS", 50)
     content = decode_content([read_dump(name)])
     with writing(tmp_path / "whole") as connection:
-        Loader(connection).load([new_dump("a")], *content, [])
+        load(Loader(connection), new_dump("a"), content)
     with writing(tmp_path / "parts") as connection:
         Loader(connection).load_stream(new_dump("a"), split(content.decoded, rows))
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -148,7 +146,7 @@ def test_parts_may_be_cut_inside_runs_and_bring_signatures_in_any_order(
 def test_a_long_dump_in_parts_has_the_histograms_of_the_whole(tmp_path: Path) -> None:
     content = decode_content([repeat_runs(read_dump("real/mixed_xnnpack_n20"), 12)])
     with writing(tmp_path / "whole") as connection:
-        Loader(connection).load([new_dump("a")], *content, [])
+        load(Loader(connection), new_dump("a"), content)
     with writing(tmp_path / "parts") as connection:
         Loader(connection).load_stream(new_dump("a"), split(content.decoded, 4000))
     found = contents(tmp_path / "parts")
@@ -170,10 +168,10 @@ def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) 
         with writing(tmp_path / store) as connection:
             loader = Loader(connection)
             for number in (0, 1, 2):
-                decoded, statistics = contents_of[number]
+                content = contents_of[number]
                 if store == "store":
-                    impossible = statistics._replace(resolution=np.array([1.5e300]))
+                    impossible = content.statistics._replace(resolution=np.array([1.5e300]))
                     with pytest.raises((pa.ArrowInvalid, OverflowError)):
-                        loader.load([dumps[3]], decoded, impossible, [])
-                loader.load([dumps[number]], decoded, statistics, [])
+                        load(loader, dumps[3], content._replace(statistics=impossible))
+                load(loader, dumps[number], content)
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
