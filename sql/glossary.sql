@@ -132,6 +132,6 @@
 --                                    without the state of the device.
 --   state_delta           DOUBLE     How far that state moved from base to head, as a
 --                                    share; null unless residual.
---   level                 STRING     method, delegate, operator, operator_type, module or
---                                    pool, which has no device.
+--   level                 STRING     method, delegate, operator, operator_type, module
+--                                    or pool, which has no device.
 --   verdict               STRING     See above.
