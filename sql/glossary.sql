@@ -13,12 +13,10 @@
 --   build                 STRING     Id of the build.
 --   model                 STRING     Name of the model.
 --   backend               STRING     Backend of the model; null if none.
---   group                 STRING     Value of the group_by attribute or tag, in place
---                                    of device and pool, which are null then; null
---                                    without group_by.
---   group_value           STRING     Value of the group_by attribute or tag, in place
---                                    of device and pool, which are null then; null
---                                    without group_by.
+--   group                 STRING     Value of the group_by attribute or tag, with which
+--                                    device and pool are null; null without group_by.
+--   group_value           STRING     Value of the group_by attribute or tag, with which
+--                                    device and pool are null; null without group_by.
 --   build_ordinal         BIGINT     Position of the build where the producer numbers
 --                                    them, else null.
 --   committed_at          TIMESTAMP  Commit time of the build; null if unknown.
