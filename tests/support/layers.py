@@ -84,14 +84,14 @@ class LayerGuard:
         self.layer = "system"
         self.broken: list[str] = []
 
-    def require(self, layer: str, deed: str) -> None:
+    def require(self, layer: str, action: str) -> None:
         """Refuse something unless the running test is of a layer or of one above it.
 
         Raises:
             LayerError: The test is of a lower layer.
         """
         if LAYERS.index(self.layer) < LAYERS.index(layer):
-            self.broken.append(f"a {self.layer} test {deed}: mark it with pytest.mark.{layer}")
+            self.broken.append(f"a {self.layer} test {action}: mark it with pytest.mark.{layer}")
             raise LayerError(self.broken[-1])
 
     def watch(self) -> None:

@@ -29,6 +29,7 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 
 
+# Those that are not the ScalarType's name in lower case.
 DTYPES = {
     "BYTE": "uint8",
     "CHAR": "int8",
@@ -38,10 +39,6 @@ DTYPES = {
     "HALF": "float16",
     "FLOAT": "float32",
     "DOUBLE": "float64",
-    "BOOL": "bool",
-    "BFLOAT16": "bfloat16",
-    "QUINT4X2": "quint4x2",
-    "QUINT2X4": "quint2x4",
     "FLOAT8E5M2": "float8_e5m2",
     "FLOAT8E4M3FN": "float8_e4m3fn",
     "FLOAT8E5M2FNUZ": "float8_e5m2fnuz",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+Member = tuple[int, str, Mapping[str, Any]]  # place in the run, kind and content
 
 
 class EventSignature(NamedTuple):
@@ -30,7 +32,7 @@ class RunSignature(NamedTuple):
 def group_run(
     events: Sequence[Mapping[str, Any]],
 ) -> tuple[tuple[EventSignature, ...], list[EventSignature]]:
-    """The Inspector's grouping, told simply.
+    """The Inspector's grouping, written simply.
 
     Events are gathered by (instruction, chain, delegate ids) in order of first appearance. In a
     group each profile event makes a signature together with the group's first logged value that is
@@ -39,14 +41,9 @@ def group_run(
     Returns:
         The run's distinct signatures in order, and that of each profile event in file order.
     """
-    groups: dict[tuple[Any, ...], list[tuple[int, str, Mapping[str, Any]]]] = {}
-    for place, event in enumerate(events):
-        for kind in ("profile_event", "debug_event"):
-            if kind in event:
-                groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
     distinct: list[EventSignature] = []
     of_profile: dict[int, EventSignature] = {}
-    for members in groups.values():
+    for members in event_groups(events):
         logged = next((e for _, k, e in members if k == "debug_event" and not is_output(e)), None)
         profiles = [(place, e) for place, k, e in members if k == "profile_event"]
         if logged and not profiles:
@@ -55,6 +52,21 @@ def group_run(
             of_profile[place] = _event_signature(profile, logged)
             distinct.append(of_profile[place])
     return tuple(dict.fromkeys(distinct)), [of_profile[place] for place in sorted(of_profile)]
+
+
+def event_groups(
+    events: Sequence[Mapping[str, Any]], kinds_per_event: int = 2
+) -> Iterable[list[Member]]:
+    """The profile and debug events of a run, gathered as the Inspector does.
+
+    Of an event that is both, only the first kind counts if there is one kind per event.
+    """
+    groups: dict[tuple[Any, ...], list[Member]] = {}
+    for place, event in enumerate(events):
+        kinds = [kind for kind in ("profile_event", "debug_event") if kind in event]
+        for kind in kinds[:kinds_per_event]:
+            groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
+    return groups.values()
 
 
 def is_output(debug_event: Mapping[str, Any]) -> bool:

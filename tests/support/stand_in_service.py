@@ -20,7 +20,7 @@ import pyarrow as pa
 from queries.formats import write_arrow
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A request that came."""
 
     method: str
@@ -55,7 +55,7 @@ class StandIn:
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self.held: dict[str, dict[str, bytes]] = {}
         self.refusals: list[Refused] = []
         self.answers: dict[str, tuple[str, bytes]] = {}
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.service.unread.append(len(self.rfile.read()))
                 return
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(self.command, self.path, dict(self.headers), body)
+            asked = Request(self.command, self.path, dict(self.headers), body)
             self.service.asked.append(asked)
             if refused:
                 self._refuse(refused)
@@ -153,10 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not refused.status:
             self.close_connection = True
             return
-        told = {"status": refused.status, "reason": refused.reason, "detail": refused.detail}
-        self._send(refused.status, json.dumps(told).encode(), refused.headers)
+        answer = {"status": refused.status, "reason": refused.reason, "detail": refused.detail}
+        self._send(refused.status, json.dumps(answer).encode(), refused.headers)
 
-    def _take(self, asked: Asked) -> None:
+    def _take(self, asked: Request) -> None:
         path = asked.path.partition("?")[0]
         if path in self.service.answers:
             kind, body = self.service.answers[path]
@@ -169,8 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send_json(404, {"status": 404, "reason": "unknown", "detail": f"no {path}"})
 
-    def _send_json(self, status: int, told: dict[str, Any]) -> None:
-        self._send(status, json.dumps(told).encode(), {})
+    def _send_json(self, status: int, answer: dict[str, Any]) -> None:
+        self._send(status, json.dumps(answer).encode(), {})
 
     def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(HTTPStatus(status))
@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _parts(asked: Asked) -> dict[str, bytes]:
+def _parts(asked: Request) -> dict[str, bytes]:
     head = f"Content-Type: {asked.headers['Content-Type']}\r\n\r\n".encode()
     message = BytesParser().parsebytes(head + asked.body)
     return {

@@ -11,6 +11,7 @@ from queries.event_blocks.build import decode_tables
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from tests.support.etdump_builder import build_etdump
+from tests.support.event_blocks import timed
 
 Spec = dict[str, Any]
 PLAIN = Clocks()
@@ -23,15 +24,10 @@ _NAMING = {
 
 def event(name: str, start: int, end: int, instruction: int = -1, **more: Any) -> Spec:
     """A profile event; `id` is its delegate's, `metadata` what that wrote."""
-    profile = {
-        "name": name, "start_time": start, "end_time": end, "instruction_id": instruction,
-        "chain_index": more.get("chain", 0 if instruction >= 0 else -1),
-    }  # fmt: skip
-    if "id" in more:
-        profile["delegate_debug_id_str"] = more["id"]
-    if "metadata" in more:
-        profile["delegate_debug_metadata"] = more["metadata"]
-    return {"profile_event": profile}
+    names = {"id": "delegate_debug_id_str", "metadata": "delegate_debug_metadata"}
+    fields = {names[key]: value for key, value in more.items() if key in names}
+    chain = more.get("chain", 0 if instruction >= 0 else -1)
+    return timed(name, start, end, instruction_id=instruction, chain_index=chain, **fields)
 
 
 def allocation(size: int, allocator: int = 1) -> Spec:

@@ -1,1 +1,1 @@
-"""The archive: sealed segments that hold everything a store was made from."""
+"""The archive: sealed segments with everything that a store was built from."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
 UNFINISHED = ".new"
-_LEVEL = 1  # of zstd: higher levels slow ingests more than they are worth
+_LEVEL = 1  # of zstd; higher levels save little and slow ingests down
 _PAGE_BYTES = 2 << 20  # uncompressed
 _DIGEST = 16  # hex digits in a name
 _NAME = re.compile(rf"(\d{{12}})-(\d{{12}})\.([0-9a-f]{{{_DIGEST}}})\.parquet")
@@ -61,13 +61,12 @@ class Segment(NamedTuple):
 
 
 class SegmentWriter:
-    """Writes a segment, which no reader sees before it is sealed.
+    """Writes a segment, which readers see only once it is sealed.
 
-    A thread of its own compresses entries, which are in memory until then.
+    Another thread compresses the entries, which are in memory until then.
     """
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Begin the segment of that number; `add` creates its file."""
         self.folder = folder
         self._file = folder / f"{number:012}{UNFINISHED}"
         self._sink: pa.NativeFile | None = None
@@ -83,19 +82,19 @@ class SegmentWriter:
         self._written.append(self._thread.submit(self._write, numbered))
 
     def copy(self, numbered: Iterable[tuple[int, Entry]], last: int) -> None:
-        """Append entries of segments up to `last`, each with its segment's number, one by one."""
+        """Append entries of segments up to `last`, each with its segment's number."""
         self._last = last
         self._write(numbered)
 
     def end(self) -> Future[str]:
-        """Start to write the entries to disk; returns the future SHA-256 of the file."""
+        """Start writing the entries to disk; returns the future SHA-256 of the file."""
         self._digest = self._digest or self._thread.submit(self._finish)
         return self._digest
 
     def seal(self) -> Segment:
-        """Publish the segment, whose entries are on disk then.
+        """Publish the segment once its entries are on disk.
 
-        An OSError, such as of a full disk, is passed on; then `discard` the segment.
+        An OSError, such as of a full disk, is passed on; the caller then discards the segment.
         """
         digest = self.end().result()[:_DIGEST]
         self._thread.shutdown()
@@ -152,7 +151,7 @@ class SegmentWriter:
 
 
 def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
-    """Entries of a segment in order, each with the number of the segment it was sealed in.
+    """Entries of a segment in order, each with the number of its original segment.
 
     Raises:
         ArchiveError: The file is damaged or gone; entries before the damage are yielded first.
@@ -170,7 +169,7 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
 
 
 def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
-    """The next part of a file; none if only one byte is wanted, to check for the end."""
+    """The next part of a file; None if only one byte is wanted, to check for the end."""
     return next(parts, b"") if most_bytes > 1 else b""
 
 
@@ -192,7 +191,7 @@ def check_segment(segment: Segment) -> None:
     """Check that the file is unchanged since it was sealed.
 
     Raises:
-        ArchiveError: It is damaged or gone.
+        ArchiveError: The file is damaged or gone.
     """
     try:
         with open(segment.path, "rb") as file:
@@ -314,7 +313,7 @@ def _pick(values: list[Any], rows: NDArray[np.int64]) -> list[Any]:
 
 @lru_cache(maxsize=16)
 def _time(microseconds: int) -> datetime:
-    """The time so many microseconds after 1970; neighbours often have the same."""
+    """The time of a number of microseconds after 1970; neighbouring entries often share it."""
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 

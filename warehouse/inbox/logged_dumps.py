@@ -23,17 +23,16 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 class LoggedDumps:
-    """The dumps in logs, read one by one; then the damaged records.
+    """The dumps in logs, read one by one, and the damaged records at the end.
 
-    The scan of a log is awaited after the dumps of the logs before it.
+    The scan of a log is awaited after the dumps of earlier logs.
 
     Attributes:
         notes: Sentences about incomplete records, complete after the last dump.
-        places: Where files of the dumps so far stand: by SHA-256, ETRecords by their `Companion`.
+        places: Positions of the files of the dumps so far: by SHA-256, ETRecords by `Companion`.
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
-        """Take logs with their scans, whose OSErrors are passed on."""
         self._logs = logs
         self._made: deque[tuple[int, SealedLog]] = (
             deque()
@@ -43,7 +42,6 @@ class LoggedDumps:
         self.places: dict[Hashable, FilePart] = {}
 
     def __len__(self) -> int:
-        """Number of dumps in the logs scanned so far."""
         known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
         scans = [scan.result() for scan in known]
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
@@ -57,7 +55,7 @@ class LoggedDumps:
             for offset in offsets:
                 yield self._incoming(log, log.record(offset))
             count += len(offsets)
-            if not damages:  # a damaged log is needed again after the last one
+            if not damages:  # damaged logs are read again after the last log
                 self._made.append((count, log))
         yield from map(Dump.unreadable, list(self._keep_damaged()))
 
@@ -82,7 +80,7 @@ class LoggedDumps:
                     remedy = "they were not acknowledged, unless the file was truncated"
                     self.notes.append(f"{where}: {what}; {remedy}")
                 else:
-                    problem = f"{what}; hand its dumps over again"
+                    problem = f"{what}; submit its dumps again"
                     yield SourceError(where, problem, reason=DAMAGED)
 
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
@@ -112,7 +110,7 @@ class LoggedDumps:
 
 @dataclass(frozen=True)
 class _LoggedBytes:
-    """Returns the bytes of a file in a log; equal if the bytes are."""
+    """Returns the bytes of a file in a log; objects for equal bytes are equal."""
 
     sha256: str
     log: SealedLog = field(compare=False)

@@ -43,7 +43,7 @@ _BY = "export"
 
 
 class ExportSummary(NamedTuple):
-    """Counts of what an export did.
+    """The result of an export in numbers.
 
     Attributes:
         new_dumps: Dumps that the lake did not have.
@@ -61,7 +61,7 @@ class ExportSummary(NamedTuple):
 
 
 class ExportProgress(NamedTuple):
-    """Progress of an export: dumps written, dumps to write in all, and events written."""
+    """Progress of an export: dumps written, total dumps to write, and events written."""
 
     done_files: int
     total_files: int
@@ -82,17 +82,17 @@ def export_store(
     *,
     progress: Callable[[ExportProgress], None] | None = None,
 ) -> ExportSummary:
-    """Bring a lake up to date with a store; unchanged dumps are not written again.
+    """Update a lake from a store; unchanged dumps are not written again.
 
-    After a kill at any moment, the next export goes on from the last commit.
+    After a kill at any moment, the next export continues from the last commit.
 
     Args:
         connection: The store, within a transaction.
-        lake: The lake, which is made if there is none.
+        lake: The lake, which is created if missing.
         progress: Called after each commit.
 
     Returns:
-        Counts of what was done.
+        The result in numbers.
 
     Raises:
         LakeError: The lake cannot be read or written.
@@ -199,7 +199,7 @@ def _write(
 
 
 def _some(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
-    """Dumps as they are committed together: as many as make a part, be they of several."""
+    """Groups of dumps that are committed together: enough for a part, possibly of several."""
     groups: dict[int, list[LakeDump]] = defaultdict(list)
     events = 0
     for dump in dumps:

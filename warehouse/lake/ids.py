@@ -1,4 +1,4 @@
-"""Ids that are the same on every machine, in place of those that each store gives out."""
+"""Ids that are the same on every machine, in place of the ids that each store assigns."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def dump_number(sha256: str) -> int:
 
 
 class LakeIds:
-    """A lake's ids for those of a store, by column; absent columns have the same ids in both."""
+    """A lake's ids by the store's ids, for each column; absent columns have equal ids in both."""
 
     def __init__(self) -> None:
-        """Begin with the same ids in all columns."""
         self._ids: dict[str, tuple[Ints, Ints]] = {}
 
     def read_dimensions(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,4 +1,4 @@
-"""Plans: records of the files that an unfinished write may leave, from before it to its commit."""
+"""Plans: records of the files that an unfinished write may leave behind."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from warehouse.lake.place import Lake
 
 _KEYS = {"files", "host", "pid", "at"}
 _DAMAGED = (
-    "is damaged, the record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
+    "is the damaged record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
     "the files of that write when they are a day old"
 )
-_PATIENCE = timedelta(days=1)  # with a writer on another machine
+_PATIENCE = timedelta(days=1)  # after which a writer on another machine counts as dead
 
 
 class PlannedWork(NamedTuple):
     """The work of an unfinished write.
 
     Attributes:
-        work: The work as `write_plan` took it.
+        work: The description of the work given to `write_plan`.
         at: Time of the plan.
-        is_alive: Whether its writer may still be running.
+        is_alive: Whether the writer may still be running.
     """
 
     work: Any
@@ -46,16 +46,16 @@ class _Plan(NamedTuple):
 
 
 def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
-    """Record which files a write may leave.
+    """Record the files that a write may leave behind.
 
     Args:
         lake: The lake.
         id_: Id of the plan.
         files: Paths of the files.
-        work: Description of the work, for its repetition after a kill; see `read_works`.
+        work: Description of the work, to repeat it after a kill; see `read_works`.
 
     Raises:
-        LakeError: It cannot be written.
+        LakeError: The plan cannot be written.
     """
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
@@ -64,7 +64,7 @@ def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) 
 
 
 def read_works(lake: Lake) -> dict[str, PlannedWork]:
-    """The work of unfinished writes, by the ids of their plans, where they describe it.
+    """The descriptions of unfinished work, by the id of the plan.
 
     Raises:
         LakeError: The lake cannot be read.
@@ -82,13 +82,13 @@ def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
     """Delete plans whose files were committed.
 
     Raises:
-        LakeError: One cannot be deleted.
+        LakeError: A plan cannot be deleted.
     """
     lake.delete(_path(id_) for id_ in ids)
 
 
 def clear_plans(lake: Lake) -> None:
-    """Delete the files that broken writes have left, except those of running writers.
+    """Delete the files of failed writes; those of running writers stay.
 
     Raises:
         LakeError: The lake cannot be read or written.
@@ -96,16 +96,18 @@ def clear_plans(lake: Lake) -> None:
     plans = _read_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
-    committed = read_state(lake).files  # read after the plans, which end with a commit
+    committed = read_state(lake).files  # read after the plans, which a commit deletes
     kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
     for plan in plans:
-        if not plan.is_alive and _read(lake, plan.path) == plan:  # nobody took it over meanwhile
+        if (
+            not plan.is_alive and _read(lake, plan.path) == plan
+        ):  # no other writer took the plan over meanwhile
             lake.delete(plan.files - kept)
             lake.delete([plan.path])
 
 
 def planned_files(lake: Lake) -> set[str]:
-    """Files that unfinished writes may leave.
+    """Files that unfinished writes may leave behind.
 
     Raises:
         LakeError: The lake cannot be read.
@@ -135,10 +137,10 @@ def _read(lake: Lake, path: str) -> _Plan:
 
 
 def _value(lake: Lake, path: str) -> dict[str, Any]:
-    """The content of a plan; FileNotFoundError is passed on.
+    """The contents of a plan; FileNotFoundError is passed on.
 
     Raises:
-        LakeError: It is damaged.
+        LakeError: The plan is damaged.
     """
     try:
         value = json.loads(lake.read(path))

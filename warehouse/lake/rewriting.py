@@ -18,16 +18,16 @@ from warehouse.lake.writing import WrittenFiles, plan_parts, read_dumps, write_p
 def rewrite_parts(
     lake: Lake, state: LakeState, parts: Collection[LakePart], without: Collection[int] = ()
 ) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite the dumps of some parts of one partition into as few parts as hold them.
+    """Rewrite the dumps of some parts of one partition into as few parts as possible.
 
     Args:
         lake: The lake.
-        state: Its state.
+        state: The lake's state.
         parts: The parts.
         without: Dumps that are left out.
 
     Returns:
-        The new files, and the paths of those that they replace.
+        The new files, and the paths of the files that they replace.
 
     Raises:
         LakeError: The lake cannot be read or written.

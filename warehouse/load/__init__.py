@@ -1,1 +1,1 @@
-"""Dumps on their way into a store: read, decoded and committed in order."""
+"""Loading of dumps into a store: read, decoded and committed in order."""

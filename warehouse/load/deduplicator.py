@@ -1,4 +1,4 @@
-"""Deduplication: which dumps are new, neither in the store nor earlier in the same ingest."""
+"""Deduplication: finds dumps that are neither in the store nor earlier in the same ingest."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class Deduplicator:
-    """Sorts dumps that were read, in order and in one thread; close it.
+    """Classifies dumps that were read, in order and in one thread; must be closed.
 
-    It shares nothing with the thread that commits; the batches hold everything for the commit.
+    It shares no state with the committing thread; batches contain everything for the commit.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
-        """Open a cursor of its own."""
         self._connection = open_cursor(connection)
         self._stored = StoredDumps(self._connection)
         self._reader = ManifestAndCompanions(decoder)
         self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256
-        self._unfiled: set[str] = set()  # stored dumps that the archive lacks
+        self._unfiled: set[str] = set()  # stored dumps that are not in the archive
 
     def close(self) -> None:
         """Close the cursor."""
         self._connection.close()
 
     def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
-        """The batch of some dumps: which to decode, which are known, and which are refused."""
+        """The batch of some dumps: those to decode, duplicates, and refused ones."""
         files = [file for file in read if isinstance(file, HashedFile)]
         batch = Batch(len(dumps), sum(len(file.data) for file in files))
         self._look_up([file.sha256 for file in files])

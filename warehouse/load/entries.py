@@ -1,4 +1,4 @@
-"""Archive entries of dumps, companions and refusals that are loaded."""
+"""Archive entries of loaded dumps, companions and refusals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: Hist
 
 
 def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
-    """Entries of companions that came later than their dumps, and of the attachments."""
+    """Entries of companions that were ingested after their dumps, and of the attachments."""
     if not history.is_kept:
         return []
     return _companion_entries([dump._replace(taken_at=now) for dump in dumps], history) + [
@@ -65,7 +65,7 @@ def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) 
 
 
 def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry]:
-    """Entries of refused files; bytes that the archive holds already are left out."""
+    """Entries of refused files; bytes that are already in the archive are omitted."""
     if not history.is_kept:
         return []
     missing = history.missing(one.sha256 for one in refusals if one.sha256)
@@ -95,7 +95,7 @@ def parse_manifest(text: str) -> Manifest:
 
 
 def _companion_entries(dumps: Sequence[NewDump], history: History) -> list[Entry]:
-    """Entries of the ETRecords and debug buffers that the archive does not hold yet."""
+    """Entries of the ETRecords and debug buffers that are not in the archive yet."""
     files = {
         file.sha256: (_KINDS[name], dump.taken_at, file)
         for dump in dumps

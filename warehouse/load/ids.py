@@ -1,4 +1,4 @@
-"""Ids of devices, models and builds, each given out once."""
+"""Ids of devices, models and builds, each assigned once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class NamedIds:
     """Ids of devices or models; equal attributes mean the same device or model."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
-        """Read the ids in use."""
         self._connection, self._table = connection, f"{kind}s"
         self._columns = dimension_columns(kind)
         text = f"SELECT {kind}_id, {', '.join(self._columns)} FROM {kind}s"  # noqa: S608
@@ -25,7 +24,7 @@ class NamedIds:
         self._ids: dict[tuple[object, ...], int] = {row[1:]: row[0] for row in rows}
 
     def id_of(self, thing: Device | Model, known: int | None = None) -> int:
-        """The id of a device or model; a new one gets its `known` id, or else the next free id."""
+        """The id of a device or model; a new one gets the `known` id or the next free id."""
         key = tuple(getattr(thing, column) for column in self._columns)
         if key not in self._ids:
             self._ids[key] = _free_id(self._ids.values(), known)
@@ -36,17 +35,16 @@ class NamedIds:
 
 
 class Builds:
-    """Ids of builds by name; each dump may add facts about its build."""
+    """Ids of builds by name; each dump may add attributes of its build."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the builds in use."""
         self._connection = connection
         rows = connection.execute("SELECT name, build_id FROM builds").fetchall()
         self._ids: dict[str, int] = dict(rows)
         self._stated: set[Build] = set()
 
     def id_of(self, build: Build, known: int | None = None) -> int:
-        """The build's id; a new one gets its `known` id, or else the next free id."""
+        """The build's id; a new one gets the `known` id or the next free id."""
         if build.id not in self._ids:
             self._ids[build.id] = _free_id(self._ids.values(), known)
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
@@ -54,10 +52,10 @@ class Builds:
         return self._ids[build.id]
 
     def complete(self, stated: Iterable[tuple[datetime, Manifest]]) -> None:
-        """Add facts about builds from manifests with their times of ingest.
+        """Add attributes of builds from manifests with their times of ingest.
 
-        If two manifests differ the earlier one counts; in one batch, the one whose text is first in
-        alphabetical order: the same rule as in a lake, which has no other order.
+        If manifests differ, the earliest one wins; within one batch, the one whose text is first in
+        alphabetical order. The same rule applies to a lake, which has no other order.
         """
         builds = {
             (taken_at, _text_of(manifest)): manifest.build
@@ -77,5 +75,5 @@ def _text_of(manifest: Manifest) -> str:
 
 
 def _free_id(ids: Collection[int], known: int | None) -> int:
-    """The known id; the next free one if it is taken, as after a loss of archive segments."""
+    """The known id, or the next free one if it is taken, as after a loss of archive segments."""
     return known if known and known not in ids else max(ids, default=0) + 1

@@ -1,4 +1,4 @@
-"""The index of stored dumps: whether a store has a dump, and with which manifest."""
+"""The index of stored dumps, with their manifests."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ _KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 class StoredDumps:
     """The dumps of a store, for any thread.
 
-    The first 64 bits of each SHA-256 are in memory (eight bytes per dump), so nearly all look-ups
-    in the store are of dumps that it has.
+    The first 64 bits of each SHA-256 are in memory (eight bytes per dump), so that nearly all
+    look-ups in the store succeed.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the index through a connection, which is kept for look-ups."""
         self._connection = connection
         self._starts: NDArray[np.uint64] = connection.execute(_STARTS, [_LETTERS]).fetchnumpy()[
             "start"
         ]
-        self._recent: set[int] = set()  # starts of dumps that were stored since
+        self._recent: set[int] = set()  # first bits of dumps that were stored later
         self._lock, self._querying = threading.Lock(), threading.Lock()
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
-        """Manifests, as canonical JSON, by SHA-256, of the dumps that the store has."""
+        """Manifests of the stored dumps among these, as canonical JSON, by SHA-256."""
         likely = self._likely(hashes)
         return self.look_up(likely) if likely else {}
 
     def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The same, looked up in the store even if the index lacks a dump."""
+        """The result of `manifests`, without using the index."""
         with self._querying:
             return dict(self._connection.execute(_KNOWN, [list(hashes)]).fetchall())
 
     def add(self, hashes: Iterable[str]) -> None:
-        """Add dumps that were stored since."""
+        """Add dumps that were stored since the index was read."""
         with self._lock:
             self._recent.update(map(_start_of, hashes))
             if len(self._recent) > _MOST_RECENT:

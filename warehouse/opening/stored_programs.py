@@ -24,7 +24,7 @@ def read_stored_program(
     dump_id: int | None,
     graph: str | None,
 ) -> Any:
-    """The ExportedProgram in an archived ETRecord, or else in its original file.
+    """The ExportedProgram in an archived ETRecord, or otherwise in its original file.
 
     See `Warehouse.exported_program`.
     """

@@ -1,4 +1,4 @@
-"""ETRecords and debug buffers that came after their dumps, which are written again with them."""
+"""Late ETRecords and debug buffers: their dumps are written again, with the companions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def attach_late(
 ) -> DecodedGroups:
     """Replace dumps of a lake by the same dumps with new companions, in one commit.
 
-    If it is killed, or another process rewrites the same parts, the lake stays as it is, and the
-    next ingest attaches them.
+    If this process is killed, or another process rewrites the same parts, the lake stays as it
+    is, and the next ingest attaches the companions.
 
     Args:
         lake: The lake.
-        state: Its state.
+        state: The lake's state.
         late: The dumps.
         decode: Decodes groups, given a time of ingest.
         parallelism: Number of groups that are decoded at a time.
@@ -39,7 +39,7 @@ def attach_late(
 
     Raises:
         LakeError: The lake cannot be read or written.
-        SparkError: A task failed again and again.
+        SparkError: A task failed repeatedly.
     """
     id_ = new_id()
     groups = group_entries(late, parallelism=parallelism, taken=removed_part_names(state))

@@ -35,15 +35,14 @@ class Tasks(Protocol):
             schema: Columns of its result.
 
         Raises:
-            SparkError: A task failed again and again.
+            SparkError: A task failed repeatedly.
         """
 
 
 class SparkTasks:
-    """Tasks of a session of Spark, which retries a failed task as often as it is configured to."""
+    """Tasks of a session of Spark, which retries failed tasks as configured."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Take the session."""
         self._session = session
 
     @property
@@ -55,7 +54,7 @@ class SparkTasks:
         """Rows of all tasks, one task per piece, in no order.
 
         Raises:
-            SparkError: A task failed again and again, or Spark did.
+            SparkError: A task failed repeatedly, or Spark failed.
         """
         if not pieces:
             return schema.empty_table()
@@ -99,5 +98,5 @@ def explain_failure(text: str) -> str:
     first = lines[:_CAUSE_LINES]
     texts = [line for line in first if line and not line.startswith(("File ", "at ", "^", "~"))]
     errors = [line for line in texts if ": " in line and line.split(": ")[0].endswith("Error")]
-    found = errors or caused or texts or ["Spark does not say why"]
+    found = errors or caused or texts or ["Spark gives no reason"]
     return f"a job failed: {found[-1]:.500}"

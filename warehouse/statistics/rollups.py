@@ -1,4 +1,4 @@
-"""What the store keeps of decoded events besides themselves. Pure."""
+"""Statistics of decoded events for the store. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
 
 
 class Statistics(NamedTuple):
-    """What the store computes from a batch's events.
+    """Statistics of a batch's events.
 
     Attributes:
         tables: Tables of `ingest.schemas.rollups.ROLLUPS` by name, with ``dump_index`` for
@@ -65,7 +65,7 @@ class EventGroups:
 
 
 def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
-    """Statistics of decoded dumps, refused ones included in the count."""
+    """Statistics of decoded dumps; `dump_count` includes refused dumps."""
     tables = decoded.tables
     groups = group_events(tables["events"])
     is_delegated = mark_delegated(groups, tables["event_signatures"])
@@ -78,7 +78,7 @@ def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
 
 
 def is_long(dumps: pa.Table) -> Mask:
-    """Whether each dump has so many runs that it gets histograms."""
+    """Whether each dump has enough runs for histograms."""
     long: Mask = dumps["n_runs"].to_numpy() >= LEAST_RUNS
     return long
 
@@ -138,12 +138,12 @@ def summarise_events(groups: EventGroups, has_histogram: Mask, steps: Ints) -> d
 
 
 def _describe(stats: dict[str, NDArray[Any]], members: Ints, ordered: Ints) -> None:
-    """Fill in what the sorted durations of some groups of one size say."""
+    """Fill in the statistics of sorted durations of groups of equal size."""
     if not ordered[:, 0].all():
         stats["zero_count"][members] = (ordered == 0).sum(axis=1)
     stats["min_ticks"][members] = ordered[:, 0]
     stats["max_ticks"][members] = ordered[:, -1]
-    # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
+    # A contiguous copy: numpy's piecewise sums would otherwise round depending on other groups.
     stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
     for name, share in _SHARES.items():
         stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
@@ -179,7 +179,7 @@ def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int
 
     Args:
         groups: The events; `dump` is counted from 0.
-        is_delegated: Whether each group is a delegate's, as `mark_delegated` says.
+        is_delegated: The result of `mark_delegated`.
         dump_count: Dumps in the batch.
 
     Returns:
@@ -198,7 +198,7 @@ def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int
 
 def _rows(values: Ints, first: Ints, size: int) -> Ints:
     """Values of groups of equal size, one row per group; int32 if they fit, to sort faster."""
-    if (np.diff(first) == size).all():  # side by side, as they mostly are
+    if (np.diff(first) == size).all():  # adjacent, as usual
         rows = values[first[0] : first[0] + size * len(first)].reshape(-1, size)
     else:
         rows = values[first[:, None] + np.arange(size)]
@@ -209,7 +209,7 @@ def _rows(values: Ints, first: Ints, size: int) -> Ints:
 def _describe_steady(
     stats: dict[str, NDArray[Any]], members: Ints, samples: Ints, run: Ints, steps: Ints
 ) -> None:
-    """Fill in what samples without their first runs (the warm-up) say of some groups of one size.
+    """Fill in the statistics of samples after warm-up, for groups of equal size.
 
     Args:
         stats: What to fill in.
@@ -224,7 +224,7 @@ def _describe_steady(
         is_steady[:, WARM_UP_RUNS:] = True
     else:
         is_steady[:, 1:] = np.cumsum(is_new, axis=1) >= WARM_UP_RUNS
-    first_steady = is_steady.argmax(axis=1)  # they go on to the end
+    first_steady = is_steady.argmax(axis=1)  # steady samples extend to the end
     for first in np.unique(first_steady[is_steady[:, -1]]).tolist():
         rows = np.flatnonzero(is_steady[:, -1] & (first_steady == first))
         ordered = np.sort(samples[rows, first:], axis=1)

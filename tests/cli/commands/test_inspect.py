@@ -100,7 +100,7 @@ def test_member_of_a_zip_with_several_dumps_is_chosen_by_name(inspect, tmp_path,
         file.write(three_runs, "b.etdp")
     status, out, err = inspect(archive)
     assert (status, out) == (1, b"")
-    assert err == f"error: {archive}: holds 2 dumps; name one of them, such as {archive}!a.etdp\n"
+    assert err == f"error: {archive}: has 2 dumps; name one of them, such as {archive}!a.etdp\n"
     assert answer(inspect, f"{archive}!b.etdp") == answer(inspect, three_runs)
 
 
@@ -132,7 +132,7 @@ def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
     status, out, err = inspect(path, "--format", "csv")
     assert status == 0
     assert len(out.splitlines()) == 3
-    assert err.startswith("note: durations that cannot be right")
+    assert err.startswith("note: impossible durations")
     assert ": 1; --format json" in err
 
 

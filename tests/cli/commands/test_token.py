@@ -88,4 +88,4 @@ def test_a_store_that_cannot_be_looked_at_is_told(
 ) -> None:
     outcome = run("token", *args, "--store", tmp_path / ("n" * 300))
     assert (outcome.code, outcome.out) == (1, b"")
-    assert outcome.error.endswith(": File name too long")
+    assert ": File name too long" in outcome.error

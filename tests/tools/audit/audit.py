@@ -134,12 +134,12 @@ def _ask(surface: Surface, store: Path, questions: Sequence[Question], farm: Far
         numbers = {dump.number: known[dump.sha256] for dump in farm.recordings}
         answers = []
         for question in questions:
-            asked = {
+            params = {
                 name: numbers[value] if name == "dump" else value
-                for name, value in question.asked.items()
+                for name, value in question.params.items()
             }
             try:
-                table = ask(question.query, **asked)
+                table = ask(question.query, **params)
             except QueryError:  # each surface says so in words of its own
                 answers.append(Answer(question, [REFUSED], [{REFUSED: True}]))
                 continue
@@ -158,13 +158,13 @@ def _renumbered(answer: pa.Table, numbers: Mapping[int, int]) -> list[Row]:
 
 def _audit_values(tally: Tally, farm: Farm, answer: Answer) -> None:
     question = answer.question
-    wanted = ORACLES[question.query](farm.recordings, question.asked)
+    wanted = ORACLES[question.query](farm.recordings, question.params)
     if answer.columns == [REFUSED]:
         refusal = Difference(REFUSED, "no row", REFUSED, f"{len(wanted)} rows")
         tally.findings += explain(ORACLE, question, [refusal])
         return
     names = [name for name in answer.columns if wanted and name in wanted[0]]
-    bounds = OF_APPROXIMATE if question.asked.get("approx") else None
+    bounds = OF_APPROXIMATE if question.params.get("approx") else None
     _count(tally, answer, names)
     differences = compare_rows(answer.rows, wanted, names, bounds=bounds)
     tally.findings += explain(ORACLE, question, differences)

@@ -124,16 +124,16 @@ def test_difference_that_is_not_listed_is_a_fault_and_so_is_one_that_is_gone() -
 
 
 def test_wrong_answer_of_a_query_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [question for question in QUESTIONS if question.name == "memory/memory_totals"]
+    params = [question for question in QUESTIONS if question.name == "memory/memory_totals"]
     right = ORACLES["memory_totals"]
 
-    def wrong(dumps, asked):
-        rows = copy.deepcopy(right(dumps, asked))
+    def wrong(dumps, params):
+        rows = copy.deepcopy(right(dumps, params))
         rows[-1]["peak_bytes"] += 1
         return rows
 
     monkeypatch.setitem(audit.ORACLES, "memory_totals", wrong)
-    (fault,) = audit_farm(MAKERS["memory"](), asked, []).faults
+    (fault,) = audit_farm(MAKERS["memory"](), params, []).faults
     assert "memory/memory_totals: peak_bytes: found" in fault
 
 

@@ -44,3 +44,25 @@ def test_a_failed_write_is_every_waiters_error_and_the_next_goes_on() -> None:
         with pytest.raises(StoreError, match="is full"):
             waiter.result()
     assert waiters[2].result() == 3
+
+
+def test_who_wrote_together_with_an_interrupted_one_is_told_where_to_hand_it_over_again() -> None:
+    later: Future[int] = Future()
+
+    def write(items: Sequence[int]) -> Sequence[int]:
+        if items == [1]:
+            group.join(2, later)
+            raise KeyboardInterrupt
+        return items
+
+    group = GroupCommit("here", write)
+    waiters: list[Future[int]] = [Future() for _ in range(2)]
+    group.join(1, waiters[0])
+    with pytest.raises(KeyboardInterrupt):
+        group.run()
+    for waiter in (waiters[0], later):
+        with pytest.raises(StoreError, match="here: interrupted; submit it again"):
+            waiter.result(0)
+    assert group.join(3, waiters[1])
+    group.run()
+    assert waiters[1].result(0) == 3

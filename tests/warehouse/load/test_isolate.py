@@ -231,24 +231,6 @@ def fail(error: BaseException) -> Any:
     raise error
 
 
-@pytest.mark.slow
-def test_a_store_that_is_found_bad_between_commits_stops_the_ingest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for i, data in enumerate(DUMPS):
-        write(tmp_path / f"in/{i:02}.etdp", data)
-    monkeypatch.setattr(batches, "BATCH_FILES", 1)
-    monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
-
-    def check(progress: ingestion.IngestProgress) -> None:
-        if progress.done_files == 5:
-            raise StoreError("store", "was replaced")
-
-    with pytest.raises(StoreError, match="was replaced"):
-        ingest(tmp_path / "store", tmp_path / "in", progress=check)
-    assert len(contents(tmp_path / "store")["dumps"]) == 5
-
-
 def test_beside_attacks_good_dumps_go_in(tmp_path: Path) -> None:
     for i, data in enumerate(DUMPS[:6]):
         write(tmp_path / f"in/{i:02}.etdp", data)
@@ -282,7 +264,7 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (8, 7, 0)
     (refusal,) = summary.refused
     assert (refusal.source, refusal.reason) == (str(record), "uncommittable")
-    assert "04.etdp is left out: KeyError: 'instruction'" in refusal.detail
+    assert "04.etdp is omitted: KeyError: 'instruction'" in refusal.detail
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
     again = ingest(tmp_path / "store", tmp_path / "in")
     assert (again.n_files, again.n_dumps, again.n_duplicates) == (7, 0, 6)
@@ -334,7 +316,7 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
     assert [r.reason for r in summary.refused] == ["uncommittable"]
     assert summary.refused[0].source == str(tmp_path / "in/3.debug.bin")
     assert summary.refused[0].sha256 == hashlib.sha256(bytes([3] * 8)).hexdigest()
-    assert "3.etdp is left out: ArrowInvalid: too much" in summary.refused[0].detail
+    assert "3.etdp is omitted: ArrowInvalid: too much" in summary.refused[0].detail
     stored = contents(tmp_path / "store")
     assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
 
@@ -342,7 +324,7 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "blamed",
-    cross_section([(("program",),), (("debug_buffer",),), (("program", "debug_buffer"),)], 3),
+    [("debug_buffer",), ("program", "debug_buffer")],
 )
 def test_the_file_that_is_in_the_way_of_its_dump_is_refused_under_its_own_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blamed: tuple[str, ...]

@@ -9,7 +9,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.support.cross_section import cross_section
 from tests.support.inboxes import fill_inbox
 from tests.support.lakes import files_of, fill, rows_of
 from tests.support.stores import COUNTERS, MANIFEST, write
@@ -48,7 +47,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
-    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).take_all()
+    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).ingest_all()
 
 
 def globbed(lake: Path, table: str) -> list[str]:
@@ -106,27 +105,6 @@ def test_second_ingest_changes_nothing(places) -> None:
 
 
 @pytest.mark.slow
-def test_same_bytes_twice_come_in_once(places) -> None:
-    inbox, lake = places
-    shutil.copytree(inbox, inbox / "again")
-    done = take(inbox, lake)
-    assert (done.n_dumps, done.n_known, len(rows_of(lake, "dumps"))) == (8, 8, 8)
-
-
-@pytest.mark.slow
-def test_same_bytes_under_another_manifest_are_a_conflict_on_record(places, tmp_path: Path) -> None:
-    inbox, lake = places
-    take(inbox, lake)
-    other = tmp_path / "other"
-    write(other / "0.etdp", tiny_dump(0))
-    (refusal,) = take(other, lake, stated=STATED).refused
-    assert (refusal.source, refusal.reason) == (str(other / "0.etdp"), "conflict")
-    assert "captured_at" in refusal.detail
-    assert [row["reason"] for row in rows_of(lake, "ingest_errors")] == ["conflict"]
-    assert take(other, lake, stated=STATED) == LakeIngest(n_known=1)
-
-
-@pytest.mark.slow
 def test_refused_dumps_are_rows_and_harm_no_other(places) -> None:
     inbox, lake = places
     bad = write(inbox / "2026-01-01-0" / "bad.etdp", b"\x10\0\0\0\0\0\0\0ED00")
@@ -150,7 +128,7 @@ def test_dump_without_a_manifest_is_taken_once_it_has_one(places) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_groups", cross_section([1, 0, 4], 3))
+@pytest.mark.parametrize("n_groups", [1, 0, 4])
 def test_ingest_that_died_is_done_again_without_a_dump_twice(places, n_groups: int) -> None:
     inbox, lake = places
     with pytest.raises(DriverDies):
@@ -200,10 +178,10 @@ def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> N
 def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
     inbox, lake = places
     ingester = LakeIngester(TasksHere(), str(inbox), str(lake))
-    ingester.take_all()
+    ingester.ingest_all()
     assert compact_lake(Lake(lake)).merged_files
     fill_inbox(inbox, 2, first=8)
-    assert (done := ingester.take_all()).n_known == 8
+    assert (done := ingester.ingest_all()).n_known == 8
     assert done.n_dumps == 2
     assert len(rows_of(lake, "dumps")) == 10
 
@@ -274,7 +252,7 @@ def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) 
         take(inbox, lake, DyingTasks(4))
     seen = globbed(lake, "dumps")
     monkeypatch.setattr(LakeIngester, "_resume", lambda _: LakeIngest())  # it began just before
-    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
+    with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
         take(inbox, lake)
     assert seen == globbed(lake, "dumps") != []
 
@@ -299,7 +277,7 @@ def test_a_file_of_the_lake_that_is_gone_is_named_with_what_tells_of_all(places,
     take(inbox, lake)
     gone = files_of(lake, table)[0].path
     (lake / gone).unlink()
-    remedy = f"see all that is wrong with: tracehouse lake verify {lake}"
+    remedy = f"list all problems with: tracehouse lake verify {lake}"
     with pytest.raises(LakeError, match=re.escape(f"{lake}: {gone} is gone; {remedy}")):
         take(inbox, lake)
 
@@ -318,7 +296,7 @@ def test_lake_of_another_plan_for_the_same_dumps_is_waited_for(places, tmp_path:
         take(inbox, lake, DyingTasks(2))
     other = tmp_path / "other"
     shutil.copytree(inbox, other)
-    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
+    with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
         take(other, lake)
     assert len(Lake(lake).list(PLANS)) == 1
     assert take(inbox, lake).n_dumps == 8

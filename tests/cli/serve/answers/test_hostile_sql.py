@@ -21,6 +21,7 @@ from tests.support.service import serving
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
 from tests.support.tiny_dumps import tiny_incoming
+from tests.support.waiting import repeating
 from warehouse.opening.snapshots import find_snapshots
 
 ATTACKS = attacks()
@@ -100,7 +101,7 @@ def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> No
         for thread in threads:
             thread.start()
         service.inbox.accept(tiny_incoming(1))
-        service.consumer.given()
+        service.consumer.count_accepted()
         while not client.get("/v1/queries/dumps").json():
             threading.Event().wait(0.05)
         n_ended = len(statuses)
@@ -114,17 +115,10 @@ def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> No
 def watched_workers() -> Iterator[list[int]]:
     """Memory that children of this process have, in bytes, as often as it can be looked at."""
     peaks: list[int] = []
-    is_over = threading.Event()
 
-    def watch() -> None:
-        while not is_over.wait(0.02):
-            workers = (p.pid for p in list_processes() if "sandbox.worker" in command_line(p.pid))
-            peaks.extend(memory_bytes(pid, "VmHWM") for pid in workers)
+    def look() -> None:
+        workers = (p.pid for p in list_processes() if "sandbox.worker" in command_line(p.pid))
+        peaks.extend(memory_bytes(pid, "VmHWM") for pid in workers)
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
+    with repeating(look, 0.02):
         yield peaks
-    finally:
-        is_over.set()
-        watcher.join()
