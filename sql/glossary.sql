@@ -1,6 +1,6 @@
 -- glossary: Columns and parameters that several files share.
 --
--- A header lists these by name alone, and spells out a column that means anything else.
+-- A header lists these by name alone, and spells out a column with another meaning.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -66,6 +66,8 @@
 --   module_path           STRING     Module whose own nodes it runs, '' if the
 --                                    program's; null if they are several, or without an
 --                                    ETRecord.
+--   module_type           STRING     Its class; null if only other modules have this
+--                                    path as a prefix.
 --   method                STRING     Method of the program.
 --   node_index            INT        Position of the node in its graph, from 0.
 --   scope                 STRING     '' for the program's main graph, else its path.

@@ -13,11 +13,10 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.service import Service
 from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.cross_section import cross_section
 from tests.support.processes import command_line, list_processes, memory_bytes
-from tests.support.service import serving
+from tests.support.service import await_snapshot, service_of, serving
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
 from tests.support.tiny_dumps import tiny_incoming
@@ -39,14 +38,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> AttackGround:
 def client(ground: AttackGround) -> Iterator[TestClient]:
     """A client of a service that has a store of one dump, its snapshot, and a secret beside it."""
     with serving(ground.store, sql_seconds=DEADLINE, sql_bytes=MEMORY) as client:
-        while not find_snapshots(ground.store):
-            threading.Event().wait(0.05)
+        await_snapshot(client)
         yield client
-
-
-def service_of(client: TestClient) -> Service:
-    service: Service = client.app.state.service  # type: ignore[attr-defined]
-    return service
 
 
 def ask(client: TestClient, text: str) -> httpx2.Response:
