@@ -1,6 +1,6 @@
 -- glossary: Columns and parameters that several files share.
 --
--- A header lists these by name alone, and spells out a column that means anything else.
+-- A header lists these by name alone, and spells out a column with another meaning.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute

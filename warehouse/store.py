@@ -154,7 +154,7 @@ class Warehouse:
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         summary = ingest_found(
-            self._to_write(),
+            self._require_writer(),
             self._path,
             found,
             is_archived=archive,
@@ -192,7 +192,7 @@ class Warehouse:
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
-        with writing(self._to_write(), self._path, progress) as (connection, report):
+        with writing(self._require_writer(), self._path, progress) as (connection, report):
             summary = drain_inbox(connection, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
@@ -206,7 +206,7 @@ class Warehouse:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
         """
-        return publish_snapshot(self._to_write(), self._path)
+        return publish_snapshot(self._require_writer(), self._path)
 
     def export_lake(
         self,
@@ -356,7 +356,7 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        writer = self._to_write().connection
+        writer = self._require_writer().connection
         answering = StoreConnections(self._path, self._answering.file, writer=writer)
         return Warehouse(self._path, OpenedStore(answering, None))
 
@@ -367,7 +367,7 @@ class Warehouse:
         Raises:
             StoreError: The store was opened to be read.
         """
-        return self._to_write().connection
+        return self._require_writer().connection
 
     def close(self) -> None:
         """Close the store; further use fails.
@@ -407,7 +407,7 @@ class Warehouse:
         with errors_while_open(self._path, file), self._answering.explaining_errors():
             yield
 
-    def _to_write(self) -> Writer:
+    def _require_writer(self) -> Writer:
         """The store's writer.
 
         Raises:

@@ -37,7 +37,7 @@ def converter_scale(converter: Converter, event: str) -> Scale:
 
 
 class Scales:
-    """The scale of each event, as delegates may have clocks of their own."""
+    """The scale of each event, as delegates may have their own clocks."""
 
     def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
         """Compute the scales; converting between cycles and a unit of time raises QueryError."""
@@ -51,7 +51,7 @@ class Scales:
 
     @property
     def backends(self) -> set[str]:
-        """Backends with clocks of their own."""
+        """Backends with their own clocks."""
         return self._by_backend.keys() - {""}
 
     def of_event(self) -> Scale:

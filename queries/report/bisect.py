@@ -56,7 +56,7 @@ def judge_step(
     """Compare a build's dumps with the good base of a group, series by series.
 
     A measure without noise is bad if all dumps of the build are nearer to its new value. Another
-    series is bad if its dumps are surely nearer to the new level than to the old one (the 99 %
+    series is bad if its dumps are surely nearer to the new level than to the old (the 99 %
     interval of their shift lies beyond half of the change), and good if they are surely not. The
     majority of the bad and good series decides.
 

@@ -89,7 +89,7 @@ def named_commits(
 def add_expected(
     store: Queryable, missing: Iterable[Missing], settings: Settings, head: str
 ) -> list[Missing]:
-    """Missing recordings of a head, including those that the settings expect every night."""
+    """Missing recordings of a head, including recordings that the settings expect every night."""
     found = list(missing)
     if not settings.expected:
         return found

@@ -88,12 +88,7 @@ def _weighted_median(values: Floats, weights: Floats) -> float | None:
 
 
 def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
-    """The sensitivity of each model in the head, without muted series.
-
-    Args:
-        night: The night.
-        dumps: Dumps of the head that the store has, by model.
-    """
+    """The sensitivity of each model in the head, without muted series; `dumps` counts all dumps."""
     latest, keys = night.replay.night, night.fleet.keys
     smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
     own = [each.build == night.head for each in night.fleet.nights]

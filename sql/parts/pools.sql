@@ -5,7 +5,7 @@
 --
 -- columns:
 --   series_id, family_id
---   level           STRING   What it is; pool for what is added here.
+--   level           STRING   Kind of series; pool for the added rows.
 --   device          STRING   Name of the device; null for a pool.
 --   pool            STRING   Its pool; null if none or several.
 --   model, backend, run

@@ -4,7 +4,7 @@
 --
 -- columns:
 --   series_id, family_id
---   level           STRING  What it is.
+--   level           STRING  Kind of series.
 --   device
 --   pool            STRING  Its pool; null if none or several.
 --   model, backend, run

@@ -14,7 +14,7 @@
 --   mode_p       DOUBLE   Likewise for the share of slow processes (Bonferroni); null
 --                         without two modes.
 --   p_adjusted
---   scatter      DOUBLE   Standard deviation of the changes of those that share its
+--   scatter      DOUBLE   Standard deviation of the changes of series that share its
 --                         state of the device, by their median deviation; null where
 --                         values have that state.
 WITH rated AS (

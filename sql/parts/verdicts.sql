@@ -7,7 +7,7 @@
 --
 -- columns:
 --   series_id, family_id
---   level           STRING  What it is.
+--   level           STRING  Kind of series.
 --   device          STRING  Name of the device; null for a pool.
 --   pool            STRING  Its pool; null if none or several.
 --   model, backend, run

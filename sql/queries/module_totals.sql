@@ -21,7 +21,7 @@
 --   pool         STRING  Device pool; null if none, and with group_by.
 --   build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.
---   module_type  STRING  Its class; null if it is only the path that others lie in.
+--   module_type  STRING  Its class; null if only other modules have this path as a prefix.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.
 --   event_count  BIGINT  Events counted, at least 1.
 --   run_ns       DOUBLE  Time in the module per run, nanoseconds; null in cycles of

@@ -54,7 +54,7 @@ slow AS (
         AND r.execute_ticks > m.execute_p50
         AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
 ),
--- Added up before anything else is joined: few of all events are in slow runs.
+-- Added up before the joins: few of all events are in slow runs.
 spent AS (
     SELECT
         e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id,

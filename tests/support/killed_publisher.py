@@ -1,7 +1,7 @@
-"""Publishes a snapshot of a store again and again, killed ever later: before each change to disk.
+"""Publishes a snapshot of a store repeatedly, and is killed before each of its changes to disk.
 
-Run as a program, with the store. After each death every snapshot must be whole, and the next one
-be published as if nothing had happened. It prints how many deaths there were.
+Run as a program, with the store. After each kill every snapshot must be complete, and the next
+one must be published as usual. It prints the number of kills.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(store: Path) -> None:
 
 
 def _publish(store: Path, left: int) -> None:
-    """Publish a snapshot, and die before the change to the disk that follows so many of them."""
+    """Publish a snapshot, and die after `left` changes to the disk."""
 
     def watch(_: FrameType, event: str, call: Any) -> None:
         nonlocal left
@@ -52,7 +52,7 @@ def _publish(store: Path, left: int) -> None:
 
 
 def _go_on(store: Path) -> None:
-    """Pass if every snapshot is whole, and the next one leaves nothing else behind."""
+    """Pass if every snapshot is complete, and the next one leaves no other file behind."""
     for snapshot in find_snapshots(store):
         connections = StoreConnections(store, snapshot.path)
         connections.check()

@@ -1,4 +1,4 @@
-"""What a dump may become, worked out from nested dicts, one event at a time."""
+"""The limits of a dump, checked with nested dicts, one event at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Signature = tuple[Any, ...]
 
 
 def excess(content: Mapping[str, Any], byte_count: int) -> str | None:
-    """Why a dump of this size is too much, though it is well-formed; None if it is not."""
+    """The limit that a well-formed dump of this size exceeds; None if it exceeds none."""
     runs = content.get("run_data", [])
     if len(runs) > MOST_RUNS:
         return "too_many_runs"
@@ -69,7 +69,7 @@ def _signatures(run: Mapping[str, Any]) -> Iterator[Signature]:
 
 
 def _repeated_text(run: Mapping[str, Any]) -> int:
-    """Bytes of names that stand in a row for each allocation and each tensor."""
+    """Bytes of names that are repeated in a row of each allocation and each tensor."""
     names = [allocator.get("name") for allocator in run.get("allocators", [])]
     total = 0
     for event in run.get("events", []):
@@ -89,7 +89,7 @@ def _tensor_count(value: Mapping[str, Any]) -> int:
 
 
 def _size(part: Any) -> int:
-    """Bytes of a text; 0 of anything else."""
+    """Bytes of a text; 0 for other values."""
     if isinstance(part, str):
         return len(part.encode())
     return len(part) if isinstance(part, bytes) else 0

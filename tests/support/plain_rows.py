@@ -1,9 +1,9 @@
-"""What a decoded batch must hold, worked out from nested dicts one event at a time.
+"""The expected rows of a decoded batch, computed from nested dicts one event at a time.
 
-`expected_rows` derives every decoded table from what the reference reader (or flatc) says, and
+`expected_rows` derives every decoded table from the output of the reference reader (or flatc), and
 `decoded_rows` brings a real batch into the same form: lists of dicts in which signature ids are
-replaced by what they stand for, and offsets by absolute clock readings, so that the two are equal
-exactly when the batch is right. Rows stand in file order, those of events in an order of their own.
+replaced by their content, and offsets by absolute clock readings, so that the two are equal
+exactly if the batch is right. Rows are in file order; rows of events have their own order.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def expected_rows(dumps: Mapping[int, tuple[bytes, Mapping[str, Any]]]) -> Rows:
 
 
 def decoded_rows(batch: DecodedBatch) -> Rows:
-    """The batch's tables as dicts, without ids and offsets; signatures stand in their place."""
+    """The batch's tables as dicts, with signatures in place of ids and offsets."""
     tables = {name: table.to_pylist() for name, table in batch.tables.items()}
     signatures = {
         row["event_signature_id"]: EventSignature(*(row[key] for key in EventSignature._fields))

@@ -1,4 +1,4 @@
-"""Signatures of events and runs worked out from nested dicts, one event at a time."""
+"""Signatures of events and runs, computed from nested dicts one event at a time."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ class RunSignature(NamedTuple):
 def group_run(
     events: Sequence[Mapping[str, Any]],
 ) -> tuple[tuple[EventSignature, ...], list[EventSignature]]:
-    """The Inspector's grouping, written simply.
+    """The Inspector's grouping, in a simple form.
 
     Events are gathered by (instruction, chain, delegate ids) in order of first appearance. In a
-    group each profile event makes a signature together with the group's first logged value that is
-    no program output; a group with logged values alone makes one of its own.
+    group each profile event forms a signature with the group's first logged value that is
+    not a program output; a group with only logged values forms one signature.
 
     Returns:
-        The run's distinct signatures in order, and that of each profile event in file order.
+        The run's distinct signatures in order, and the signature of each profile event in file
+        order.
     """
     distinct: list[EventSignature] = []
     of_profile: dict[int, EventSignature] = {}
@@ -80,13 +81,13 @@ def text(raw: str | bytes | None) -> str | None:
 
 
 def group_key(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the Inspector gathers the events of a run by."""
+    """The key by which the Inspector groups the events of a run."""
     ids = ("instruction_id", "chain_index", "delegate_debug_id_int", "delegate_debug_id_str")
     return tuple(event.get(key) for key in ids)
 
 
 def unless(absent: int, number: int) -> int | None:
-    """The number, or None where it is the one that stands for none."""
+    """The number, or None if it equals `absent`."""
     return None if number == absent else number
 
 

@@ -1,4 +1,4 @@
-"""Reports made by hand: every part, few numbers, and names of one's own choosing."""
+"""Reports made by hand: every part, few numbers, and chosen names."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
 
 
 def report(*groups: Group, **changes: Any) -> Report:
-    """A nightly report of these groups, and nothing else to tell."""
+    """A nightly report of only these groups."""
     is_bad = any(one.direction == "regression" and one.state == "confirmed" for one in groups)
     fields: dict[str, Any] = {
         "kind": "nightly", "head": "b42", "base": ["b41", "b40", "b39"],
@@ -146,7 +146,7 @@ def read_xml(text: str) -> ElementTree.Element:
 
 
 def full_report() -> Report:
-    """A night on which there is something to say in every part."""
+    """A report whose every part has content."""
     here: dict[str, Any] = {"device": "pixel8", "model": "mobilenet_v2", "backend": "xnnpack"}
     s24: dict[str, Any] = {"device": "s24", "model": "llama_1b", "backend": "vulkan"}
     new_op: dict[str, Any] = {

@@ -24,7 +24,7 @@ from warehouse.opening.snapshots import find_snapshots
 
 
 class _KeptChildren(DecodingChildren):
-    """Children that decode for one service after the other, for each takes long to start."""
+    """Children that decode for one service after the other, as each takes long to start."""
 
     def one(self) -> AbstractContextManager[DecodingChild]:
         """A child, which a store test must not use even if another test started it."""
@@ -32,7 +32,7 @@ class _KeptChildren(DecodingChildren):
         return super().one()
 
     def close(self) -> None:
-        """They wait for the next service."""
+        """Leave the children for the next service."""
 
 
 @cache
@@ -44,7 +44,7 @@ def _kept_children() -> DecodingChildren:
 
 @contextmanager
 def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
-    """A client of a service in this process, which indexes at once what it is given."""
+    """A client of a service in this process, which indexes dumps at once."""
     quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
     copy_new_store(store)
     service = Service(store, ServiceSettings(**{**quick, **settings}))

@@ -1,4 +1,4 @@
-"""A service of the standard library alone, which takes dumps as ours does and refuses as told."""
+"""A service made with only the standard library, which accepts dumps as ours, or refuses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from queries.formats import write_arrow
 
 
 class Request(NamedTuple):
-    """A request that came."""
+    """A received request."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class Request(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What is answered instead of what was asked for; status 0 hangs up without a word."""
+    """A prepared answer to the next request; status 0 closes the connection without one."""
 
     status: int
     headers: dict[str, str] = {}  # noqa: RUF012
@@ -40,17 +40,17 @@ class Refused(NamedTuple):
 
 
 class StandIn:
-    """What came, what is held, and what is refused first.
+    """The requests, dumps and prepared refusals of the service.
 
     Attributes:
-        url: Where it listens.
+        url: Its address.
         asked: Requests, in order.
-        held: Files by SHA-256: the dump's manifest, and what came with it.
+        held: By SHA-256, the dump's manifest and its companions.
         refusals: Answers to the next requests.
-        answers: Bodies by path; a 200.
-        connections: How many were made.
-        unread: Size of each body that was refused before it was read, as far as it came.
-        is_asking: Whether it asks for a body that is announced, as HTTP/1.1 has it.
+        answers: Bodies of answers 200, by path.
+        connections: Number of connections.
+        unread: Bytes received of each body that was refused before it was read.
+        is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class StandIn:
         self.lock = threading.Lock()
 
     def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
-        """Hold a dump, as the contract says."""
+        """Accept a dump, as the contract says."""
         sha256 = hashlib.sha256(parts["dump"]).hexdigest()
         known = self.held.get(sha256)
         if known and json.loads(known["manifest"]) != json.loads(parts["manifest"]):
@@ -75,7 +75,7 @@ class StandIn:
 
 
 def arrow_answer(table: pa.Table) -> tuple[str, bytes]:
-    """A table as a service answers it."""
+    """A service's answer with a table."""
     sink = io.BytesIO()
     write_arrow(table, sink)
     return "application/vnd.apache.arrow.stream", sink.getvalue()
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     service: StandIn
 
     def handle_expect_100(self) -> bool:
-        """Ask for a body, if services do, unless it is refused before it is read."""
+        """Answer "100 Continue" if `is_asking`, unless the body is refused before it is read."""
         refusals = self.service.refusals
         is_asked = self.service.is_asking and not (refusals and not refusals[0].is_read)
         return super().handle_expect_100() if is_asked else True

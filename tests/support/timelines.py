@@ -1,4 +1,4 @@
-"""Dumps to put on a time axis, and what a trace must be."""
+"""Dumps to put on a time axis, and a check of traces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMING = {
 
 
 def event(name: str, start: int, end: int, instruction: int = -1, **more: Any) -> Spec:
-    """A profile event; `id` is its delegate's, `metadata` what that wrote."""
+    """A profile event; `id` and `metadata` are its delegate's."""
     names = {"id": "delegate_debug_id_str", "metadata": "delegate_debug_metadata"}
     fields = {names[key]: value for key, value in more.items() if key in names}
     chain = more.get("chain", 0 if instruction >= 0 else -1)
@@ -60,7 +60,7 @@ def read_trace(text: str) -> list[dict[str, Any]]:
 
     https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: an object with
     a list of events; each has a phase, a process, a thread and a time in microseconds; the complete
-    events of a thread lie within or beside each other.
+    events of a thread are nested or do not overlap.
     """
     trace = json.loads(text, parse_constant=_fail)
     assert trace["displayTimeUnit"] in ("ms", "ns")
@@ -103,4 +103,4 @@ def _check_nesting(spans: list[tuple[int, int]]) -> None:
 
 
 def _fail(constant: str) -> None:
-    raise AssertionError(f"{constant} is no JSON")
+    raise AssertionError(f"{constant} is not JSON")

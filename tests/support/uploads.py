@@ -1,4 +1,4 @@
-"""Dumps uploaded in tests, and what becomes of them."""
+"""Dumps uploaded in tests, and their states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_dump() -> bytes:
 
 
 def sha256_of(dump: bytes) -> str:
-    """The name that a dump is uploaded to."""
+    """The name under which a dump is uploaded."""
     return hashlib.sha256(dump).hexdigest()
 
 
@@ -65,7 +65,7 @@ def send_zip(
 
 
 def await_state(client: httpx2.Client, dump: bytes) -> dict[str, Any]:
-    """What a dump is said to be once it is no longer only accepted."""
+    """A dump's state once it is no longer just accepted."""
     deadline = time.monotonic() + _MOST_SECONDS
     while True:
         found: dict[str, Any] = client.get(f"/v1/dumps/{sha256_of(dump)}").json()

@@ -1,4 +1,4 @@
-"""Waiting for what another process does, not for ever."""
+"""Waiting for another process, with a limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEADLINE_SECONDS = 120.0
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so, and fail if it is not so for long."""
+    """Wait until a condition holds, and fail after a while."""
     end = time.monotonic() + DEADLINE_SECONDS
     while not is_so():
         assert time.monotonic() < end, "it takes too long"

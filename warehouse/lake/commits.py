@@ -92,11 +92,7 @@ def moment_of(id_: str) -> datetime:
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
-    """The current state of a lake.
-
-    Args:
-        lake: The lake.
-        before: An earlier state, whose commits need not be read again: commits never change.
+    """The current state of a lake; commits of the state `before` are not read again.
 
     Raises:
         LakeError: The lake cannot be read, or a commit is malformed.

@@ -55,13 +55,6 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
 
     Readers and writers may continue meanwhile. After a kill at any moment, the next call continues.
 
-    Args:
-        lake: The lake.
-        now: The current time.
-
-    Returns:
-        The result in numbers.
-
     Raises:
         LakeError: The lake does not exist, is damaged, or cannot be read or written.
     """

@@ -118,7 +118,7 @@ def _export(
         report(done)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
-    for dumps in _some(work.new) or [[]]:
+    for dumps in _group_dumps(work.new) or [[]]:
         done = _write(connection, lake, state, dumps, known, done)
         known = None
         report(done)
@@ -198,7 +198,7 @@ def _write(
     )
 
 
-def _some(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
+def _group_dumps(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
     """Groups of dumps that are committed together: enough for a part, possibly of several."""
     groups: dict[int, list[LakeDump]] = defaultdict(list)
     events = 0

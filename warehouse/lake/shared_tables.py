@@ -67,14 +67,7 @@ def merge_shared_tables(
 
 
 def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite shared tables with rows that no dump refers to.
-
-    Args:
-        lake: The lake.
-        state: The lake's state.
-
-    Returns:
-        The new files, and the paths of the files that they replace.
+    """Rewrite shared tables with rows that no dump refers to; returns new files and replaced paths.
 
     Raises:
         LakeError: The lake cannot be read or written.

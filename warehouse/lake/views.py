@@ -38,12 +38,6 @@ def show_files(
 ) -> None:
     """Create a table's view, named `unmerged_name`, over these files.
 
-    Args:
-        connection: The connection that gets the view.
-        lake: The lake.
-        table: The table.
-        paths: The files.
-
     Raises:
         LakeError: The files lack columns, such as files of a development version.
     """

@@ -46,7 +46,7 @@ def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: Hist
     ]
 
 
-def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
+def attachment_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
     """Entries of companions that were ingested after their dumps, and of the attachments."""
     if not history.is_kept:
         return []

@@ -110,7 +110,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
         store: The store's directory.
         writer: The open store, if this process writes it.
     """
-    counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
+    counted = _read_counts(store) if writer is None else _query_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
@@ -150,7 +150,7 @@ def _read_counts(store: Path) -> _StoreContents:
     return counted
 
 
-def _ask_writer(store: Path, writer: Queryable) -> _StoreContents:
+def _query_writer(store: Path, writer: Queryable) -> _StoreContents:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
     return _StoreContents(is_locked=True, writer_process_id=os.getpid(), counts=counts)

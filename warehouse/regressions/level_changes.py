@@ -75,9 +75,7 @@ def compare_builds(
 ) -> SampleComparison:
     """Compare builds of changed series with other builds, by raw or residual values.
 
-    Args:
-        history: The values.
-        pairs: Changes, each with the builds of the base and of the head.
+    Each change in `pairs` has the builds of the base and of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
     reaction = np.array([change.reaction for change, _, _ in pairs])
@@ -109,11 +107,7 @@ def share_of_change(
 ) -> float:
     """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
 
-    Args:
-        history: The values.
-        level: Level of the series in each build, by the values that decide the change.
-        change: The change.
-        night: The night.
+    `level` is that of the series in each build, by the values that decide the change.
     """
     if change.modes is not None:
         return compare_mode_shares(history, change, np.array([night])).moved / change.shift

@@ -218,7 +218,7 @@ def find_other_shares(night: NightResult) -> Ints:
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
-    """The status of each series before any test: UNCHANGED for those that can be tested."""
+    """The status of each series before any test: UNCHANGED if it can be tested."""
     head = cells.dump_count[:, night]
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
     with np.errstate(invalid="ignore"):

@@ -54,7 +54,7 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
 
 
 def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes; a pool's change becomes one of each device without a change of its own.
+    """The changes; a pool's change becomes one of each device without its own change.
 
     Args:
         found: The result as of the last build.

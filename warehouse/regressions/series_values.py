@@ -124,7 +124,7 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
 
 
 def number_families(keys: pa.Table) -> Ints:
-    """The family of each series by its keys; a measure of whole dumps has a family of its own.
+    """The family of each series by its keys; a measure of whole dumps has its own family.
 
     A measure reacts to the state of the device like operators. But the usual differences of builds
     in one measure do not apply to other series, and a measure is tested separately.

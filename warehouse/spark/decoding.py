@@ -133,7 +133,7 @@ def _lacks(companions: Sequence[object], known: Sequence[object]) -> bool:
 def decode_groups(
     tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
 ) -> DecodedGroups:
-    """Decode groups, each in a task of its own.
+    """Decode groups, each in a separate task.
 
     Args:
         tasks: Machines that run the tasks.

@@ -139,7 +139,7 @@ def test_a_companion_does_not_offer_a_dump_that_is_still_written(farm: Farm) -> 
 
 def test_a_deferred_file_is_offered_later(farm: Farm) -> None:
     farm.put("run.etdp")
-    farm.follower.put_off(farm.follower.look().ready, 5)
+    farm.follower.postpone(farm.follower.look().ready, 5)
     assert farm.follower.look() == WatchRound([], True, True, [])
     farm.clock.now += 5
     assert farm.look() == ["run.etdp"]

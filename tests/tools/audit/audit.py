@@ -10,7 +10,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tests.tools.audit.comparing import Difference, Row, compare_order, compare_rows
-from tests.tools.audit.differences import EXPLAINED, KNOWN, ORACLE, REFUSED, UNAUDITED, Known
+from tests.tools.audit.differences import (
+    EXPLAINED,
+    KNOWN,
+    ORACLE,
+    REFUSED,
+    UNAUDITED,
+    KnownDifference,
+)
 from tests.tools.audit.farms import Farm
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import Question
@@ -35,7 +42,7 @@ class Finding:
     against: str
     question: str
     difference: Difference | None
-    known: Known | None = None
+    known: KnownDifference | None = None
 
     @property
     def is_fault(self) -> bool:
@@ -183,7 +190,7 @@ def explain(
     against: str,
     question: Question,
     differences: Sequence[Difference],
-    listed: Sequence[Known] = LISTED,
+    listed: Sequence[KnownDifference] = LISTED,
 ) -> list[Finding]:
     """Differences with their reasons, and those that are listed but are none."""
     own = [one for one in listed if one.is_of(against, question.name)]

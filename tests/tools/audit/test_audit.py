@@ -12,7 +12,7 @@ from tests.support.reference_reader import DumpFault, read_reference
 from tests.tools.audit import audit, made_farms, shipped_farms  # noqa: F401 - they fill MAKERS
 from tests.tools.audit.audit import Tally, audit_farm, explain
 from tests.tools.audit.comparing import ORDER, ROWS, Difference, compare_order, compare_rows
-from tests.tools.audit.differences import KNOWN, ORACLE, UNAUDITED, Known
+from tests.tools.audit.differences import KNOWN, ORACLE, UNAUDITED, KnownDifference
 from tests.tools.audit.farms import MAKERS
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import QUESTIONS, Question
@@ -114,7 +114,7 @@ def test_bound_of_an_approximation_is_held() -> None:
 
 def test_difference_that_is_not_listed_is_a_fault_and_so_is_one_that_is_gone() -> None:
     question = Question("plain", "stability", {})
-    listed = [Known(ORACLE, "plain/stability", ("cv",), "a reason")]
+    listed = [KnownDifference(ORACLE, "plain/stability", ("cv",), "a reason")]
     cv, drift = (Difference(name, "", 1, 2) for name in ("cv", "drift"))
     assert [one.is_fault for one in explain(ORACLE, question, [cv], listed)] == [False]
     assert [one.is_fault for one in explain(ORACLE, question, [cv, drift], listed)] == [False, True]

@@ -62,7 +62,7 @@ def read_state(store: Path) -> State:
         return warehouse.sql(" UNION ALL ".join(parts)).sort_by("name").to_pylist()
 
 
-class Expected(NamedTuple):
+class Expectation(NamedTuple):
     """An operation, the states before and after it, and its seconds when it is not killed."""
 
     name: str
@@ -85,7 +85,7 @@ class Trial:
         operations = list_operations(folder / "files")
         self.expected = [self._expect(name, operations[name]) for name in names]
 
-    def _expect(self, name: str, operation: Operation) -> Expected:
+    def _expect(self, name: str, operation: Operation) -> Expectation:
         self._copy()
         Warehouse.open(self._store).close()
         before = read_state(self._store)
@@ -93,15 +93,15 @@ class Trial:
         start = time.perf_counter()
         self._run(partial(operation, self._store))
         seconds = time.perf_counter() - start
-        return Expected(name, operation, before, read_state(self._store), seconds)
+        return Expectation(name, operation, before, read_state(self._store), seconds)
 
-    def kill(self, expected: Expected, *, seconds: float = 0.0, point: str = "") -> str:
+    def kill(self, expected: Expectation, *, seconds: float = 0.0, point: str = "") -> str:
         """The outcome of an operation that is killed after a time or at a failpoint."""
         self._copy()
         act = partial(self._do, expected.operation, point)
         return wait(fork(act)) if point else kill_after(seconds, act)
 
-    def check(self, expected: Expected, outcome: str) -> tuple[str, float]:
+    def check(self, expected: Expectation, outcome: str) -> tuple[str, float]:
         """Problems of the store that is left, and the seconds until it was ready."""
         start = time.perf_counter()
         seconds = 0.0
@@ -134,7 +134,7 @@ class Trial:
             self._rebuilt.add(tried)
         return True
 
-    def _look_at_files(self, expected: Expected, *, is_after: bool) -> dict[str, bool]:
+    def _look_at_files(self, expected: Expectation, *, is_after: bool) -> dict[str, bool]:
         archive = Archive(self._store)
         verified = verify_archive(archive, indexed_segments(self._store))
         names = {path.name for path in self._store.iterdir()}

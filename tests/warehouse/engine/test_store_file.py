@@ -69,11 +69,11 @@ def test_the_directories_of_a_new_store_are_on_disk(
     assert synced.issuperset(folder.stat().st_ino for folder in folders)
 
 
-@pytest.mark.parametrize("is_made", [False, True])
+@pytest.mark.parametrize("has_store_file", [False, True])
 def test_what_a_broken_off_making_or_rebuild_left_is_cleared_away(
-    tmp_path: Path, is_made: bool
+    tmp_path: Path, has_store_file: bool
 ) -> None:
-    if is_made:
+    if has_store_file:
         copy_new_store(tmp_path)
     (tmp_path / f"{FILE_NAME}.new").write_bytes(b"half")
     (tmp_path / f"{FILE_NAME}.new.wal").write_bytes(b"half")

@@ -46,7 +46,7 @@ def test_a_failed_write_is_every_waiters_error_and_the_next_goes_on() -> None:
     assert waiters[2].result() == 3
 
 
-def test_who_wrote_together_with_an_interrupted_one_is_told_where_to_hand_it_over_again() -> None:
+def test_waiters_of_an_interrupted_write_are_told_to_submit_their_items_again() -> None:
     later: Future[int] = Future()
 
     def write(items: Sequence[int]) -> Sequence[int]:

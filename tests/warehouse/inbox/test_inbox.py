@@ -22,7 +22,7 @@ def inbox(store: Path) -> Iterator[Inbox]:
         yield inbox
 
 
-def test_what_was_accepted_is_on_disk_and_so_are_its_folders(
+def test_an_accepted_dump_is_on_disk_and_so_are_its_folders(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders, logs = list[int](), list[int]()
@@ -35,7 +35,7 @@ def test_what_was_accepted_is_on_disk_and_so_are_its_folders(
     assert folders == [store.stat().st_ino, (store / "inbox").stat().st_ino]
 
 
-def test_a_damaged_store_is_still_handed_to(inbox: Inbox, store: Path) -> None:
+def test_a_damaged_store_still_takes_dumps_into_its_inbox(inbox: Inbox, store: Path) -> None:
     (store / "archive").mkdir()
     (store / FILE_NAME).unlink()
     inbox.close()

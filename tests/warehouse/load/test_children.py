@@ -65,9 +65,9 @@ HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
 # What is told of a dump that does so.
 DIED = "its decoder died of SIGKILL; if it is genuine, write it"
-ENDED = "its decoder ended with 3; if it is honest"
-ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
-HUNG = "took more than 3 s to decode; if it is honest"
+ENDED = "its decoder ended with 3; if it is genuine"
+ATE = "takes more than 2,048 MiB of memory to decode; if it is genuine"
+HUNG = "took more than 3 s to decode; if it is genuine"
 IS_BUG = "KeyError: 'bug'; this is a bug"
 Break = Callable[..., Path]
 

@@ -193,7 +193,7 @@ def test_what_was_refused_goes_in_when_the_fault_is_mended(
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True, True]
 
 
-def test_what_no_dump_is_to_blame_for_stops_the_ingest(
+def test_an_error_of_the_store_stops_the_ingest_and_no_dump_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break
 ) -> None:
     for i in range(BAD - 2, BAD + 1):

@@ -87,7 +87,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
+def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("warehouse.opening.read.PATIENCE", 0.1)
@@ -103,7 +103,7 @@ def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_la
         writer.result().close()
 
 
-def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
+def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("warehouse.opening.read.PATIENCE", 60.0)

@@ -65,7 +65,7 @@ def test_a_store_that_is_well_is_counted(store: Path) -> None:
     assert state(store) == before
 
 
-def test_what_waits_in_the_inbox_is_told(store: Path) -> None:
+def test_the_dumps_that_wait_in_the_inbox_are_counted(store: Path) -> None:
     for name, size in (("1.log", 1000), ("2.log", 234), ("3.tmp", 9), ("4.sealed", 50)):
         write(store / "inbox" / name, bytes(size))
     status = read_status(store)

@@ -94,6 +94,7 @@ def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -
     before = everything(store)
     assert all(table.is_equal for table in rebuild_store(store).tables)
     assert everything(store) == before
+    assert not read_status(store).is_uncompacted  # no block holds what was forgotten
 
 
 @pytest.mark.slow
@@ -167,11 +168,4 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
         finish_forgetting(store, wait=0)
     assert read_status(store).is_uncompacted
     finish_forgetting(store, wait=0)
-    assert not read_status(store).is_uncompacted
-
-
-@pytest.mark.slow
-def test_a_rebuilt_store_has_no_blocks_of_what_was_forgotten(store: Path) -> None:
-    forget(store)
-    rebuild_store(store)
     assert not read_status(store).is_uncompacted

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cli.serve.answers.questions import ConcurrencyLimit, ask_store
+from cli.serve.answers.questions import ConcurrencyLimit, query_store
 from cli.serve.http.problems import Problem
 from tests.support.service import service_of, serving
 from warehouse import Warehouse
@@ -62,7 +62,7 @@ def test_a_question_that_takes_too_long_is_interrupted_and_harms_nobody(tmp_path
         request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
         endless = "SELECT count(*) FROM range(1000000000000)"
         with pytest.raises(Problem, match=r"more than 0\.2 s") as caught:
-            anyio.run(ask_store, request, lambda reader: reader.sql(endless))
+            anyio.run(query_store, request, lambda reader: reader.sql(endless))
         assert caught.value.status_code == 504
         service.settings = service.settings.model_copy(update={"query_seconds": 60.0})
         assert client.get(DUMPS).json() == []

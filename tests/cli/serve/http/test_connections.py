@@ -10,7 +10,7 @@ from types import TracebackType
 import pytest
 import uvicorn
 
-from cli.serve.http import bodies, connections
+from cli.serve.http import bodies, connections, health
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection
 from cli.serve.service import Service
@@ -204,6 +204,21 @@ def test_an_answer_that_nobody_reads_is_given_up(
     with ask_at_leisure(listening) as connection:
         found, wanted = read_after(connection, 1.5)
     assert found < wanted
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_request_that_was_sent_before_the_last_answer_may_take_long(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none_slowly(*_: object) -> Iterator[tuple[str, str]]:
+        time.sleep(0.5)  # longer than the next request may take
+        return iter(())
+
+    monkeypatch.setattr(health, "find_obstacles", find_none_slowly)
+    request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening.connect(request * 2) as connection:
+        assert answer_on(connection).startswith(b"HTTP/1.1 200")
+        assert answer_on(connection).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.usefixtures("impatient")

@@ -109,7 +109,7 @@ def test_more_than_a_page_can_show_is_to_be_filtered(
     monkeypatch.setattr("cli.serve.page.site.MOST_ROWS", 1)
     answer = site.get(path)
     assert answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    assert "rows are too many for a page, which takes 1: filter by device" in answer.text
+    assert "rows are too many for a page, which shows 1: filter by device" in answer.text
 
 
 def test_a_visitor_who_may_not_read_is_asked_for_a_token(
