@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
+from warehouse.statistics.arrays import Floats
 
-Floats = NDArray[np.float64]
 Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
 Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target
 DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.exact_alerts import judge_measures
 from queries.report.members import compare_nights
@@ -21,9 +20,8 @@ from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import judge_part
+from warehouse.statistics.arrays import Ints
 from warehouse.store import Warehouse
-
-Ints = NDArray[np.int64]
 
 _HALF = 0.5  # share of the change: dumps that are surely on one side of it are good or bad
 _BUILD_OF_COMMIT = """

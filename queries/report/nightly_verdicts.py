@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.night import HeadNight
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.series_values import COUNTED
-
-Floats = NDArray[np.float64]
+from warehouse.statistics.arrays import Floats
 
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _WORDS = {1: "regression", -1: "improvement"}

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
+from queries.timeline.axis import Times, is_wrong, run_offsets, times_of
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
 from warehouse.errors import QueryError, suggest
+from warehouse.statistics.arrays import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

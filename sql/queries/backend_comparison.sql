@@ -18,7 +18,7 @@
 -- columns:
 --   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.
---   module_type     STRING   Its class; null if only a prefix of other modules.
+--   module_type
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.
 --   base_run_count  BIGINT   Complete runs on the base backend.
 --   head_run_count  BIGINT   Complete runs on the head backend.

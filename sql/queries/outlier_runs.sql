@@ -13,9 +13,7 @@
 -- filters: grouped_runs
 --
 -- columns:
---   device              STRING  Name of the device; null with group_by.
---   pool                STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   dump_id             BIGINT  Dump of the run.
 --   run_index, run_name
 --   excess              DOUBLE  Time over the median, less 1; null if the median is 0;

@@ -102,7 +102,7 @@ PARTS = {
     "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
     "all_dumps, token_dumps",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums",
-    "grouped_dumps": "program_dumps, placed_dumps, places, logged_runs, allocating_events, "
+    "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
     "decoded_tokens, loads, first_runs, stated_counters",
 }
 

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)

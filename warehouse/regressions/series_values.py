@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from warehouse.statistics.arrays import Floats, Ints, Mask
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
@@ -47,7 +45,7 @@ class SeriesValues(NamedTuple):
     dump: Ints
     floor: Floats
     half_tick: Floats
-    has_reference: NDArray[np.bool_]
+    has_reference: Mask
 
 
 def number_series(rows: pa.Table, night: Ints) -> SeriesValues:

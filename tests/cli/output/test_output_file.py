@@ -104,7 +104,7 @@ def test_the_output_of_a_command_that_fails_in_part_is_kept(run: Run, tmp_path: 
 @pytest.mark.parametrize(
     ("file", "problem"),
     [("/dev/full", "No space left on device; the output is incomplete"),
-     ("/nowhere/a.csv", "No such file or directory")],
+     ("/nowhere/a.csv", "No such file or directory; choose another file")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_written_is_one_line(
     run: Run, store: Path, file: str, problem: str

@@ -50,7 +50,7 @@ def measure_decoding(inbox: Path) -> Cost:
 
 def measure_lake(inbox: Path, lake: Path) -> Cost:
     """Take the dumps into a lake, in this process."""
-    return measure(LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all)
+    return measure(LakeIngester(TasksHere(1), str(inbox), str(lake)).ingest_all)
 
 
 def measure_spark(inbox: Path, lake: Path, master: str) -> Cost:
