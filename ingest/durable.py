@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import secrets
 from collections.abc import Iterator
@@ -39,25 +40,41 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
     """An empty file beside a path, which takes its place when the body ends.
 
     The file is synced before it is renamed, so readers see the old content or the whole new one.
-    If the body fails, the path stays as it was. An OSError is passed on.
+    If the body fails, the path stays as it was. Files that killed writers of the path left beside
+    it are deleted. An OSError is passed on.
 
     Args:
         path: The file to replace or to create.
         mode: Permissions of the new file, less the umask.
         is_folder_synced: Sync the folder too; else the caller does it, once for many files.
     """
+    _delete_leftovers(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        os.close(os.open(beside, flags, mode))
+        with suppress(OSError):  # of a file system without locks
+            lock(file)
         yield beside
         sync_path(beside)
         beside.replace(path)
         if is_folder_synced:
             sync_path(path.parent)
     finally:
+        os.close(file)
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def _delete_leftovers(path: Path) -> None:
+    """Delete the files that killed writers left beside a path; those of running ones are locked."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError):
+            file = os.open(left, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if try_lock(file):
+                    left.unlink(missing_ok=True)
+            finally:
+                os.close(file)
 
 
 def write_all(file: int, data: bytes | bytearray | memoryview) -> None:

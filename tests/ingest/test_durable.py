@@ -30,6 +30,21 @@ def test_a_body_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: P
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_files_of_killed_writers_go_with_the_next_write_and_those_of_running_ones_stay(
+    tmp_path: Path,
+) -> None:
+    path, left, other = tmp_path / "a[1]", tmp_path / ".a[1].0123abcd.tmp", tmp_path / ".a.tmp"
+    left.write_bytes(b"half")
+    other.write_bytes(b"another file's")
+    with replacing(path) as slow:
+        slow.write_bytes(b"slow")
+        with replacing(path) as fast:
+            fast.write_bytes(b"fast")
+        assert path.read_bytes() == b"fast"
+    assert path.read_bytes() == b"slow"
+    assert sorted(os.listdir(tmp_path)) == [".a.tmp", "a[1]"]
+
+
 def test_a_lock_shuts_out_other_descriptors_until_it_is_closed(tmp_path: Path) -> None:
     with open(tmp_path / "file", "w") as one, open(tmp_path / "file") as other:
         assert try_lock(one.fileno())

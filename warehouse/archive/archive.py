@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ingest.durable import rename, sync_path
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import Segment, SegmentWriter, read_entries
+from warehouse.archive.segment_writer import SegmentWriter
+from warehouse.archive.segments import Segment, read_entries
 from warehouse.engine.store_file import ARCHIVE_FOLDER
 from warehouse.errors import ArchiveError
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from ingest.schemas.archive import ARCHIVED_FILES
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import Segment, SegmentWriter
+from warehouse.archive.segment_writer import SegmentWriter
+from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, transaction
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError

@@ -12,14 +12,8 @@ from ingest.batching import batches
 from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import (
-    UNFINISHED,
-    Segment,
-    SegmentWriter,
-    check_segment,
-    data_bytes,
-    read_entries,
-)
+from warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
+from warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import ArchiveError
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ingest.dump import Refusal
 from ingest.file_magic import check_file_magic
 from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 from warehouse.load.faults import describe_conflict, explain_refusal

@@ -11,10 +11,9 @@ from pathlib import Path
 from ingest.dump import Bytes, Companion, Dump
 from ingest.durable import sync_path
 from ingest.errors import SourceError
-from warehouse.archive.segments import sync_and_hash
 from warehouse.inbox.log import SealedLog
 from warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
-from warehouse.load.children import FilePart
+from warehouse.load.children import Place
 from warehouse.load.entries import parse_manifest
 
 DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
@@ -35,12 +34,11 @@ class LoggedDumps:
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
         """Take logs with their scans, whose OSErrors are passed on."""
         self._logs = logs
-        self._made: deque[tuple[int, SealedLog]] = (
-            deque()
-        )  # logs, with the number of dumps up to the end of each
+        # Logs, each with the number of dumps up to its end.
+        self._made: deque[tuple[int, SealedLog]] = deque()
         self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
-        self.places: dict[Hashable, FilePart] = {}
+        self.places: dict[Hashable, Place] = {}
 
     def __len__(self) -> int:
         """Number of dumps in the logs scanned so far."""
@@ -88,7 +86,7 @@ class LoggedDumps:
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
         etrecord = _companion(log, record.etrecord)
         for part in filter(None, record[1:4]):
-            self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
+            self.places[part.sha256] = log.path, part.offset, part.byte_count
         if record.etrecord:
             self.places[etrecord] = self.places[record.etrecord.sha256]
         unread = self._unread[log]
@@ -138,6 +136,6 @@ def _keep(log: SealedLog, damage: Damage) -> Path:
         while chunk := log.pread(position, min(_COPIED_BYTES, end - position)):
             file.write(chunk)
             position += len(chunk)
-    sync_and_hash(copy)
+    sync_path(copy)
     sync_path(folder)
     return copy

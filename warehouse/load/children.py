@@ -11,7 +11,6 @@ import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from ingest import DecodedBatch
 from ingest.dump import Companion
@@ -23,6 +22,9 @@ from warehouse.load.content import Content
 from warehouse.load.isolate import ChildError
 from warehouse.load.messages import unpack_content, unpack_decoded
 from warehouse.load.new_dump import NewDump
+
+# Bytes of a file, which do not change while they are decoded: path, offset and size.
+Place = tuple[Path, int, int]
 
 MOST_BYTES = 2 << 30  # of memory
 BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
@@ -36,14 +38,6 @@ _REMEDY = (
     "if it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest that with "
     "'tracehouse ingest', which sets no such limit"
 )
-
-
-class FilePart(NamedTuple):
-    """Bytes of a file that does not change while they are decoded."""
-
-    path: Path
-    offset: int
-    byte_count: int
 
 
 class DecodingChild(ChildProcess):
@@ -61,7 +55,7 @@ class DecodingChild(ChildProcess):
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
-    def ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
+    def ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
         """The child's reply; the caller ends the child if this raises anything.
 
         Raises:
@@ -72,10 +66,10 @@ class DecodingChild(ChildProcess):
             self.await_start()
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
-        byte_count = sum(part.byte_count for part in parts)
+        byte_count = sum(count for _, _, count in places)
         most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count
         seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
-        files = [(str(path.absolute()), offset, count) for path, offset, count in parts]
+        files = [(str(path.absolute()), offset, count) for path, offset, count in places]
         request: Message = {"task": task, "files": files, "most_bytes": most_bytes, **more}
         self.channel.settimeout(seconds)
         try:
@@ -133,7 +127,7 @@ class DecodingChildren:
 class ChildDecoder:
     """Decodes in children; `isolate` turns the death of a child into a Failure."""
 
-    def __init__(self, children: DecodingChildren, places: Mapping[Hashable, FilePart]) -> None:
+    def __init__(self, children: DecodingChildren, places: Mapping[Hashable, Place]) -> None:
         """Take the pool, and where files stand: by SHA-256, ETRecords by their `Companion`.
 
         A place may be added later, but before its file is decoded.
@@ -142,9 +136,9 @@ class ChildDecoder:
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
-        parts = [self._places[dump.sha256] for dump in dumps]
+        places = [self._places[dump.sha256] for dump in dumps]
         backends = [dump.manifest.model.backend for dump in dumps]
-        reply = self._ask("decode", parts, backends=backends)
+        reply = self._ask("decode", places, backends=backends)
         return unpack_content(reply.tables)._replace(dumps=dumps)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
@@ -154,10 +148,10 @@ class ChildDecoder:
             DumpError: It is malformed; the earlier parts are void.
             ChildError: It killed a child; the earlier parts are void.
         """
-        part, backends = self._places[dump.sha256], [dump.manifest.model.backend]
+        place, backends = self._places[dump.sha256], [dump.manifest.model.backend]
         with self._children.one() as child:
-            _check(child.ask("stream", [part], name=dump.source, backends=backends))
-            while (reply := child.ask("next", [part])).tables:
+            _check(child.ask("stream", [place], name=dump.source, backends=backends))
+            while (reply := child.ask("next", [place])).tables:
                 yield unpack_decoded(reply.tables)
         if "fault" in reply.message:
             reason, byte_offset, detail = reply.message["fault"]
@@ -176,9 +170,9 @@ class ChildDecoder:
             hashes += [dump.debug_buffer.sha256 for dump in logged if dump.debug_buffer]
             self._ask("buffers", [self._places[sha256] for sha256 in hashes])
 
-    def _ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
+    def _ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
         with self._children.one() as child:
-            reply = child.ask(task, parts, **more)
+            reply = child.ask(task, places, **more)
         _check(reply)
         return reply
 

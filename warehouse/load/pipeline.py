@@ -11,13 +11,10 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from typing import Protocol, TypeVar
-
-import duckdb
 
 from ingest.dump import Dump
 from warehouse.archive.archive import Archive
@@ -30,6 +27,7 @@ from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.deduplicator import Deduplicator
 from warehouse.load.doubts import last_dump, read_doubts
 from warehouse.load.interpreter import tuned_interpreter
+from warehouse.load.stored_dumps import StoredDumps
 from warehouse.load.summary import IngestProgress, IngestSummary
 
 # Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
@@ -59,7 +57,7 @@ class DumpSource(Protocol):
 
 
 def ingest_dumps(
-    connection: duckdb.DuckDBPyConnection,
+    stored: StoredDumps,
     dumps: DumpSource,
     *,
     archive: Archive | None = None,
@@ -70,7 +68,7 @@ def ingest_dumps(
     """Ingest dumps in order; every batch is committed whole before the next one.
 
     Args:
-        connection: The store's only writer.
+        stored: The dumps of the store, to which the new ones are added.
         dumps: Dumps to ingest.
         archive: Archive that keeps ingested and refused files, sealed before each commit.
         decoder: Decodes the dumps.
@@ -92,14 +90,14 @@ def ingest_dumps(
             progress(IngestProgress(*done, coming))
 
     programs: set[int] = set()  # ids of the dumps' ETRecords
-    before = last_dump(connection)
+    before = last_dump(stored.writer)
     with (
         ThreadPoolExecutor(workers) as pool,
-        closing(Deduplicator(connection, decoder)) as deduplicator,
         ThreadPoolExecutor(1) as thread,
         tuned_interpreter(),
     ):
-        committer = Committer(connection, archive, decoder)
+        committer = Committer(stored.writer, archive, decoder)
+        deduplicator = Deduplicator(stored, decoder)
         reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
         read = _hold_back(reading, workers, lambda some: sum(map(size_of, some)))
         batches = (deduplicator.sort(some, files.result()) for some, files in read)
@@ -107,12 +105,13 @@ def ingest_dumps(
             if (coming := _long_values(group)) != _NONE:
                 report(coming)
             summary += committer.commit(group)
+            stored.add(dump.sha256 for batch in group for dump in batch.dumps)
             n_done += sum(batch.file_count for batch in group)
             programs.update(id_ for batch in group for id_ in batch.program_ids())
             del group  # or its columns would wait for the next group
             gc.collect(1)  # objects of this group
             report()
-        return replace(summary, doubts=read_doubts(connection, programs, after=before))
+        return replace(summary, doubts=read_doubts(stored.writer, programs, after=before))
 
 
 def decoded_groups(

@@ -19,6 +19,7 @@ from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
 from warehouse.load.pipeline import ingest_dumps
+from warehouse.load.stored_dumps import StoredDumps
 from warehouse.spark.groups import DumpGroup
 from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 from warehouse.spark.tasks import Tasks
@@ -76,7 +77,8 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
     group = DumpGroup.of(*json.loads(piece))
     with _local_group(group, inbox) as dumps, closing(store_in_memory()) as connection:
         connection.execute("SET threads = 1")  # each core runs a task
-        summary = ingest_dumps(connection, dumps, jobs=1)
+        with closing(StoredDumps(connection)) as stored:
+            summary = ingest_dumps(stored, dumps, jobs=1)
         _set_origins(connection, group, at)
         is_changed = _is_changed(connection, group)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name)

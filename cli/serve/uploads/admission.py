@@ -13,7 +13,7 @@ from starlette.requests import Request
 from cli.serve.http.bodies import TooLargeProblem, declared_bytes, encoding_of
 from cli.serve.http.problems import Problem
 from cli.serve.settings import MOST_WAITING, ServiceSettings
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 
 _SOON, _LATER = 1, 5  # seconds after which a client may try again
 _HELD_BYTES = 64 << 20  # in memory, of all bodies that are being received

@@ -44,7 +44,7 @@ def user_rules(tmp_path, monkeypatch):
     (tmp_path / "tracehouse.toml").write_text(OWN)
     (tmp_path / "qnn.etdp").write_bytes(producer_dump("QNN", 2))
     yield tmp_path
-    use_user_rules([])
+    use_user_rules(tuple)
 
 
 def test_json_tells_which_rule_made_an_event_what_it_is(inspect, user_rules):
@@ -98,3 +98,16 @@ def test_a_rule_that_is_none_stops_only_commands_that_need_rules(user_rules, cap
         codes.append("[[producers]]" in capsysbinary.readouterr().err.decode())
     assert codes == [True, True, False, False, False]
     assert not (user_rules / "store").exists()
+
+
+def test_a_rule_that_is_none_stops_no_command_that_only_opens_a_store(user_rules, capsysbinary):
+    facts = [f"--{name}=x" for name in ("device", "build", "model")]
+    with contextlib.suppress(SystemExit):
+        main(["ingest", "qnn.etdp", *facts, "--store", "store", "--quiet"])
+    (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
+    are_stopped = []
+    for args in (["snapshot"], ["drain"], ["compact"], ["ingest", "qnn.etdp", *facts]):
+        with contextlib.suppress(SystemExit):
+            main([*args, "--store", "store"])
+        are_stopped.append("error: " in capsysbinary.readouterr().err.decode())
+    assert are_stopped == [False, False, False, True]

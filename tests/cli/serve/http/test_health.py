@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.service import serving
 from warehouse.errors import StoreError
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 
 
 def obstacles(client: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ from tests.support.service import serving
 from tests.support.stored_dumps import Stored
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import await_state, put
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 
 
 def test_uploads_are_put_off_while_too_much_waits(
