@@ -67,7 +67,7 @@ audit: .venv/.installed ## Compare every canned query with an independent comput
 fuzz: .venv/.installed ## Decode mutants beside the reference reader (ARGS="--count 1000000")
 	$(BIN)/python -m tests.tools.fuzz.run $(ARGS)
 
-mutate: .venv/.installed ## Change a module here and there and show what its tests do not notice (ARGS="MODULE TEST...")
+mutate: .venv/.installed ## Change modules here and there and show what their tests do not notice (ARGS="warehouse/inbox --count 40")
 	$(BIN)/python -m tests.tools.mutants $(ARGS)
 
 torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)

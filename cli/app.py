@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
@@ -38,45 +39,24 @@ _WITHOUT_A_STORE = {
 }
 
 
-class _LazyCommands(MutableMapping[str, "Command"]):
-    """The commands by name, imported on first use: start-up does not pay for all of them."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Command] = {}
-
-    def __getitem__(self, name: str) -> Command:
-        if name not in self._made:
-            if name not in EXAMPLES:
-                raise KeyError(name)
-            self._made[name] = _make_command(name)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(EXAMPLES)
-
-    def __len__(self) -> int:
-        return len(EXAMPLES)
-
-    def __setitem__(self, name: str, command: Command) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-
 class _Root(TyperGroup):
-    """The group of all commands."""
+    """The group of all commands, imported on first use: start-up does not pay for all of them."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         _trim_help(self)
-        self.commands = _LazyCommands()
+        names = dict.fromkeys(EXAMPLES)  # to suggest for a mistyped name
+        self.commands = cast("dict[str, Command]", names)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The command of a name; None if there is none."""
+        return _make_command(cmd_name) if cmd_name in EXAMPLES else None
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands in groups by what they are for."""
         for title, names in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, self.commands[name].short_help or "") for name in names])
+                formatter.write_dl([(name, _make_command(name).short_help or "") for name in names])
 
 
 app = typer.Typer(
@@ -127,9 +107,10 @@ def _run(args: Sequence[str] | None) -> NoReturn:
     sys.exit(code or 0)
 
 
+@cache
 def _make_command(name: str) -> Command:
     """The command that the module of that name in cli.commands defines, as a function or an app."""
-    from cli.output_file import with_output_file
+    from cli.options import with_options
 
     attribute = name.replace("-", "_")
     module = import_module(f"cli.commands.{attribute}")
@@ -139,7 +120,7 @@ def _make_command(name: str) -> Command:
         command.epilog = epilog
     else:
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = with_output_file(getattr(module, attribute))
+        function = with_options(getattr(module, attribute))
         single.command(name, epilog=epilog, cls=getattr(module, "Command", None))(function)
         command = get_command(single)
     command.name = name

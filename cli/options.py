@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
 from warehouse import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
@@ -39,24 +36,6 @@ class TextOption(NamedTuple):
     help: str
     is_repeatable: bool = False
     is_flag: bool = False
-
-
-def check_format(value: Format, *, is_to_file: bool) -> None:
-    """Refuse to print a binary format on a terminal.
-
-    Raises:
-        BadParameter: The format is binary and standard output is a terminal.
-    """
-    if value.is_binary and not is_to_file and sys.stdout.isatty():
-        raise typer.BadParameter(
-            f"{value} is binary; send it to a file or pipe: > FILE.{value}", param_hint="'--format'"
-        )
-
-
-def format_for(file: Path | None, chosen: Format) -> Format:
-    """The chosen format; for the default (table), the one that the file's suffix names."""
-    ending = "" if file is None else file.suffix.lower().removeprefix(".")
-    return Format(ending) if chosen is Format.TABLE and ending in list(Format) else chosen
 
 
 def parse_share_option(text: str, option: str) -> float:
@@ -172,51 +151,39 @@ Dump = Annotated[
     str | None,
     typer.Option("--dump", metavar="SHA256", help="SHA-256 of the dump, or its first digits."),
 ]
-Output = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        metavar="|".join(Format),
-        help="Output format; only table rounds numbers.",
-    ),
-]
-CsvSafe = Annotated[
-    bool,
-    typer.Option(
-        "--csv-safe",
-        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
-        "so that a spreadsheet does not run them as formulas.",
-    ),
-]
 
 
 @dataclass(frozen=True)
-class StoreOptions:
-    """The options that most commands share: the store, and how the result is printed."""
-
+class _StoreChoice:
     store: Store = DEFAULT_STORE
     wait: Wait = 0.0
-    output: Output = Format.TABLE
-    is_csv_safe: CsvSafe = False
-
-    def write(self, table: pa.Table) -> None:
-        """Print a table; see `write_table`."""
-        write_table(table, self.output, is_csv_safe=self.is_csv_safe)
 
 
-def with_store_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace a command's last parameter by the options of `StoreOptions`."""
+@dataclass(frozen=True)
+class StoreOptions(OutputOptions, _StoreChoice):
+    """The store that a command works with, how long to wait for it, and how to print rows."""
+
+
+def with_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Replace a command's last parameter, if that is a group of options, by these options."""
     signature = inspect.signature(function, eval_str=True)
-    *own, given = signature.parameters.values()
-    shared = inspect.signature(StoreOptions, eval_str=True).parameters.values()
+    *own, last = signature.parameters.values()
+    group = last.annotation
+    if not (isinstance(group, type) and issubclass(group, OutputOptions)):
+        return function
+    types, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(one.name, kind, default=one.default, annotation=types[one.name])
+        for one in fields(group)
+    ]
 
     @wraps(function)
-    def run(*args: Any, **options: Any) -> None:
-        values = {field.name: options.pop(field.name) for field in fields(StoreOptions)}
-        function(*args, **options, **{given.name: StoreOptions(**values)})
+    def run(*args: Any, **given: Any) -> None:
+        values = {one.name: given.pop(one.name) for one in shared}
+        with group(**values).opened() as options:
+            function(*args, **given, **{last.name: options})
 
-    kept = [one.replace(kind=given.kind) for one in shared]
-    run.__signature__ = signature.replace(parameters=[*own, *kept])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
     return run
 
 

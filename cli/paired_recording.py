@@ -47,11 +47,11 @@ def record_against(
     If a recording fails, the pairs before it are still ingested and compared.
 
     Raises:
-        PairsBrokenOffError: A recording failed.
+        PairsInterruptedError: A recording failed.
     """
     from ingest.recording.dump_place import place_for_pairs
     from ingest.recording.manifest import check_manifest
-    from ingest.recording.pairs import PairsBrokenOffError, plan_partners, record_pairs
+    from ingest.recording.pairs import PairsInterruptedError, plan_partners, record_pairs
 
     partners = plan_partners(planned.plan, planned.fields, opponent.program, opponent.build)
     for side, one in partners._asdict().items():  # check before recording for minutes
@@ -67,7 +67,7 @@ def record_against(
     with place_for_pairs(opponent.output, planned.plan.program) as place:
         try:
             record_pairs(partners, place.folder, opponent.pairs, watch)
-        except PairsBrokenOffError as error:
+        except PairsInterruptedError as error:
             broken = error
         with keep_on_failure(place):
             _ingest(place.folder, partners, opponent.etrecord, options, is_shared=is_shared)
@@ -98,4 +98,4 @@ def _ingest(
     write_refusals(refused, remedy=errors_of(options.store))
     if refused:
         fail()
-    write_comparison(table, options.output, base=base, head=head, is_csv_safe=options.is_csv_safe)
+    write_comparison(table, options, base=base, head=head)

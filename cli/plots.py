@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
+from cli.output.output_file import standard_output_to
+from cli.output.render import Format
 from cli.output.streams import output_errors, write_text
-from cli.output_file import standard_output_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,9 +61,7 @@ def plain_plots(args: list[str]) -> list[str]:
     ]
 
 
-def write_answer(
-    name: str, table: pa.Table, format_: Format, *, is_csv_safe: bool, plot: str | None
-) -> None:
+def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: str | None) -> None:
     """Print or draw the answer of a canned query; raises OutputError if that fails.
 
     On a terminal, hotspots have bars, and histories are followed by their trends; in pipes and
@@ -71,8 +70,9 @@ def write_answer(
     if plot not in (None, ON_TERMINAL):
         _draw(name, table, Path(str(plot)))
         return
-    is_seen = format_ is Format.TABLE and sys.stdout.isatty() and table.num_rows > 0
-    if plot == ON_TERMINAL and format_ is Format.TABLE and table.num_rows:
+    is_text = options.format is Format.TABLE and table.num_rows > 0
+    is_seen = is_text and sys.stdout.isatty()
+    if plot == ON_TERMINAL and is_text:
         from queries.plots.beside import with_histograms
 
         table = with_histograms(table)
@@ -80,12 +80,12 @@ def write_answer(
         from queries.plots.beside import HOTSPOTS, with_bars
 
         table = with_bars(table, HOTSPOTS[name])
-    write_table(table, format_, is_csv_safe=is_csv_safe)
+    options.write(table)
     if is_seen and name.endswith("_history"):
         from queries.plots.beside import HISTORIES, trends
 
         write_text("\n")
-        write_table(trends(table, HISTORIES[name]), format_)
+        options.write(trends(table, HISTORIES[name]))
 
 
 def _draw(name: str, table: pa.Table, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Items in order, as many together as fit."""
+"""Groups neighbouring items into lists of limited size."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _Item = TypeVar("_Item")
 def batches(
     items: Iterable[_Item], size: Callable[[_Item], float], most: float, most_items: int = 1 << 62
 ) -> Iterator[list[_Item]]:
-    """Neighbouring items in lists; no list is larger than allowed unless one item alone is.
+    """Lists of neighbouring items; a list exceeds the limit only if it is a single item.
 
     >>> list(batches([3, 4, 9, 1], lambda item: item, 8))
     [[3, 4], [9], [1]]
 
     Args:
-        items: The items; the next is taken only when the lists before it were used.
+        items: The items, read lazily.
         size: Gives the size of an item.
         most: Largest sum of sizes in a list.
         most_items: Most items in a list.

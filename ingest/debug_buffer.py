@@ -66,7 +66,7 @@ class TensorValue:
 
     @classmethod
     def of_array(cls, dtype: str, array: NDArray[Any]) -> TensorValue:
-        """The tensor with these elements; bfloat16 is given as float32."""
+        """The tensor with these elements; `array` holds those of bfloat16 as float32."""
         kind = _STORED.get(dtype)
         if kind is None:
             return cls(dtype, list(array.shape), None, _unread(dtype))
@@ -109,7 +109,7 @@ class DebugBuffer:
     """A debug buffer, whose tensors are read and hashed once, on first use."""
 
     def __init__(self, data: bytes | memoryview | None) -> None:
-        """Keep a view of the buffer, which may be a memory map; None without a buffer."""
+        """Keep a view of `data`, which may be a memory map; None means there is no buffer."""
         self._data = None if data is None else memoryview(data).cast("B")
         self._known: dict[tuple[str, _Ints, _Ints, int], TensorValue] = {}
         size = 0 if self._data is None else len(self._data)
@@ -140,7 +140,8 @@ class DebugBuffer:
         try:
             self._allowance.take(0 if tensor.stored is None else tensor.stored.nbytes)
         except AllowanceError as error:
-            return TensorValue(tensor.dtype, tensor.shape, None, f"with those before it {error}")
+            problem = f"together with earlier tensors it {error}"
+            return TensorValue(tensor.dtype, tensor.shape, None, problem)
         return tensor
 
 

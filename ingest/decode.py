@@ -36,7 +36,7 @@ Tables = dict[str, pa.Table]
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """What `decode_dumps` returns.
+    """The result of `decode_dumps`.
 
     Attributes:
         tables: The tables of `ingest.schemas.dumps.DECODED`, by name.
@@ -109,7 +109,7 @@ def _join(parts: list[Tables]) -> Tables:
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     """Positions of consecutive buffers that fit into one arena.
 
-    A large buffer is alone, and so is a profiler blob.
+    A large buffer or a profiler blob gets an arena of its own.
     """
 
     def size(index: int) -> int:

@@ -1,4 +1,4 @@
-"""A dump on its way in, whoever hands it over and whoever takes it; and files that are refused."""
+"""A dump to ingest, from any producer and for any consumer; and refusals of files."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class HashedFile(NamedTuple):
 
 
 class Companion(NamedTuple):
-    """A file that comes with a dump. Two equal companions hold the same, so it is read once.
+    """A file that comes with a dump. Equal companions have equal bytes, so one read is enough.
 
     Attributes:
-        name: What the file is called in messages and in the store.
-        read: Returns its bytes, which nothing changes any more, or raises SourceError.
+        name: Name of the file in messages and in the store.
+        read: Returns the bytes, which no longer change, or raises SourceError.
         byte_count: Its size; 0 if the size is not known.
     """
 
@@ -46,16 +46,16 @@ class Companion(NamedTuple):
 
 @dataclass(frozen=True)
 class Dump:
-    """A dump and what comes with it.
+    """A dump with its manifest and companions.
 
     Attributes:
-        name: What the dump is called in messages and in the store.
-        read: Returns its bytes, which nothing changes any more, or raises SourceError.
+        name: Name of the dump in messages and in the store.
+        read: Returns the bytes, which no longer change, or raises SourceError.
         manifest: Returns its manifest, or raises ManifestError or SourceError.
         byte_count: Size of the dump; 0 if the size is not known.
         etrecord: The ETRecord of its program, if it comes with one.
         debug_buffer: Its debug buffer, if it comes with one.
-        sha256: SHA-256 of the dump, if its bytes were compared with that already.
+        sha256: SHA-256 of the dump, if its bytes are already known to match.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Dump:
 
     @classmethod
     def unreadable(cls, error: SourceError) -> Dump:
-        """A dump that cannot be read: a path at fault or a damaged log, which is put on record."""
+        """A stand-in for a dump that cannot be read, so that its refusal is recorded."""
         return cls(error.source, partial(_fail, error), partial(_fail, error))
 
     def read_hashed(self) -> HashedFile:
@@ -105,12 +105,12 @@ class Refusal(NamedTuple):
     """A file that was refused.
 
     Attributes:
-        source: What the file was called where it came from.
+        source: Name of the file at its origin.
         sha256: SHA-256 of its bytes; None if they could not be read.
         reason: Why it was refused, machine-readable.
-        byte_offset: Where in the file the fault is; None if it is no single place.
+        byte_offset: Offset of the fault in the file; None if there is no single place.
         detail: The reason in words.
-        data: Its bytes, for the archive; None if they could not be read, or are archived.
+        data: The bytes, for the archive; None if unreadable or already archived.
         refused_at: When it was refused; NOW for a new refusal.
     """
 
@@ -129,7 +129,7 @@ class Refusal(NamedTuple):
 
 
 def describe_problem(error: Any, name: str) -> str:
-    """What an ingest error says, without the name of its file where that is this name."""
+    """The message of an ingest error; without the file's name if that is `name`."""
     return str(error.problem) if error.source == name else str(error)
 
 

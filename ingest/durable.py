@@ -1,4 +1,4 @@
-"""Files that survive a crash: written beside, synced, and renamed into place; and their locks."""
+"""Writing files that survive a crash (write a temporary file, sync, rename), and file locks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sync_data(file: int) -> None:
 
 
 def rename(old: Path, new: Path) -> Path:
-    """Rename a file, over another if there is one, and sync its folder; returns the new path.
+    """Rename a file, replacing any file at the new path, and sync its folder; returns the new path.
 
     An OSError is passed on.
     """
@@ -37,11 +37,10 @@ def rename(old: Path, new: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -> Iterator[Path]:
-    """An empty file beside a path, which takes its place when the body ends.
+    """An empty temporary file that replaces `path` when the body ends.
 
     The file is synced before it is renamed, so readers see the old content or the whole new one.
-    If the body fails, the path stays as it was. Files that killed writers of the path left beside
-    it are deleted. An OSError is passed on.
+    If the body fails, the path stays as it was. Temporary files of killed writers are deleted. An OSError is passed on.
 
     Args:
         path: The file to replace or to create.
@@ -49,24 +48,24 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
         is_folder_synced: Sync the folder too; else the caller does it, once for many files.
     """
     _delete_leftovers(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with suppress(OSError):  # of a file system without locks
             lock(file)
-        yield beside
-        sync_path(beside)
-        beside.replace(path)
+        yield temporary
+        sync_path(temporary)
+        temporary.replace(path)
         if is_folder_synced:
             sync_path(path.parent)
     finally:
         os.close(file)
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _delete_leftovers(path: Path) -> None:
-    """Delete the files that killed writers left beside a path; those of running ones are locked."""
+    """Delete temporary files of killed writers; those of running writers are locked."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with suppress(OSError):
             file = os.open(left, os.O_RDONLY | os.O_CLOEXEC)

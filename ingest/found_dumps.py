@@ -1,4 +1,4 @@
-"""Dumps at paths: found, each made when its turn comes, with what lies beside it."""
+"""Dumps found at paths, each created lazily with its manifest and companions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_b
 
 
 class FoundDumps:
-    """The dumps at some paths: their number is known, and each is made when its turn comes."""
+    """The dumps at some paths: a sized iterable that creates each dump when it is reached."""
 
     def __init__(
         self,
@@ -29,19 +29,19 @@ class FoundDumps:
         is_alone: bool = False,
         names: FolderNames | None = None,
     ) -> None:
-        """List them.
+        """List the dumps.
 
         Args:
             paths: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources.
-            manifest: Fields that hold for all; they override what is found beside the dumps.
+            manifest: Fields that hold for all dumps; they override manifest files.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
-            etrecord: ETRecord of all; by default what lies beside each.
-            is_alone: Look for no manifest outside of the zips that they are in.
-            names: What is known of the folders; they are listed as needed.
+            etrecord: ETRecord of all dumps; by default, each dump's own is looked up.
+            is_alone: Look for manifests only inside the zips of the dumps.
+            names: Folders that are listed already; others are listed when needed.
 
         Raises:
-            SourceError: Each of the paths is at fault. One among others comes in as a dump whose
-                reading says so.
+            SourceError: All of the paths are at fault. If only some are, each becomes a dump that
+                cannot be read.
             ManifestError: The fields or the template are malformed.
         """
         names = names or FolderNames()
@@ -53,19 +53,19 @@ class FoundDumps:
         need_one(self._listed)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of dumps."""
         return len(self._listed)
 
     def __iter__(self) -> Iterator[Dump]:
-        """Each in turn."""
-        return map(self._bring, self._listed)
+        """Create the dumps, one at a time."""
+        return map(self._make_dump, self._listed)
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about the manifests that were read so far, as sentences."""
+        """Oddities of the manifests read so far, as sentences."""
         return list(self._resolver.notes)
 
-    def _bring(self, listed: Source | SourceError) -> Dump:
+    def _make_dump(self, listed: Source | SourceError) -> Dump:
         if isinstance(listed, SourceError):
             return Dump.unreadable(listed)
         companions = self._companions.find(listed)
@@ -82,7 +82,7 @@ class FoundDumps:
 
 @dataclass(frozen=True)
 class _SourceReader:
-    """Reads a source; equal to another of the same source."""
+    """Reads a source; readers of the same source are equal."""
 
     source: Source
     most_bytes: int = MAX_FILE_BYTES
@@ -92,7 +92,7 @@ class _SourceReader:
 
 
 def file_at(source: Source, *, byte_count: int = 0) -> Companion:
-    """The file that a source is; its size where that matters."""
+    """The source as a companion."""
     return Companion(source.name, _SourceReader(source), byte_count)
 
 
@@ -103,10 +103,10 @@ def find_dumps(
     layout: str | None = None,
     etrecord: str | os.PathLike[str] | Source | None = None,
 ) -> FoundDumps | list[Dump]:
-    """Dumps as they come in: those at paths are looked for, others are given as they are.
+    """The dumps to ingest: paths are searched for dumps, and dumps are returned unchanged.
 
     Raises:
-        TypeError: There are paths and incoming dumps among them.
+        TypeError: `dumps` mixes paths and dumps.
     """
     if isinstance(dumps, FoundDumps):
         return dumps
@@ -114,7 +114,7 @@ def find_dumps(
     ready = [dump for dump in listed if isinstance(dump, Dump)]
     paths = [path for path in listed if not isinstance(path, Dump)]
     if ready and paths:
-        raise TypeError("found paths and incoming dumps together, wanted either")
+        raise TypeError("found paths and dumps together, wanted either")
     if ready:
         return ready
     record = etrecord if isinstance(etrecord, Source | None) else Source(os.fspath(etrecord))

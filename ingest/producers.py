@@ -67,7 +67,7 @@ def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _USER_KINDS) ->
     if len(named) != 1:
         raise ValueError("wanted either delegate_id or event_name, a pattern for the whole text")
     if "producer" not in fields:
-        raise ValueError("producer: missing, wanted the name of who logs the events")
+        raise ValueError("producer: missing, wanted the name of the component that logs the events")
     if fields.get("kind") not in kinds:
         raise ValueError(f"kind: found {fields.get('kind')!r}, wanted {', '.join(kinds)}")
     _check_unit(fields["kind"], fields.get("unit"))
@@ -85,10 +85,10 @@ def _check_unit(kind: str, unit: str | None) -> None:
     """Check that events of the kind may have the unit.
 
     Raises:
-        ValueError: They may not.
+        ValueError: The kind does not allow the unit.
     """
     if kind == COUNTER and (unit in (None, UNKNOWN) or unit in NS_PER_UNIT):
-        raise ValueError("unit: a delegate_counter needs a unit that is not one of time")
+        raise ValueError("unit: a delegate_counter needs a unit other than a unit of time")
     if kind != COUNTER and unit not in (None, *NS_PER_UNIT, UNKNOWN):
         raise ValueError(f"unit: found '{unit}', wanted ns, us, ms, s or {UNKNOWN}")
     if unit == UNKNOWN and kind != OTHER:
@@ -126,7 +126,7 @@ class Producers:
         'us'
         """
         if isinstance(delegate_id, int):
-            return None  # a number does not tell its producer
+            return None  # an integer does not identify its producer
         return self._find(delegate_id is not None, name if delegate_id is None else delegate_id)
 
     def rules(self, *, is_of_delegates: bool) -> Sequence[Rule]:
@@ -146,7 +146,7 @@ def shipped_producers() -> Producers:
 
 @cache
 def user_rules() -> Sequence[Rule]:
-    """The user's rules that this process uses besides the shipped ones, read on first use."""
+    """The user's rules that this process uses in addition to the shipped ones."""
     return tuple(_read_rules[0]())
 
 

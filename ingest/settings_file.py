@@ -1,4 +1,4 @@
-"""The settings file tracehouse.toml. What each of its tables may say, their readers check."""
+"""The settings file tracehouse.toml. The reader of each table checks its contents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE_NAME = "tracehouse.toml"
 
 
 def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """The tables of a settings file; by default of ./tracehouse.toml, or none without one.
+    """The tables of a settings file; by default of ./tracehouse.toml, none if it does not exist.
 
     Raises:
         SourceError: The file cannot be read, or is not TOML.

@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 
 from cli.errors import as_usage_errors
-from cli.options import Dump, StoreOptions, Yes, with_store_options
+from cli.options import Dump, StoreOptions, Yes
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
 _NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
 
-@with_store_options
 def amend(
     stated: Annotated[
         list[str],
@@ -46,11 +45,7 @@ def amend(
     """
     import pyarrow as pa
 
-    from warehouse.upkeep.amend import (
-        amend_manifests,
-        parse_corrections,
-        plan_amendments,
-    )
+    from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
     from warehouse.upkeep.choice import check_choice, choose_dumps
 
     chosen_by = _parse(where or [])
@@ -62,17 +57,17 @@ def amend(
         planned = plan_amendments(warehouse.writing, chosen, corrections)
         if is_meant:
             amend_manifests(warehouse.writing, options.store, planned)
-    rows = [
+    rows = (
         {"dump_id": one.dump.dump_id, "sha256": one.dump.sha256, "source": one.dump.source,
          "field": field, "old": old, "new": new}
         for one in planned
         for field, old, new in one.changes()
-    ]  # fmt: skip
+    )  # fmt: skip
     names = ("dump_id", "sha256", "source", "field", "old", "new")
     schema = pa.schema([(name, pa.string()) for name in names]).set(
         0, pa.field(names[0], pa.int32())
     )
-    options.write(pa.Table.from_pylist(rows, schema))
+    options.write_rows(rows, schema)
     if planned and not is_meant:
         write_note("note: nothing was changed; add --yes to correct these manifests")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.exit_codes import fail
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
-from cli.output.render import Format, write_table
+from cli.options import DEFAULT_STORE, Store, with_options
+from cli.output.options import OutputOptions
+from cli.output.output_file import standard_output_to
 from cli.output.streams import output_errors
-from cli.output_file import standard_output_to, with_output_file
 from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def get(file: _File, *, output: _Target = None, store: Store = DEFAULT_STORE) ->
         sys.stdout.buffer.flush()
 
 
-def verify(
-    store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
-) -> None:
+@app.command()
+@with_options
+def verify(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Read the whole archive and list damaged or missing parts; exits 1 if there are any."""
     import pyarrow as pa
 
@@ -59,12 +59,9 @@ def verify(
     found = _verify(store)
     columns = list(zip(*found, strict=True)) or [()] * len(SegmentCheck._fields)
     table = pa.table(dict(zip(SegmentCheck._fields, map(list, columns), strict=True)))
-    write_table(table, output, is_csv_safe=is_csv_safe)
+    options.write(table)
     if any(one.problem for one in found):
         fail()
-
-
-app.command()(with_output_file(verify))
 
 
 def _verify(store: Path) -> list[SegmentCheck]:

@@ -7,18 +7,8 @@ from typing import Annotated
 import typer
 
 from cli.errors import as_usage_errors
-from cli.options import (
-    DEFAULT_STORE,
-    CsvSafe,
-    LakeUri,
-    Output,
-    Store,
-    Wait,
-    add_options,
-    parameter_option,
-)
+from cli.options import LakeUri, StoreOptions, add_options, parameter_option
 from cli.output.compared_builds import write_comparison
-from cli.output.render import Format
 from cli.output.streams import write_note
 from cli.stores import open_to_query
 from warehouse.catalogue.parameters import bind_parameters
@@ -31,11 +21,8 @@ def compare(
     base: Annotated[str, typer.Argument(metavar="BASE", help="Build to compare with.")],
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Build to judge.")],
     *,
-    store: Store = DEFAULT_STORE,
     lake: LakeUri = None,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: StoreOptions,
     **params: str | list[str] | None,
 ) -> None:
     """Compare two builds: operators, their types, modules, delegates, methods and pools.
@@ -51,10 +38,10 @@ def compare(
 
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
-    with open_to_query(store, wait=wait, lake=lake) as warehouse:
+    with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
-    write_comparison(table, output, base=base, head=head, is_csv_safe=is_csv_safe)
+    write_comparison(table, options, base=base, head=head)
     if doubt:
         write_note(f"note: {doubt}")
 

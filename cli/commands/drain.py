@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from cli.exit_codes import fail
-from cli.options import StoreOptions, with_store_options
-from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
+from cli.options import StoreOptions
+from cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
 from cli.stores import open_to_write
 
 
-@with_store_options
 def drain(options: StoreOptions) -> None:
     """Load the dumps in a store's inbox into the store.
 
@@ -31,7 +30,7 @@ def drain(options: StoreOptions) -> None:
         interruptible_progress(bar) as progress,
     ):
         summary = warehouse.drain(progress=progress)
-    options.write(summary_table(summary))
+    options.write_rows([summary_row(summary)])
     write_refusals(summary.refused, remedy=errors_of(options.store))
     write_notes(summary)
     if summary.refused:

@@ -8,21 +8,22 @@ from typing import Annotated
 import typer
 
 from cli.files import file_source
-from cli.options import CsvSafe, Output
+from cli.options import with_options
 from cli.output.etrecord_report import write_etrecord
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
+from cli.output.render import Format
 from cli.output.streams import write_lines
-from cli.output_file import with_output_file
 from warehouse.errors import QueryError, suggest
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Show an ETRecord, or compare two programs.",
     help="Show an ETRecord, or compare two programs.\n\nNeeds neither a store nor torch.",
 )
 
 
+@app.command()
+@with_options
 def show(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An ETRecord, or ZIP!MEMBER.")],
     method: Annotated[
@@ -32,8 +33,8 @@ def show(
         str | None,
         typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program."),
     ] = None,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: OutputOptions,
 ) -> None:
     """Print an ETRecord's graphs as text, and its debug handles and delegates.
 
@@ -45,14 +46,16 @@ def show(
     _check("method", method, [*record.debug_handles, *(key.method for key in record.programs)])
     _check("graph", graph, [key.name for key in record.programs])
     chosen = record.select(method=method, graph=graph)
-    write_etrecord(chosen, output, has_maps=graph is None, is_csv_safe=is_csv_safe)
+    write_etrecord(chosen, options, has_maps=graph is None)
 
 
+@app.command()
+@with_options
 def diff(
     base: Annotated[str, typer.Argument(metavar="BASE", help="An ETRecord, or a program (.pte).")],
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Another file of that kind.")],
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: OutputOptions,
 ) -> None:
     """Print how two programs differ: operators, delegates, constants, memory and sizes.
 
@@ -61,14 +64,10 @@ def diff(
     from ingest.etrecord.differences import compare_programs
 
     table = compare_programs(file_source(base), file_source(head))
-    if output is Format.TABLE and not table.num_rows:
+    if options.format is Format.TABLE and not table.num_rows:
         write_lines(["The programs have the same operators, delegates, constants and sizes."])
     else:
-        write_table(table, output, is_csv_safe=is_csv_safe)
-
-
-app.command()(with_output_file(show))
-app.command()(with_output_file(diff))
+        options.write(table)
 
 
 def _check(what: str, name: str | None, known: Sequence[str]) -> None:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import typer
 
 from cli.commands.export_trace import trace
-from cli.options import LakePlace, StoreOptions, with_store_options
-from cli.output.progress import progress_bar
-from cli.output_file import with_output_file
+from cli.options import LakePlace, StoreOptions, with_options
 from cli.stores import open_to_read
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    short_help="Write traces or a lake for other programs.",
     help="Write traces or a lake for other programs.",
 )
 
 
-@with_store_options
+app.command()(trace)
+
+
+@app.command()
+@with_options
 def lake(uri: LakePlace, *, options: StoreOptions) -> None:
     """Bring a lake up to date: Parquet files that DuckDB, Spark, Trino, pandas or Polars read.
 
@@ -26,15 +27,11 @@ def lake(uri: LakePlace, *, options: StoreOptions) -> None:
     interrupted at any moment; the next one continues. Raw events that were dropped from the store
     stay in the lake.
     """
-    import pyarrow as pa
+    from cli.output.progress import progress_bar
 
     with (
         progress_bar(unit="dumps") as progress,
         open_to_read(options.store, wait=options.wait) as warehouse,
     ):
         done = warehouse.export_lake(uri, progress=progress)
-    options.write(pa.Table.from_pylist([done._asdict()]))
-
-
-app.command()(trace)
-app.command()(with_output_file(lake))
+    options.write_rows([done._asdict()])

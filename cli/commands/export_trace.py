@@ -14,8 +14,8 @@ import typer
 from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
+from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.output_file import standard_output_to
 from cli.stores import open_to_read
 
 if TYPE_CHECKING:

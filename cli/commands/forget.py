@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import as_usage_errors
-from cli.options import Dump, StoreOptions, Yes, with_store_options
+from cli.options import Dump, StoreOptions, Yes
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from warehouse.upkeep.choice import ChosenDump
 
 
-@with_store_options
 def forget(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Dumps of this device.")
@@ -32,8 +31,6 @@ def forget(
     Lists the dumps that match all given options. Their SHA-256, the time and the user are kept in
     the table forgotten_dumps. The same bytes can be ingested again later, as a new dump.
     """
-    import pyarrow as pa
-
     from warehouse.upkeep.choice import check_choice
     from warehouse.upkeep.compact import is_compaction_wanted
     from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
@@ -50,8 +47,8 @@ def forget(
     if is_meant:
         finish_forgetting(options.store, wait=options.wait)
     if chosen:
-        rows = pa.Table.from_pylist([one._asdict() for one in chosen])
-        options.write(rows.drop_columns(["manifest"]))
+        rows = (one._asdict() for one in chosen)
+        options.write_rows({name: row[name] for name in row if name != "manifest"} for row in rows)
     else:
         write_note("note: completed an interrupted 'tracehouse forget'; no such dump is left")
     if not is_meant:

@@ -8,26 +8,10 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
 from cli.exit_codes import fail
-from cli.files import etrecord_source
-from cli.manifest_options import MANIFEST
-from cli.options import (
-    DEFAULT_STORE,
-    ETRECORD,
-    CsvSafe,
-    KeepGoing,
-    Layout,
-    Output,
-    Paths,
-    Quiet,
-    Shared,
-    Store,
-    Wait,
-    add_options,
-)
-from cli.output.ingest_report import errors_of, summary_table, write_notes, write_refusals
-from cli.output.render import Format, write_table
+from cli.manifest_options import MANIFEST, find_dumps
+from cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, Shared, StoreOptions, add_options
+from cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
 from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
 
@@ -69,11 +53,8 @@ def ingest(
             help="Decode everything and show what would be loaded or refused; write nothing.",
         ),
     ] = False,
-    store: Store = DEFAULT_STORE,
-    wait: Wait = 0.0,
     is_shared: Shared = False,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: StoreOptions,
     **more: str | None,
 ) -> None:
     """Load ETDumps into the store.
@@ -97,19 +78,15 @@ def ingest(
     start = time.perf_counter()
     from cli.output.interrupt import interruptible_progress
     from cli.output.progress import progress_bar
-    from ingest.found_dumps import FoundDumps
-    from ingest.manifest.resolver import check_fields
 
-    # Checked before the store is opened: a mistyped path must not create an empty store.
-    record = etrecord_source(more.pop("etrecord"))
-    with as_usage_errors():
-        check_fields("options", more)
-        found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
+    # Before the store is opened: a mistyped path must not create an empty store.
+    found = find_dumps(paths, more, layout)
+    store, wait = options.store, options.wait
     if is_trial:
         from cli.handover.trial import try_ingest
 
         table, tried = try_ingest(store, found, jobs=jobs, is_quiet=is_quiet)
-        write_table(table, output, is_csv_safe=is_csv_safe)
+        options.write(table)
         if tried.refused and not keep_going:
             fail()
         return
@@ -120,8 +97,8 @@ def ingest(
             )
         from cli.handover.uploading import UploadOptions, upload_found
 
-        options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
-        upload_found(service, found, options)
+        uploading = UploadOptions(jobs, wait, is_quiet, keep_going)
+        upload_found(service, found, uploading, options)
         return
     try:
         with (
@@ -136,7 +113,7 @@ def ingest(
     except StoreLockedError as error:
         summary = hand_over_to_service(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
-    write_table(summary_table(summary), output, is_csv_safe=is_csv_safe)
+    options.write_rows([summary_row(summary)])
     write_refusals(summary.refused, remedy=errors_of(store))
     if not is_quiet:
         write_notes(summary)

@@ -8,9 +8,10 @@ import typer
 
 from cli.errors import as_usage_errors
 from cli.files import dump_source, file_source
-from cli.options import CsvSafe, Output, TextOption, add_options
+from cli.options import TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
-from cli.output.render import Format, write_document, write_table
+from cli.output.options import OutputOptions
+from cli.output.render import Format, write_document
 from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def inspect(
         bool,
         typer.Option("--all", help="Show rows named OPERATOR_CALL, too; JSON always has them."),
     ] = False,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
     **more: str | None,
 ) -> None:
     """Show one ETDump's event blocks, as ExecuTorch's Inspector does; needs no store.
@@ -109,7 +109,7 @@ def inspect(
         table = module_total_table(
             blocks, more["module"], is_exact=is_exact, unit=target_time_scale
         )
-    elif output is Format.JSON:
+    elif options.format is Format.JSON:
         from queries.event_blocks.json_form import event_blocks_json
 
         write_document(event_blocks_json(blocks))
@@ -118,8 +118,8 @@ def inspect(
         from queries.event_blocks.table import event_block_table
 
         table = event_block_table(blocks, target_time_scale, has_framework_events=is_all)
-        table = arrange_events(table, output)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+        table = arrange_events(table, options.format)
+    options.write(table)
     write_block_notes(blocks)
 
 

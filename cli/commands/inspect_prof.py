@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from cli.files import file_source
-from cli.options import CsvSafe, Output
-from cli.output.render import Format, write_document, write_table
+from cli.output.options import OutputOptions
+from cli.output.render import Format, write_document
 from cli.output.streams import write_lines, write_note
 from queries.profiler_blob.time_scales import ProfilerTimeScale
 
@@ -22,8 +22,8 @@ def inspect_prof(
             help="Unit of the blob's clock ticks; times are shown in ms, cycles unchanged.",
         ),
     ] = ProfilerTimeScale.NS,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    *,
+    options: OutputOptions,
 ) -> None:
     """Show one profiler blob: profile, framework tax and memory; needs no store.
 
@@ -35,15 +35,15 @@ def inspect_prof(
     from queries.profiler_blob.tables import sample_table, titled_tables
 
     blocks = read_profiler_blocks(file_source(file), time_scale)
-    if output is Format.JSON:
+    if options.format is Format.JSON:
         write_document(profiler_blob_json(blocks))
-    elif output is Format.TABLE:
+    elif options.format is Format.TABLE:
         for title, table in titled_tables(blocks, time_scale):
             write_lines([title])
-            write_table(table, output)
+            options.write(table)
             write_lines([""])
     else:
-        write_table(sample_table(blocks, time_scale), output, is_csv_safe=is_csv_safe)
+        options.write(sample_table(blocks, time_scale))
     wrong_count = sum(block.wrong_count for block in blocks)
     if wrong_count:
         write_note(

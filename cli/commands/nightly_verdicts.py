@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cli.options import DEFAULT_STORE, Config, CsvSafe, Head, LakeUri, Output, Store, Wait
-from cli.output.render import Format
+from cli.options import Config, Head, LakeUri, StoreOptions
 from cli.plots import Plot, check_plot, write_answer
 from cli.stores import open_to_read, service_instead_of_store
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
@@ -12,12 +11,10 @@ from queries.computed import NIGHTLY_VERDICTS, answer_computed
 def nightly_verdicts(
     head: Head = None,
     config: Config = None,
-    store: Store = DEFAULT_STORE,
     lake: LakeUri = None,
-    wait: Wait = 0.0,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
     plot: Plot = None,
+    *,
+    options: StoreOptions,
 ) -> None:
     """A night's verdict on every operator, and the numbers behind it."""
     check_plot(NIGHTLY_VERDICTS.name, plot)
@@ -26,15 +23,15 @@ def nightly_verdicts(
         from queries.report.settings import read_settings
 
         settings = read_settings(config)
-        with open_to_read(store, wait=wait, lake=lake) as warehouse:
+        with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
             table = answer_computed(warehouse, NIGHTLY_VERDICTS.name, {"head": head}, settings)
     else:
         from cli.remote.questions import RemoteStore
 
         service.need_no_settings(config)
-        with service.connect(retry_seconds=wait) as connection:
+        with service.connect(retry_seconds=options.wait) as connection:
             table = RemoteStore(connection).query(NIGHTLY_VERDICTS.name, head=head)
-    write_answer(NIGHTLY_VERDICTS.name, table, output, is_csv_safe=is_csv_safe, plot=plot)
+    write_answer(NIGHTLY_VERDICTS.name, table, options, plot=plot)
 
 
 nightly_verdicts.__doc__ = f"{nightly_verdicts.__doc__}\n\n{NIGHTLY_VERDICTS.description}"

@@ -10,9 +10,10 @@ import typer
 from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.gap_sides import read_sides
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store, TextOption, add_options
+from cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from cli.output.gap_report import arrange_gaps, write_if_incomparable, write_run_notes
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
+from cli.output.render import Format
 
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program that BASE ran."),
@@ -53,8 +54,7 @@ def numeric_gap(
     ] = False,
     tolerance: Annotated[float, typer.Option(metavar="DB", help=_TOLERANCE)] = 60.0,
     store: Store = DEFAULT_STORE,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
     **more: str | None,
 ) -> None:
     """Compare the intermediate values of two ETDumps, operator by operator.
@@ -87,9 +87,7 @@ def numeric_gap(
         *runs, metric or COMPARATORS, is_every_run=is_every_run, tolerance_db=tolerance
     )
     shown = first_divergence(table) if is_first else table
-    write_table(
-        arrange_gaps(shown) if output is Format.TABLE else shown, output, is_csv_safe=is_csv_safe
-    )
+    options.write(arrange_gaps(shown) if options.format is Format.TABLE else shown)
     write_run_notes(runs)
     if write_if_incomparable(table):
         fail()

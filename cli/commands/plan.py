@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, parse_share_option, with_store_options
+from cli.options import StoreOptions, parse_share_option
 from cli.stores import open_to_query
 
 _Names = list[str] | None
 
 
-@with_store_options
 def plan(
     change: Annotated[
         str, typer.Option(metavar="SHARE", help="Slowdown to detect, such as 5% or 0.05.")

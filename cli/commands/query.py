@@ -10,19 +10,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from cli.errors import as_usage_errors
-from cli.options import (
-    DEFAULT_STORE,
-    CsvSafe,
-    LakeUri,
-    Output,
-    Store,
-    Wait,
-    add_options,
-    parameter_option,
-)
+from cli.options import LakeUri, StoreOptions, add_options, parameter_option, with_options
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
-from cli.output_file import with_output_file
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_query, service_instead_of_store
 from queries.computed import COMPUTED
@@ -56,7 +46,7 @@ class _CannedQuery(TyperCommand):
             return parsed
         if ctx.params["output_file"]:
             raise typer.BadParameter("wanted --plot FILE or --output FILE, not both")
-        if ctx.params["output"] != Format.TABLE:
+        if ctx.params["format"] != Format.TABLE:
             raise typer.BadParameter(
                 "wanted --plot FILE, whose suffix names the format, or --format, not both"
             )
@@ -78,7 +68,7 @@ def _computed_command(name: str) -> Command:
 
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     command = single.command(name, short_help=COMPUTED[name].purpose, cls=_CannedQuery)
-    command(with_output_file(nightly_verdicts))
+    command(with_options(nightly_verdicts))
     return get_command(single)
 
 
@@ -94,7 +84,7 @@ def query_command(query: Query, run: Callable[..., None]) -> Command:
         # Unknown options reach the function, which reports all errors of parameters alike.
         cls=_CannedQuery,
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    )(with_output_file(run))
+    )(with_options(run))
     return get_command(single)
 
 
@@ -104,21 +94,18 @@ def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
         *,
-        store: Store = DEFAULT_STORE,
         lake: LakeUri = None,
-        wait: Wait = 0.0,
-        output: Output = Format.TABLE,
-        is_csv_safe: CsvSafe = False,
         plot: Plot = None,
+        options: StoreOptions,
         **params: str | list[str] | bool | None,
     ) -> None:
         check_plot(name, plot)
         given = parse_parameters(query, context, params)
         if service_instead_of_store() is None or lake is not None:
             given = _with_expected(query, given)
-        with open_to_query(store, wait=wait, lake=lake) as warehouse:
+        with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
-        write_answer(name, table, output, is_csv_safe=is_csv_safe, plot=plot)
+        write_answer(name, table, options, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))
     return run

@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from cli.exit_codes import fail
-from cli.options import StoreOptions, with_store_options
+from cli.options import StoreOptions
 from cli.output.streams import write_note
 from cli.stores import lock_hint
 
 
-@with_store_options
 def rebuild(
     is_forced: Annotated[
         bool,
@@ -28,8 +27,6 @@ def rebuild(
     The new file replaces the old one once it is complete. Each table is compared with the old
     file's, if that can be read; if they differ, the old file is kept beside the new one.
     """
-    import pyarrow as pa
-
     from cli.output.progress import progress_bar
     from ingest.producers import read_user_rules, use_user_rules
     from warehouse.upkeep.rebuild import rebuild_store
@@ -39,8 +36,7 @@ def rebuild(
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress
         )
-    rows = [table._asdict() for table in done.tables]
-    options.write(pa.Table.from_pylist(rows))
+    options.write_rows(table._asdict() for table in done.tables)
     if done.problem:
         write_note(f"note: the old file could not be read: {done.problem}")
     if done.kept:

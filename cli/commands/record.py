@@ -14,18 +14,16 @@ from cli.files import etrecord_source, file_source
 from cli.manifest_options import MANIFEST
 from cli.options import (
     DEFAULT_STORE,
-    CsvSafe,
-    Output,
     Shared,
     Store,
     StoreOptions,
     TextOption,
     Wait,
     add_options,
-    check_format,
 )
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
+from cli.output.options import CsvSafe, RowFormat, check_format
 from cli.output.recorded_dump import keep_on_failure, write_newest_dump
 from cli.output.render import Format
 from cli.paired_recording import Opponent, record_against
@@ -89,7 +87,7 @@ def record(
     store: Store = DEFAULT_STORE,
     wait: Wait = 0.0,
     is_shared: Shared = False,
-    form: Output = Format.TABLE,
+    form: RowFormat = Format.TABLE,
     is_csv_safe: CsvSafe = False,
     **more: str | None,
 ) -> None:
@@ -111,9 +109,8 @@ def record(
     plan = _plan(program, more, iterations=iterations, megabytes=debug_buffer)
     planned = _plan_dumps(plan, stated, more["reference"])
     etrecord = etrecord_source(more["etrecord"])
-    opponent = _opponent(more, pairs, etrecord)
-    if opponent:
-        options = StoreOptions(store, wait, form, is_csv_safe)
+    options = StoreOptions(store, wait, form, is_csv_safe)
+    if opponent := _opponent(more, pairs, etrecord):
         record_against(planned[-1], opponent, options, is_shared=is_shared)
         return
     with place_for_dump(more["output"], program) as place:
@@ -138,7 +135,7 @@ def record(
                 for dump, (_, fields) in zip(dumps, planned, strict=True)
             ]
             if summaries[-1].n_dumps:
-                write_newest_dump(warehouse, form, is_csv_safe=is_csv_safe)
+                write_newest_dump(warehouse, options)
     refused = [one for summary in summaries for one in summary.refused]
     write_refusals(refused, remedy=errors_of(store))
     if refused:

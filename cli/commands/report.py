@@ -14,8 +14,8 @@ from cli.errors import as_usage_errors
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
+from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.output_file import standard_output_to
 from cli.stores import open_to_read, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
 

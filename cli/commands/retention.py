@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import StoreOptions, Yes, with_store_options
+from cli.options import StoreOptions, Yes
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@with_store_options
 def retention(
     raw_days: Annotated[
         int, typer.Option(min=0, metavar="DAYS", help="Drop raw events older than this.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import StoreOptions, with_store_options
+from cli.options import StoreOptions
 from cli.stores import open_to_query
 from warehouse.errors import QueryError, suggest
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@with_store_options
 def schema(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="Only this table or view.")

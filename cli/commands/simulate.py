@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options import CsvSafe, Output
-from cli.output.farm_report import farm_table, write_estimate
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
+from cli.output.streams import write_note
 
 
 def simulate(
@@ -25,8 +24,7 @@ def simulate(
     ] = 10,
     iterations: Annotated[int, typer.Option(min=1, max=10_000, help="Iterations in a dump.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
 ) -> None:
     """Write a synthetic device farm, for tests, demos and capacity planning.
 
@@ -40,9 +38,21 @@ def simulate(
     plan = plan_farm(FarmSize(devices, builds, models, dumps, iterations), seed)
     writer = FarmWriter(plan)
     if sys.stderr.isatty():
-        write_estimate(writer.estimate())
+        farm = writer.estimate()
+        sizes = f"{farm.dumps:,} dumps, {farm.events:,} events, {farm.byte_count / 1e6:,.0f} MB"
+        write_note(f"about {sizes}")
     began = time.perf_counter()
     with progress_bar() as progress:
         summary = writer.write(out, progress)
-    table = farm_table(plan, summary, time.perf_counter() - began)
-    write_table(table, output, is_csv_safe=is_csv_safe)
+    row = {
+        "dumps": summary.dumps,
+        "events": summary.events,
+        "megabytes": summary.byte_count / 1e6,
+        "changes": len(plan.changes),
+        "failed_runs": len(summary.failed_runs),
+        "truncated_dumps": len(summary.truncated_dumps),
+        "missing_dumps": len(summary.missing_dumps),
+        "missing_nights": len(plan.missing_nights),
+        "seconds": time.perf_counter() - began,
+    }
+    options.write_rows([row])

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from cli.options import StoreOptions, with_store_options
+from cli.options import StoreOptions
 from cli.stores import open_to_write
 
 
-@with_store_options
 def snapshot(options: StoreOptions) -> None:
     """Publish a snapshot, which other processes can read while one writes the store.
 
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
     The newest three are kept, and those that are being read.
     """
-    import pyarrow as pa
-
     with open_to_write(options.store, wait=options.wait) as warehouse:
         done = warehouse.snapshot()
     row = {"path": str(done.path), "taken_at": done.taken_at, "bytes": done.path.stat().st_size}
-    options.write(pa.Table.from_pylist([row]))
+    options.write_rows([row])

@@ -9,13 +9,13 @@ import typer
 
 from cli.commands import spark_query
 from cli.commands.watch import stopped_by_signals
-from cli.errors import UsageError, as_usage_errors
+from cli.errors import UsageError
 from cli.exit_codes import fail
-from cli.manifest_options import MANIFEST
-from cli.options import CsvSafe, KeepGoing, Layout, Master, Once, Output, add_options
-from cli.output.render import Format, write_table
+from cli.manifest_options import MANIFEST, check_manifest
+from cli.options import KeepGoing, Layout, Master, Once, add_options, with_options
+from cli.output.ingest_report import write_refusals
+from cli.output.options import OutputOptions
 from cli.output.streams import write_note
-from cli.output_file import with_output_file
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -43,18 +43,16 @@ def ingest(
     master: Master = None,
     layout: Layout = None,
     keep_going: KeepGoing = False,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
     **more: str | None,
 ) -> None:
     """Load the dumps of an inbox into a lake, on the machines of Spark.
 
     Dumps that the lake already has are skipped; an interrupted ingest is completed first. Names,
-    ETRecords and debug buffers are found as by 'tracehouse ingest'.
+    ETRecords and debug buffers are found as by 'tracehouse ingest'. The column attached counts
+    known dumps that received an ETRecord or debug buffer, and changed counts dumps that changed
+    while they were read.
     """
-    from cli.output.ingest_report import write_refusals
-    from cli.output.lake_report import lake_ingest_table
-    from ingest.manifest.resolver import check_fields
     from warehouse.lake.place import Lake
     from warehouse.spark.inboxes import ManifestDefaults, find_files
     from warehouse.spark.ingest import LakeIngester
@@ -62,16 +60,22 @@ def ingest(
     from warehouse.spark.tasks import SparkTasks
 
     start = time.perf_counter()
-    with as_usage_errors():
-        check_fields("options", more)
+    check_manifest(more)
     Lake(lake).check_room()
     files = find_files(inbox)
     stated = ManifestDefaults(more, layout)
     with opened_session(master) as session:
         done = LakeIngester(SparkTasks(session), inbox, lake, stated).take(files)
-    write_table(
-        lake_ingest_table(done, time.perf_counter() - start), output, is_csv_safe=is_csv_safe
-    )
+    row = {
+        "dumps": done.n_dumps,
+        "events": done.n_events,
+        "known": done.n_known,
+        "attached": done.n_attached,
+        "changed": done.n_changed,
+        "refused": len(done.refused),
+        "seconds": time.perf_counter() - start,
+    }
+    options.write_rows([row])
     write_refusals(done.refused, remedy=_REMEDY)
     if done.refused and not keep_going:
         fail()
@@ -102,16 +106,13 @@ def watch(
     The command can be stopped or killed and restarted at any moment: each dump is loaded once.
     Write dumps under a name that begins with a dot, or elsewhere, and rename them when complete.
     """
-    from cli.output.ingest_report import write_refusals
-    from ingest.manifest.resolver import check_fields
     from warehouse.lake.place import Lake
     from warehouse.spark.inboxes import ManifestDefaults, open_place
     from warehouse.spark.ingest import LakeIngest, LakeIngester
     from warehouse.spark.session import opened_session
     from warehouse.spark.tasks import SparkTasks
 
-    with as_usage_errors():
-        check_fields("options", more)
+    check_manifest(more)
     Lake(lake).check_room()
     open_place(inbox)
     place = checkpoint or _checkpoint_in(lake, inbox)
@@ -126,8 +127,8 @@ def watch(
         from warehouse.spark.watching import StreamOptions, watch_inbox
 
         ingester = LakeIngester(SparkTasks(session), inbox, lake, ManifestDefaults(more, layout))
-        options = StreamOptions(place, pause_seconds, is_once)
-        watch_inbox(session, ingester, options, stop=stopped_by_signals(), report=tell)
+        streaming = StreamOptions(place, pause_seconds, is_once)
+        watch_inbox(session, ingester, streaming, stop=stopped_by_signals(), report=tell)
     refused = len(counts.refused)
     write_note(f"{counts.n_dumps:,} taken, {counts.n_known:,} known, {refused:,} refused")
     if is_once and refused:
@@ -151,7 +152,7 @@ def _checkpoint_in(lake: str, inbox: str) -> str:
 
 for _command in (ingest, watch):
     add_options(_command, MANIFEST)
-app.command()(with_output_file(ingest))
+app.command()(with_options(ingest))
 app.command()(watch)
 app.add_typer(spark_query.queries, name="query")
 app.command()(spark_query.report)

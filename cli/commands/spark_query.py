@@ -11,10 +11,9 @@ from typer.core import TyperGroup
 
 from cli.commands.query import parse_parameters, query_command
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
-from cli.options import Config, CsvSafe, Head, Master, Output, add_options, parameter_option
-from cli.output.render import Format, write_table
+from cli.options import Config, Head, Master, add_options, parameter_option
+from cli.output.options import OutputOptions
 from cli.output.streams import write_text
-from cli.output_file import with_output_file
 from queries.report.forms import Form
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 _QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
 ]
-_Form = Annotated[
-    Form,
-    typer.Option("--format", help="Report format."),
-]
+_Form = Annotated[Form, typer.Option("--format", help="Report format.")]
 
 
 class _SparkCatalogue(TyperGroup):
@@ -58,8 +54,7 @@ def _function(query: Query) -> Callable[..., None]:
         *,
         lake: _QueriedLake,
         master: Master = None,
-        output: Output = Format.TABLE,
-        is_csv_safe: CsvSafe = False,
+        options: OutputOptions,
         **params: str | list[str] | bool | None,
     ) -> None:
         from warehouse.lake.commits import read_filled_state
@@ -71,13 +66,12 @@ def _function(query: Query) -> Callable[..., None]:
         state = read_filled_state(Lake(lake))
         with opened_session(master) as session:
             table = SparkLake(session, lake, state).query(query.header.name, **given)
-        write_table(table, output, is_csv_safe=is_csv_safe)
+        options.write(table)
 
     add_options(run, map(parameter_option, query.header.params))
     return run
 
 
-@with_output_file
 def report(
     *,
     lake: _QueriedLake,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from cli.options import LakeUri, StoreOptions, with_store_options
+from cli.options import LakeUri, StoreOptions
 from cli.output.render import Format
 from cli.output.streams import write_lines
 from cli.stores import open_to_query
@@ -34,7 +34,6 @@ class Command(TyperCommand):
         return super().parse_args(ctx, [*options, "--", *comments] if comments else args)
 
 
-@with_store_options
 def sql(
     statement: Annotated[
         str,
@@ -68,7 +67,7 @@ def sql(
     params = _parse_params(param or [])
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.sql(_read(statement), params, allow_files=allow_files)
-    if options.output is Format.TABLE and table.column_names == _PLAN:
+    if options.format is Format.TABLE and table.column_names == _PLAN:
         write_lines(line for plan in table[_PLAN[1]].to_pylist() for line in plan.splitlines())
     else:
         options.write(table)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_STORE, CsvSafe, Output, Store
-from cli.output.render import Format, write_table
+from cli.options import DEFAULT_STORE, Store, with_options
+from cli.output.options import OutputOptions
 from cli.output.streams import write_lines, write_note
-from cli.output_file import with_output_file
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,9 +61,9 @@ def create(
     write_lines([secret])
 
 
-def list_(
-    store: Store = DEFAULT_STORE, output: Output = Format.TABLE, is_csv_safe: CsvSafe = False
-) -> None:
+@app.command("list")
+@with_options
+def list_(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """List the tokens, without their secrets."""
     import pyarrow as pa
 
@@ -80,11 +79,8 @@ def list_(
             "expires_at": time,
         }
     )
-    rows = [token.model_dump(exclude={"sha256"}) for token in read_tokens(store)]
-    write_table(pa.Table.from_pylist(rows, schema), output, is_csv_safe=is_csv_safe)
-
-
-app.command("list")(with_output_file(list_))
+    tokens = read_tokens(store)
+    options.write_rows((token.model_dump(exclude={"sha256"}) for token in tokens), schema)
 
 
 @app.command()

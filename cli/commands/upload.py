@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
-from cli.files import etrecord_source
-from cli.manifest_options import MANIFEST
-from cli.options import ETRECORD, CsvSafe, KeepGoing, Layout, Output, Paths, Quiet, add_options
-from cli.output.render import Format
+from cli.manifest_options import MANIFEST, find_dumps
+from cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, add_options
+from cli.output.options import OutputOptions
 from cli.remote.choice import TokenFile, Url, choose_service_of, chosen_service
 
 
@@ -35,8 +33,7 @@ def upload(
     ] = 60.0,
     keep_going: KeepGoing = False,
     is_quiet: Quiet = False,
-    output: Output = Format.TABLE,
-    is_csv_safe: CsvSafe = False,
+    options: OutputOptions,
     **more: str | None,
 ) -> None:
     """Send ETDumps to a service; accepted dumps are on the service's disk.
@@ -52,15 +49,9 @@ def upload(
     if service is None:
         raise typer.BadParameter("wanted the service's URL", param_hint="'--url'")
     from cli.handover.uploading import UploadOptions, upload_found
-    from ingest.found_dumps import FoundDumps
-    from ingest.manifest.resolver import check_fields
 
-    record = etrecord_source(more.pop("etrecord"))
-    with as_usage_errors():
-        check_fields("options", more)
-        found = FoundDumps(paths, manifest=more, layout=layout, etrecord=record)
-    options = UploadOptions(jobs, wait, output, is_csv_safe, is_quiet, keep_going)
-    upload_found(service, found, options)
+    found = find_dumps(paths, more, layout)
+    upload_found(service, found, UploadOptions(jobs, wait, is_quiet, keep_going), options)
 
 
 add_options(upload, (ETRECORD, *MANIFEST))

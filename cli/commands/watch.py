@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source
-from cli.manifest_options import MANIFEST
+from cli.manifest_options import MANIFEST, check_manifest
 from cli.options import DEFAULT_STORE, Layout, Once, Store, TextOption, add_options
 from cli.output.streams import write_note
 from cli.remote.choice import TokenFile, Url, choose_service_of
@@ -67,13 +66,10 @@ def watch(
     ETRecords and debug buffers are found as by 'tracehouse ingest'; a dump is retried when they
     arrive late.
     """
-    from ingest.manifest.resolver import check_fields
-
     choose_service_of(url, token_file)
     service = service_instead_of_store()
     record = etrecord_source(more.pop("etrecord"))
-    with as_usage_errors():
-        check_fields("options", more)
+    check_manifest(more)
     from cli.handover.watching import Watch, WatchOptions
     from ingest.watching.buckets import Bucket
     from ingest.watching.follower import Follower

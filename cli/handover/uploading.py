@@ -10,12 +10,10 @@ from cli.exit_codes import fail
 from cli.handover.delivering import CONFLICT, DeliveryResult, ServiceUploader, hand_over
 from cli.output.ingest_report import write_oddities, write_refusals
 from cli.output.interrupt import interruptible_progress
+from cli.output.options import OutputOptions
 from cli.output.progress import progress_bar
-from cli.output.render import Format, write_table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cli.remote.choice import ServiceChoice
     from ingest.dump import Refusal
     from ingest.found_dumps import FoundDumps
@@ -50,12 +48,10 @@ class UploadSummary:
         else:
             self.known += 1
 
-    def table(self, seconds: float) -> pa.Table:
-        """One row; `files` counts accepted, known, conflicting and refused dumps."""
-        import pyarrow as pa
-
+    def row(self, seconds: float) -> dict[str, object]:
+        """The counts; `files` counts accepted, known, conflicting and refused dumps."""
         conflicts = sum(refusal.reason == CONFLICT for refusal in self.refused)
-        row = {
+        return {
             "files": self.accepted + self.known + len(self.refused),
             "accepted": self.accepted,
             "known": self.known,
@@ -64,7 +60,6 @@ class UploadSummary:
             "megabytes": self.byte_count / 1e6,
             "seconds": seconds,
         }
-        return pa.Table.from_pylist([row])
 
 
 class _UploadProgress(NamedTuple):
@@ -81,20 +76,19 @@ class UploadOptions(NamedTuple):
     Attributes:
         jobs: Connections; None for THREADS.
         retry_seconds: How long each dump is retried while the service is unreachable or busy.
-        output: Format of the summary.
         is_quiet: Whether to print neither progress nor notes.
         keep_going: Whether the command succeeds despite refusals.
     """
 
     jobs: int | None
     retry_seconds: float
-    output: Format
-    is_csv_safe: bool
     is_quiet: bool
     keep_going: bool
 
 
-def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptions) -> None:
+def upload_found(
+    service: ServiceChoice, found: FoundDumps, options: UploadOptions, output: OutputOptions
+) -> None:
     """Send dumps to a service and print a summary; sending a dump twice is harmless.
 
     Raises:
@@ -110,8 +104,7 @@ def upload_found(service: ServiceChoice, found: FoundDumps, options: UploadOptio
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)
             progress(_UploadProgress(number, len(found)))
-    table = summary.table(time.perf_counter() - start)
-    write_table(table, options.output, is_csv_safe=options.is_csv_safe)
+    output.write_rows([summary.row(time.perf_counter() - start)])
     write_refusals(summary.refused, remedy="correct the first ones and send them again")
     if not options.is_quiet:
         write_oddities(found.notes)

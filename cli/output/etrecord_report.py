@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.output.options import OutputOptions
 from cli.output.render import Format, write_document, write_table
 from cli.output.streams import write_lines
 
@@ -11,20 +12,18 @@ if TYPE_CHECKING:
     from ingest.etrecord.record import EtRecord
 
 
-def write_etrecord(
-    record: EtRecord, output: Format, *, has_maps: bool = True, is_csv_safe: bool = False
-) -> None:
+def write_etrecord(record: EtRecord, options: OutputOptions, *, has_maps: bool) -> None:
     """Print an ETRecord; the text includes debug handles and delegates if `has_maps`."""
-    if output is Format.TABLE:
+    if options.format is Format.TABLE:
         _write_text(record, has_maps=has_maps)
-    elif output is Format.JSON:
+    elif options.format is Format.JSON:
         from queries.etrecord.json_form import etrecord_json
 
         write_document(etrecord_json(record))
     else:
         from ingest.etrecord.tables import build_etrecord_tables
 
-        write_table(build_etrecord_tables(record)["graph_nodes"], output, is_csv_safe=is_csv_safe)
+        options.write(build_etrecord_tables(record)["graph_nodes"])
 
 
 def _write_text(record: EtRecord, *, has_maps: bool) -> None:

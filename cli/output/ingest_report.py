@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING
 from cli.output.streams import write_note
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ingest.dump import Refusal
     from warehouse.load.summary import IngestSummary
 
 SHOWN = 20
 
 
-def summary_table(summary: IngestSummary) -> pa.Table:
-    """One row; `files` counts dumps, duplicates, conflicts and refused files."""
-    import pyarrow as pa
-
-    row = {
+def summary_row(summary: IngestSummary) -> dict[str, object]:
+    """The counts; `files` counts dumps, duplicates, conflicts and refused files."""
+    return {
         "files": summary.n_files,
         "dumps": summary.n_dumps,
         "events": summary.n_events,
@@ -33,7 +29,6 @@ def summary_table(summary: IngestSummary) -> pa.Table:
         "refused": len(summary.refused) - summary.n_conflicts,
         "seconds": summary.seconds,
     }
-    return pa.Table.from_pylist([row])
 
 
 def errors_of(store: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.output.render import Format, write_table
+from cli.output.options import OutputOptions
 from cli.output.streams import write_note
 
 if TYPE_CHECKING:
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from warehouse import Warehouse
 
 
-def write_newest_dump(warehouse: Warehouse, form: Format, *, is_csv_safe: bool) -> None:
+def write_newest_dump(warehouse: Warehouse, options: OutputOptions) -> None:
     """Print the event blocks and the dump_id of the newest dump."""
     dump_id = warehouse.sql("SELECT max(dump_id) FROM dumps")[0][0].as_py()
-    table = warehouse.query("event_blocks", dump=dump_id)
-    write_table(table, form, is_csv_safe=is_csv_safe)
+    options.write(warehouse.query("event_blocks", dump=dump_id))
     write_note(f"note: this is dump {dump_id:,} of the store")
 
 

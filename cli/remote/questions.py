@@ -94,7 +94,7 @@ class RemoteStore:
         if body:
             headers["Content-Type"] = "application/json"
         try:
-            answer = self._connection.ask(method, path, headers=headers, body=[body])
+            answer = self._connection.request(method, path, headers=headers, body=[body])
         except ServiceError as error:
             if error.status in _QUESTION_AT_FAULT or error.reason in _QUESTIONS:
                 raise QueryError(error.detail) from error

@@ -44,7 +44,7 @@ class Arena:
     """
 
     def __init__(self, buffers: Sequence[Any]) -> None:
-        """Copy the buffers (bytes-like) side by side; a single one is not copied."""
+        """Copy the bytes-like buffers into one block; a single buffer is not copied."""
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         sizes = np.fromiter(map(len, views), np.int64, len(views))
         room = (sizes + 7) & ~7

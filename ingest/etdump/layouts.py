@@ -75,7 +75,7 @@ class LayoutCache:
     known: dict[_Key, _Grouped] = field(default_factory=dict)
     size: int = 0
 
-    def keep(self, key: _Key, layout: _Grouped) -> None:
+    def add(self, key: _Key, layout: _Grouped) -> None:
         """Cache a layout unless it is large; the cache is emptied when it is full."""
         size = len(key[0]) + len(key[1]) // 4 + layout[0].text_bytes // _EVENT_TEXT
         if size > _MOST_CACHED:
@@ -131,7 +131,7 @@ class SignatureBook:
                 raise FaultyDumps({dump: TOO_MUCH_TEXT})
             ids = [self._id(signature) for signature in grouped.signatures]
             known = _lay_out(key[0], codes, grouped, ids, text_bytes), grouped.signatures
-            CACHE.keep(key, known)
+            CACHE.add(key, known)
         layout, signatures = known
         if layout.text_bytes > most_text:
             raise FaultyDumps({dump: TOO_MUCH_TEXT})

@@ -126,7 +126,7 @@ def read_long_run(
     ledger.check_signatures(_ZERO, [layout], _ZERO, np.array([id_]), book)
     afresh = Scope.of_dumps(arena, heads.run_dump)  # everything has been charged already
     again = replace(run, head=replace(run.head, tables=replace(run.head.tables, scope=afresh)))
-    yield from _give_parts(again, heads, survey, layout, id_)
+    yield from _yield_parts(again, heads, survey, layout, id_)
 
 
 def _open(arena: Arena, heads: Heads, ledger: Ledger) -> _Run:
@@ -214,7 +214,7 @@ def _value_positions(survey: _Survey) -> NDArray[np.int32]:
     return count_before(np.array(operator, np.int32)[np.concatenate(survey.debugs)])
 
 
-def _give_parts(
+def _yield_parts(
     run: _Run, heads: Heads, survey: _Survey, layout: Layout, id_: int
 ) -> Iterator[Dumps]:
     positions = _value_positions(survey)

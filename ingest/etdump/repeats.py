@@ -162,7 +162,7 @@ def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
 
 
 def _read_templates(arena: Arena, pieces: Pieces, open_: Mask) -> tuple[Ints, Scope, Runs] | None:
-    """Read a possible template of each common length in full; None if there is none.
+    """Read a possible template of each common length in full; None if no length has one.
 
     Open runs are candidates; unsuitable runs are closed.
     """

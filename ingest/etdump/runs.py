@@ -163,7 +163,7 @@ def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, size
 
 
 def _shift(codes: list[Ints], shift: Ints) -> Ints:
-    """Codes of several parts as codes of one list; negative codes are kept."""
+    """Codes of several parts as codes of one list; negative codes stay as they are."""
     moved = [np.where(code < 0, code, code + by) for code, by in zip(codes, shift, strict=False)]
     return np.concatenate(moved)
 

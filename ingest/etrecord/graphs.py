@@ -168,7 +168,7 @@ def _op_type(target: str) -> str:
 
 
 def _module_hierarchy(text: str) -> dict[str, list[str]]:
-    """Modules of ``key,path,type;...``; a malformed entry is kept without path and type.
+    """Modules of ``key,path,type;...``; a malformed entry has no path and type.
 
     >>> _module_hierarchy("L__self__,,M;L__self__a[0, 1],a[0, 1],N")
     {'L__self__': ['', 'M'], 'L__self__a[0, 1]': ['a[0, 1]', 'N']}

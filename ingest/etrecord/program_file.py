@@ -1,4 +1,4 @@
-"""Program files (``.pte``), read as far as needed for comparing two of them, without ExecuTorch.
+"""Program files (``.pte``): the parts needed to compare two programs, without ExecuTorch.
 
 The layout is that of schema/program.fbs (identifier ``ET12``). An extended header before the tables
 gives the start of the segments of constants and delegates.
@@ -70,7 +70,7 @@ class ProgramFile:
 
 
 def decode_program(data: bytes | memoryview, name: str) -> ProgramFile:
-    """The program in these bytes, called `name` in messages.
+    """The program in these bytes; `name` is its name in messages.
 
     Raises:
         SourceError: The bytes are not a program, or damaged.

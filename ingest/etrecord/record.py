@@ -17,7 +17,7 @@ Members:
                                            whatever its method
     exported_program                       the program from torch.export
     NAME/METHOD, NAME                      further programs (the graph map)
-    PROGRAM_state_dict, PROGRAM_constants, PROGRAM_example_inputs   beside each; not read
+    PROGRAM_state_dict, PROGRAM_constants, PROGRAM_example_inputs   of each program; not read
     reference_outputs                      {method: [[output, ...] per case, ...]}
     representative_inputs                  [input, ...] of method forward's first case
 """
@@ -95,11 +95,11 @@ class EtRecord:
     method: str | None = None
 
     def edge_graph(self, method: str) -> Graph | None:
-        """The main graph of a method's edge dialect program; None if there is none."""
+        """The main graph of a method's edge dialect program; None if absent."""
         return self.find_graph(EDGE_PROGRAM, method)
 
     def find_graph(self, name: str, method: str) -> Graph | None:
-        """The main graph of this name and method; None if there is none. Reads no other graph.
+        """The main graph of this name and method; None if absent. Reads no other graph.
 
         Raises:
             EtRecordError: The graph cannot be read.
@@ -125,7 +125,7 @@ class EtRecord:
             yield from self._read_graphs(key)
 
     def select(self, *, method: str | None = None, graph: str | None = None) -> EtRecord:
-        """This ETRecord with only one method or one name of graphs; None keeps all."""
+        """This ETRecord with only one method or one name of graphs; None selects all."""
 
         def of_method(items: dict[str, _Item]) -> dict[str, _Item]:
             return {name: item for name, item in items.items() if method in (None, name)}
@@ -190,7 +190,7 @@ def read_etrecord(source: Source) -> EtRecord:
 
 
 def decode_etrecord(data: bytes | memoryview, name: str) -> EtRecord:
-    """The ETRecord in these bytes, called `name` in messages and in the store.
+    """The ETRecord in these bytes; `name` is its name in messages and in the store.
 
     Raises:
         EtRecordError: The bytes are not an ETRecord, it has more than MAX_PROGRAMS, or one of its

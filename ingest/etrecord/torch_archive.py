@@ -1,7 +1,7 @@
 """Archives of torch.save -> lists, dicts, numbers and tensors, without executing anything.
 
 The pickle is interpreted by a small stack machine, which knows the opcodes that torch.save writes
-for such values and a fixed list of names; anything else is refused.
+for such values and a fixed list of names. Other opcodes and names are refused.
 
 Limits: a pickle has at most MAX_PICKLE_BYTES and MAX_OPCODES; its tensors, which may share
 elements, take at most FREE_TENSOR_BYTES plus TENSOR_BYTES_PER_BYTE per byte of the archive.
@@ -127,8 +127,8 @@ class _Machine:
             "APPENDS": lambda _: self._append(self._pop_to_mark()),
             "SETITEM": lambda _: self._set_items(self._pop(2)),
             "SETITEMS": lambda _: self._set_items(self._pop_to_mark()),
-            "BINPUT": self._keep,
-            "LONG_BINPUT": self._keep,
+            "BINPUT": self._memoize,
+            "LONG_BINPUT": self._memoize,
             "BINGET": self._recall,
             "LONG_BINGET": self._recall,
             "GLOBAL": self._push_name,
@@ -168,7 +168,7 @@ class _Machine:
             raise ValueError(f"refers to {name.replace(' ', '.'):.100}")
         self._stack.append(_Name(name))
 
-    def _keep(self, key: int) -> None:
+    def _memoize(self, key: int) -> None:
         self._memo[key] = self._stack[-1]
 
     def _recall(self, key: int) -> None:

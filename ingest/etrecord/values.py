@@ -16,7 +16,7 @@ class ValueParser:
         self._count = 0
 
     def cases(self, value: object) -> dict[str, list[list[RecordedValue]]]:
-        """The values of each case of each method; a case of one value may be that value.
+        """The values of each case of each method; a case of one value need not be in a list.
 
         Raises:
             ValueError: The value has another structure, or too many values.

@@ -1,1 +1,1 @@
-"""Which device, build and model a dump is from: what is stated, where, and by what rule."""
+"""The manifest of a dump: its device, build, model, clock and counters."""

@@ -1,7 +1,7 @@
 """ExecuTorch's ``benchmark_results.json``: a model, a device and the metrics of a benchmark.
 
-It has two shapes: that of the benchmark apps (``benchmarkModel``, ``deviceInfo``), and that of the
-records which the PyTorch benchmark database makes of it (``model``, ``runners``).
+Two shapes exist: that of the benchmark apps (``benchmarkModel``, ``deviceInfo``), and that of the
+PyTorch benchmark database, which converts the records (``model``, ``runners``).
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ _RECORDS = TypeAdapter(list[_Record])
 def parse_benchmark_results(data: object) -> dict[str, object]:
     """The manifest fields that all records agree on; none if the data has another shape.
 
-    Usually each metric has a record, which becomes a counter; its unit stands in brackets in the
-    name. Records of several models give no counters.
+    Usually each metric has a record, which becomes a counter; the name contains the unit in
+    brackets. Records of several models give no counters.
 
     >>> parse_benchmark_results([{"benchmarkModel": {"name": "mv2", "backend": "xnnpack"},
     ...     "deviceInfo": {"device": "samsung", "arch": "SM-S901U1", "os": "Android 13"}}])

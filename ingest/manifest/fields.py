@@ -76,8 +76,8 @@ def near_misses(data: Mapping[str, object]) -> list[str]:
     """A sentence for each unknown field that resembles a known field that is not stated.
 
     >>> near_misses({"device": "pixel8", "biuld": "b7", "lab": 3, "model": {"nmae": "mv2"}})
-    ["unknown field 'biuld', kept as a tag; did you mean build?", \
-"unknown field 'model.nmae', kept as a tag; did you mean model.name?"]
+    ["unknown field 'biuld', stored as a tag; did you mean build?", \
+"unknown field 'model.nmae', stored as a tag; did you mean model.name?"]
     """
     found = _misspelt("", data, _TOP_NAMES)
     for section, names in _SECTIONS.items():
@@ -97,7 +97,7 @@ def _misspelt(prefix: str, stated: Mapping[str, object], known: tuple[str, ...])
         near = difflib.get_close_matches(name.casefold(), free, n=1, cutoff=_LIKENESS)
         if near:
             hint = f"did you mean {prefix}{near[0]}?"
-            sentences.append(f"unknown field {prefix + name!r}, kept as a tag; {hint}")
+            sentences.append(f"unknown field {prefix + name!r}, stored as a tag; {hint}")
     return sentences
 
 
@@ -131,7 +131,7 @@ def list_differences(here: str, there: str) -> list[tuple[str, str, str]]:
 
 
 def name_values(manifest: str) -> dict[str, object]:
-    """The values of a manifest by name, ``device.os`` or ``tags.lab``; deeper ones stay nested."""
+    """The values of a manifest by name (``device.os``, ``tags.lab``); deeper levels stay nested."""
     values: dict[str, object] = {}
     for section, content in json.loads(manifest).items():
         if isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""The models of a manifest: its fields, their types and how long they may be."""
+"""The models of a manifest: fields, types and length limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pydantic_core import from_json
 from ingest.manifest.fields import FullShape, flatten, nest
 
 MAX_NAME_LENGTH = 1_000
-MAX_TAGS_LENGTH = 64 << 10  # as JSON; every dump stores its own copy
+MAX_TAGS_LENGTH = 64 << 10  # as JSON; each dump stores a copy
 MAX_DELEGATE_CLOCKS = 100
 MAX_COUNTERS_LENGTH = 64 << 10  # likewise
 
@@ -57,9 +57,9 @@ def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
         text = _CANONICAL.encode(tags)
         text.encode()
     except RecursionError:
-        raise ValueError("wanted values that are not nested so deeply") from None
+        raise ValueError("wanted values that are nested less deeply") from None
     except ValueError as error:  # half a surrogate pair, an integer of too many digits
-        raise ValueError(f"wanted what JSON can hold ({error})") from None
+        raise ValueError(f"wanted values that JSON can represent ({error})") from None
     if len(text) > MAX_TAGS_LENGTH:
         raise ValueError(
             f"wanted at most {MAX_TAGS_LENGTH:,} characters as JSON, found {len(text):,}"
@@ -126,8 +126,8 @@ class Build(_Frozen):
     """A build of the runtime and the program.
 
     `parent` is the id of the previous build, or of the build that its branch forked from. A build
-    of role ``reference`` is pinned: it is recorded beside others, so that changes of the device
-    can be told from changes of the code.
+    of role ``reference`` is pinned and recorded with other builds, to distinguish changes of the
+    device from changes of the code.
     """
 
     id: Name
@@ -218,10 +218,10 @@ class Clock(Rate):
 
 
 class Manifest(_Frozen):
-    """Everything known about a dump besides its bytes.
+    """The metadata of a dump.
 
-    `method` names the method of the program that all runs executed, in case the ETRecord leaves
-    that open.
+    `method` names the method of the program that all runs executed, in case the ETRecord does not
+    determine it.
 
     Any shape of a manifest file validates: `device`, `build`, `model` and `clock` may be plain
     text, and unknown fields become tags (an unknown field of a device the tag ``device.color``).

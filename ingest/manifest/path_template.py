@@ -1,4 +1,4 @@
-"""Path templates, which take fields of the manifest from the path of a dump."""
+"""Path templates, which extract fields of the manifest from the path of a dump."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _find_ends(piece: str, path: str, later: Sequence[int]) -> list[int]:
 
 
 def parse_layout(template: str, fields: Collection[str]) -> PathTemplate:
-    """The template that a text describes.
+    """The template in a text.
 
     A template matches the end of a path. ``{field}`` takes as much of one path segment as possible,
     ``*`` and ``?`` stay within a segment, and ``**`` stands for as few segments as possible.
@@ -91,7 +91,7 @@ def parse_layout(template: str, fields: Collection[str]) -> PathTemplate:
         _check(piece, template, fields)
     names = [piece for piece in pieces if piece.startswith("{")]
     if len(set(names)) < len(names) or not names:
-        raise ManifestError(_where(template), "wanted at least one field, and none twice")
+        raise ManifestError(_where(template), "wanted at least one field, each only once")
     return PathTemplate(pieces)
 
 

@@ -1,6 +1,7 @@
 """The manifest of a dump: device, build, model, time of capture and clock.
 
-It is merged from several places, field by field. Of the places that state a field the nearest wins.
+The manifest is merged from several places, field by field; the nearest place that states a field
+wins.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MOST_NOTES = 1_000
 
 
 class _Layer(NamedTuple):
-    """The fields that one place states, and the name of the place for messages."""
+    """The fields of one place, and the name of the place for messages."""
 
     place: str
     fields: Fields
@@ -82,7 +83,7 @@ class ManifestResolver:
     def resolve(self, source: Source) -> Manifest:
         """The manifest of a dump; the first place that states a field wins.
 
-        The places, in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` beside the dump,
+        The places, in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` of the dump,
         each ``manifest.json`` from its folder up to the root (members of a zip continue with the
         folder of the zip), the layout, and ExecuTorch's ``benchmark_results.json`` in the folder of
         the dump. A file that exists but cannot be read raises SourceError. A runner's output in
@@ -160,7 +161,7 @@ class ManifestResolver:
         return (self._flatten(file.name, parse_fields(file.name, data)),)
 
     def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
-        """The fields that one place states; fields that look misspelt are noted and become tags.
+        """The fields of one place; fields that look misspelt become tags and give a note.
 
         Raises:
             ManifestError: The content is malformed.
@@ -186,7 +187,7 @@ class ManifestResolver:
     def _describe_missing(self, missing: list[str], source: Source) -> str:
         options = " ".join(f"--{name}" for name in missing)
         template = self._layout or "/".join([*(f"{{{name}}}" for name in missing), "*.etdp"])
-        matched = " (now given, but it does not state them here)" if self._layout else ""
+        matched = " (the given layout does not state them here)" if self._layout else ""
         benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
         return (
             f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
@@ -196,7 +197,7 @@ class ManifestResolver:
 
 
 def check_fields(place: str, content: Mapping[str, object]) -> None:
-    """Check that what one place states is valid, whatever other places state.
+    """Check the fields of one place, independently of other places.
 
     Raises:
         ManifestError: The content is malformed.
@@ -275,7 +276,7 @@ def _sidecar_names(source: Source) -> tuple[str, str]:
 
 
 def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:
-    """The place that stated the first faulty value, else the dump, and what is wrong with it."""
+    """The place of the first faulty value, or else the dump; and the problem."""
     fault = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, fault["loc"]))
     places = (layer.place for layer in layers if _states(layer.fields, path))

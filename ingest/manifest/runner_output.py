@@ -1,4 +1,4 @@
-"""The output of runners beside a dump: a log (``NAME.log``) or a QHAS summary (``NAME.qhas.json``).
+"""The output of a dump's runner: a log (``NAME.log``) or a QHAS summary (``NAME.qhas.json``).
 
 Three producers are known:
 
@@ -55,11 +55,11 @@ _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
 def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
-    """The counters in the output of a runner beside a dump.
+    """The counters in the output of a dump's runner.
 
     Args:
         source: The dump.
-        names: Names of the files in its folder; None if that is not known.
+        names: Names of the files in its folder; None if unknown.
 
     Raises:
         ManifestError: A summary is not JSON.
@@ -77,7 +77,7 @@ def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str,
 
 
 def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> list[dict[str, object]]:
-    """The counters in the output of a runner; its suffix tells a QHAS summary from a log.
+    """The counters in the output of a runner; the suffix distinguishes a QHAS summary from a log.
 
     Raises:
         ManifestError: The summary is not JSON.
@@ -173,7 +173,7 @@ def _rate(stats: Mapping[str, object], name: str) -> float | None:
 
 
 def _read_arm(text: str) -> Iterator[_Figure]:
-    """Cycles and events, per inference where the report says how many it covers."""
+    """Cycles and events, per inference where the report states the number of inferences."""
     events = [event.strip() for event in _last(_ARM_EVENTS.findall(text)).split(",")]
     for what, total, each in _ARM_LINE.findall(text):
         if what in _ARM:

@@ -33,7 +33,7 @@ def read_blob(blocks: Blocks, book: SignatureBook, part_bytes: int) -> Iterator[
         part_bytes: Size up to which a blob is decoded at once; a larger one is decoded in parts.
 
     Yields:
-        What `ingest.etdump.runs.read_dumps` yields for an ETDump, or a part of it.
+        Records like those of `ingest.etdump.runs.read_dumps`, or parts of them.
 
     Raises:
         FaultyDumps: The blob has too many signatures.

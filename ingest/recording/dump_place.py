@@ -1,4 +1,4 @@
-"""Where a recording puts its dumps: where the user says, or in a temporary folder."""
+"""The files of a recording: at a path that the user gives, or in a temporary folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place_for_dump(output: str | None, program: str) -> Iterator[DumpPlace]:
 
 
 class PairsPlace(NamedTuple):
-    """The folder of paired dumps, and its name if it is kept."""
+    """The folder of paired dumps, and its final name."""
 
     folder: Path
     name: str | None

@@ -19,14 +19,14 @@ _LETTERS = 12
 
 
 class PlannedDump(NamedTuple):
-    """What to run, and the fields of its dump's manifest."""
+    """A program to run, and the manifest fields of its dump."""
 
     plan: RecordingPlan
     fields: dict[str, object]
 
 
 def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) -> dict[str, object]:
-    """The manifest fields of a recording: the given ones, and defaults for the others.
+    """The manifest fields of a recording: the stated fields, and defaults for the others.
 
     By default the device is this machine, and the model is named after the program's file.
     Malformed fields raise ManifestError.
@@ -46,7 +46,7 @@ def describe_recording(plan: RecordingPlan, stated: Mapping[str, str | None]) ->
 
 
 def _describe_size(program: str) -> dict[str, object]:
-    """The size of a program as a counter; nothing if the file is missing, which fails later."""
+    """The size of a program as a counter; empty if the file is missing, which fails later."""
     try:
         size = Path(program).stat().st_size
     except OSError:
@@ -77,7 +77,7 @@ def share_session(
 
 
 def session_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The field that names the session which begins with this recording."""
+    """The field that names the session of this recording and those that follow."""
     return {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
 
 

@@ -25,7 +25,7 @@ class Partners(NamedTuple):
     head: PlannedDump
 
 
-class PairsBrokenOffError(RecordingError):
+class PairsInterruptedError(RecordingError):
     """A recording failed after at least one pair was complete."""
 
     def __init__(self, error: RecordingError, whole: int, wanted: int) -> None:
@@ -59,7 +59,7 @@ def plan_partners(
 
 
 def record_pairs(partners: Partners, folder: Path, pairs: int, watch: Watch) -> None:
-    """Record both programs in the order A B B A, each dump with a manifest beside it.
+    """Record both programs in the order A B B A, each dump with a sidecar manifest.
 
     A trend of the device, such as warming up, then affects both programs alike. Incomplete pairs
     are deleted.
@@ -68,12 +68,12 @@ def record_pairs(partners: Partners, folder: Path, pairs: int, watch: Watch) -> 
         partners: The recordings.
         folder: Where the dumps go, as ``base-001.etdp`` and ``head-001.etdp``.
         pairs: Number of pairs.
-        watch: Called with the number of each recording, from 1; gives a callback for the
+        watch: Called with the number of each recording, from 1; returns a callback for the
             iterations done.
 
     Raises:
         RecordingError: The first pair cannot be recorded.
-        PairsBrokenOffError: A later pair cannot be recorded; the pairs before it are kept.
+        PairsInterruptedError: A later pair cannot be recorded; earlier pairs are kept.
     """
     for pair in range(1, pairs + 1):
         made: list[Path] = []
@@ -87,7 +87,7 @@ def record_pairs(partners: Partners, folder: Path, pairs: int, watch: Watch) -> 
             _delete(made)
             if pair == 1:
                 raise
-            raise PairsBrokenOffError(error, pair - 1, pairs) from error
+            raise PairsInterruptedError(error, pair - 1, pairs) from error
 
 
 def _in_turn(partners: Partners, pair: int) -> Iterator[tuple[str, PlannedDump]]:

@@ -49,7 +49,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class RecordingPlan:
-    """What to run, and how.
+    """A program to run, and its settings.
 
     Attributes:
         program: Path of the program, a .pte file.
@@ -72,7 +72,7 @@ def read_inputs(source: Source) -> list[Array]:
     Nothing is unpickled.
 
     Raises:
-        SourceError: The file is unreadable or damaged, or holds other data than arrays of numbers.
+        SourceError: The file is unreadable or damaged, or holds data other than arrays of numbers.
     """
     data = read_source(source)
     if not bytes(data[:6]).startswith(_ARRAY_MARKS):
@@ -94,7 +94,7 @@ def check_program(path: str) -> None:
     """Check that the file looks like a program.
 
     Raises:
-        SourceError: The file cannot be read, or is something else.
+        SourceError: The file cannot be read, or is not a program.
     """
     try:
         with open(path, "rb") as file:
@@ -114,7 +114,7 @@ def run_recording(
     The runtime runs in a process of its own, so that its crashes do not affect this one.
 
     Args:
-        plan: What to run.
+        plan: The program and its settings.
         dump: File to write; neither the file nor its debug buffer may exist.
         progress: Called with the iterations done, first with 0, when the program is loaded.
 
@@ -192,7 +192,7 @@ def _describe_failure(plan: RecordingPlan, last: dict[str, object], status: int,
         return f"{plan.python}: {last_line}; wanted Python 3.11 or newer with executorch"
     reasons = list(dict.fromkeys(_LOGGED.findall(log)))[-_LOG_LINES:]
     if status < 0:
-        reasons.append(f"it was ended by {signal.Signals(-status).name}")
+        reasons.append(f"it was killed by {signal.Signals(-status).name}")
     elif "executorch" not in last:
         reasons.append(str(last.get("problem", last_line)))
     for mark, hint in _HINTS.items():

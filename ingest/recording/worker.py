@@ -31,7 +31,7 @@ Report = Callable[..., None]
 def main() -> None:
     """Run the request."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as reports:
-        os.dup2(2, 1)  # keep what libraries print out of the reports
+        os.dup2(2, 1)  # output of libraries must not mix with the reports
 
         def report(**facts: object) -> None:
             reports.write(f"{json.dumps(facts)}\n")

@@ -1,4 +1,4 @@
-"""A persistent connection to a service, which retries requests that were lost or put off."""
+"""A persistent connection to a service, which retries lost and deferred requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRANSIENT = {
 }
 _LOST = (OSError, http.client.HTTPException)
 _TIMEOUT_SECONDS = (
-    120.0  # between two bytes; longer than a service works on an answer (query_seconds)
+    120.0  # between two bytes; longer than a service takes for an answer (query_seconds)
 )
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -38,7 +38,7 @@ _EXPECT_SECONDS = 1.0  # time to wait for "100 Continue", which not every server
 _CONTINUE = b"HTTP/1.1 100 "
 _REMEDIES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: f"; give a token in ${TOKEN_VARIABLE} or a file (--token-file)",
-    HTTPStatus.FORBIDDEN: "; use a token that may do this",
+    HTTPStatus.FORBIDDEN: "; use a token with the necessary permission",
     HTTPStatus.NOT_FOUND: "; is this the address of a tracehouse service?",
     HTTPStatus.INSUFFICIENT_STORAGE: "; free space on the service's disk",
 }
@@ -75,7 +75,7 @@ class ServiceConnection:
         token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         self._headers = {"Authorization": f"Bearer {_header_token(url, token)}"} if token else {}
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -88,7 +88,7 @@ class ServiceConnection:
         Args:
             method: HTTP method.
             path: Path and query, quoted.
-            headers: Headers besides the connection's own.
+            headers: Headers in addition to the connection's own.
             body: The body, in pieces.
 
         Raises:
@@ -129,7 +129,7 @@ class ServiceConnection:
     def _exchange(
         self, method: str, path: str, headers: Mapping[str, str], body: Sequence[_Bytes]
     ) -> ServiceAnswer:
-        """Send a request, again if the connection was kept and the service has closed it."""
+        """Send a request; resend it if the service has closed the persistent connection."""
         if self._http.sock is not None:
             with suppress(ConnectionError):
                 return self._exchange_once(method, path, headers, body)
@@ -148,7 +148,7 @@ class ServiceConnection:
     ) -> ServiceAnswer:
         is_sent = True
         try:
-            pieces = self._pieces(body, is_asked="Expect" in headers)
+            pieces = self._pieces(body, is_expected="Expect" in headers)
             self._http.request(method, self._prefix + path, pieces, headers)
         except (_EarlyAnswerError, BrokenPipeError, ConnectionResetError):
             if self._http.sock is None:
@@ -160,13 +160,13 @@ class ServiceConnection:
             self.close()
         return answer
 
-    def _pieces(self, body: Sequence[_Bytes], *, is_asked: bool) -> Iterator[memoryview]:
+    def _pieces(self, body: Sequence[_Bytes], *, is_expected: bool) -> Iterator[memoryview]:
         """A body in pieces, sent after the headers.
 
         Raises:
-            _EarlyAnswerError: The service answered without wanting the body.
+            _EarlyAnswerError: The service answered before it received the body.
         """
-        if is_asked and self._is_answered():
+        if is_expected and self._is_answered():
             raise _EarlyAnswerError
         yield from _pieces(body)
 
@@ -204,7 +204,7 @@ class ServiceConnection:
             reason = http.client.responses.get(answer.status, "refused")
             detail = reason + _REMEDIES.get(answer.status, "")
             if place := answer.headers.get("Location"):
-                detail += f"; use the address that it redirects to: {place}"
+                detail += f"; use the address of its redirect: {place}"
         else:
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 detail += _REMEDIES[HTTPStatus.UNAUTHORIZED]
@@ -215,7 +215,7 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     """An unopened connection to a URL, and the prefix of every path.
 
     Raises:
-        ServiceError: The URL cannot be one of a service.
+        ServiceError: The URL cannot be that of a service.
     """
     try:
         place = urlsplit(url)
@@ -247,10 +247,10 @@ def _header_token(url: str, token: str) -> str:
     return token
 
 
-def _pause(wanted: str | None, longest: float) -> float:
-    """Seconds to wait: what the service asks for, plus a random bit to spread clients out."""
-    if wanted is not None and wanted.isdecimal():
-        return float(wanted) * random.uniform(1.0, 1.25)  # noqa: S311 - no secret
+def _pause(retry_after: str | None, longest: float) -> float:
+    """Seconds to wait: the service's Retry-After, plus a random part to spread clients out."""
+    if retry_after is not None and retry_after.isdecimal():
+        return float(retry_after) * random.uniform(1.0, 1.25)  # noqa: S311 - no secret
     return random.uniform(longest / 2, longest)  # noqa: S311
 
 

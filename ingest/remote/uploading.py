@@ -46,10 +46,10 @@ def upload_dump(
         ServiceError: The service cannot be reached, or does not accept the dump.
     """
     sha256 = hashlib.sha256(dump).hexdigest()
-    stated = json.dumps(json.loads(manifest), separators=(",", ":"))  # all of it ASCII
+    stated = json.dumps(json.loads(manifest), separators=(",", ":"))  # json.dumps writes ASCII only
     if etrecord is None and debug_buffer is None and len(stated) <= _LONGEST_HEADER:
         headers = {MANIFEST_HEADER: stated, "Content-Type": "application/octet-stream"}
-        answer = connection.ask("PUT", f"/v1/dumps/{sha256}", headers=headers, body=[dump])
+        answer = connection.request("PUT", f"/v1/dumps/{sha256}", headers=headers, body=[dump])
     else:
         boundary = secrets.token_hex(16)
         parts = {"manifest": stated.encode(), "dump": dump}
@@ -59,7 +59,7 @@ def upload_dump(
             parts["debug_buffer"] = debug_buffer
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = list(_form(parts, boundary))
-        answer = connection.ask("POST", "/v1/dumps", headers=headers, body=body)
+        answer = connection.request("POST", "/v1/dumps", headers=headers, body=body)
     if not _names(answer.body, sha256):  # another server, or a proxy's page
         detail = "unexpected answer; is this the address of a tracehouse service?"
         raise ServiceError(connection.url, detail, reason="answer")

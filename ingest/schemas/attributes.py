@@ -1,8 +1,8 @@
 """The attributes of devices, builds, models, clocks and environments that a manifest may state.
 
 A line here makes the short name of a manifest field, its command-line option, its column in stores
-and lakes, and its part in the identity of a device or model. The field itself stands in
-`ingest.manifest.models`; a column also takes a migration, and a line in the view `named_dumps`.
+and lakes, and its part in the identity of a device or model. The field itself is defined in
+`ingest.manifest.models`; a column also needs a migration and a line in the view `named_dumps`.
 The module imports nothing heavy, because the help of commands needs it.
 """
 
@@ -17,7 +17,7 @@ class Attribute(NamedTuple):
 
     Attributes:
         doc: Its meaning: the comment of its column and the help of its option.
-        metavar: What its option takes; "" without an option.
+        metavar: Placeholder of its option's value; "" without an option.
         type: Type of its values.
     """
 
@@ -49,9 +49,7 @@ BUILD = {
     "parent": Attribute(
         "Id of the build that it was made from, or that its branch forked from.", "ID"
     ),
-    "role": Attribute(
-        "'reference' for a pinned build that is recorded beside others.", "reference"
-    ),
+    "role": Attribute("'reference' for a pinned build that is recorded with others.", "reference"),
 }
 MODEL = {
     "name": Attribute("Name of the model."),
@@ -85,7 +83,7 @@ SECTIONS = {
 
 
 def short_name(section: str, name: str) -> str:
-    """The name that needs no section: in options, layouts and at the top of a manifest file.
+    """The name without a section: for options, layouts and the top level of a manifest file.
 
     >>> short_name("device", "name"), short_name("device", "os")
     ('device', 'os')

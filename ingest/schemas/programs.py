@@ -15,15 +15,15 @@ _ETRECORD = _field("etrecord_id", pa.int64(), "ETRecord the row belongs to.")
 _METHOD = _field("method", pa.string(), "Method of the program.")
 _INSTRUCTION = _field("instruction_id", pa.int32(), "Instruction of the method.")
 _POSITION = _field("position", pa.int32(), "Position of the handle in its list, from 0.")
-_IS_LIST = _field("is_list", pa.bool_(), "Whether the ETRecord has a list here, be it of one.")
+_IS_LIST = _field("is_list", pa.bool_(), "Whether the ETRecord has a list here, even of one.")
 
 ETRECORDS = _table(
-    "One row per ETRecord, and one per method of it that dumps state, if it has several.",
+    "One row per ETRecord; if it has several methods, also one per method that dumps state.",
     _field(
         "etrecord_id",
         pa.int64(),
-        "First 8 bytes of the SHA-256, top bit cleared; narrowed to a method, those of the SHA-256 "
-        "of the first one as text, a space and the method.",
+        "First 8 bytes of the SHA-256, top bit cleared; for one method, those of the SHA-256 "
+        "of that SHA-256 as text, a space and the method.",
     ),
     _field("sha256", pa.string(), "SHA-256 of the ETRecord's bytes, lower-case hex."),
     _field("source", pa.string(), "Path or archive member it was read from."),
@@ -93,7 +93,7 @@ _EVENT = (
 EVENT_ORIGINS = _table(
     "One row per ETRecord, run signature of its dumps and event signature: what the event ran.",
     *_EVENT,
-    _field("method", pa.string(), "Method of the run; null if that cannot be told.", nullable=True),
+    _field("method", pa.string(), "Method of the run; null if unknown.", nullable=True),
     _field(
         "delegate_backend", pa.string(), "Backend it ran on; null outside delegates.",
         nullable=True,
@@ -101,7 +101,7 @@ EVENT_ORIGINS = _table(
     _field("debug_handles", pa.list_(pa.int64()), "Its handles; null without.", nullable=True),
     _field("op_types", pa.list_(pa.string()), "Operator of each node with one of them."),
     _field(
-        "doubt", pa.string(), "What ETRecord and run disagree on; null if nothing.", nullable=True
+        "doubt", pa.string(), "Disagreement between ETRecord and run; null if none.", nullable=True
     ),
 )  # fmt: skip
 
@@ -111,10 +111,10 @@ EVENT_MODULES = _table(
     _field("module_path", pa.string(), "Module, e.g. layers.0.attn; '' is the whole program."),
     _field(
         "module_type", pa.string(),
-        "Class of the module; null if it is only the path that others lie in, as a list is.",
+        "Class of the module; null if it only contains other modules, like a list.",
         nullable=True,
     ),
-    _field("is_total", pa.bool_(), "Whether it counts for the module with all inside it."),
+    _field("is_total", pa.bool_(), "Whether it counts for the module and all modules inside it."),
     _field("is_own", pa.bool_(), "Whether it counts for the module's own nodes alone."),
 )  # fmt: skip
 

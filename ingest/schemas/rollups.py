@@ -35,16 +35,16 @@ EVENT_STATS = table(
     ),
     field(
         "steady_grouped_ticks", pa.float64(),
-        "Grouped median after warm-up: that of events spread evenly over the tick of their clock "
-        "that each was counted as; null without such events.",
+        "Grouped median after warm-up: the median if events of equal ticks are spread evenly over "
+        "that tick of the clock; null without such events.",
         nullable=True,
     ),
 )  # fmt: skip
 
 EVENT_HISTOGRAMS = table(
     "One row per dump, run signature, event signature and bucket with events in it; flagged events "
-    "are left out. A dump of 200 runs or more has a histogram, a shorter one once its events are "
-    "gone.",
+    "are left out. Dumps of 200 runs or more have histograms; shorter dumps have one after their "
+    "events are dropped.",
     DUMP_ID,
     _RUN_SIGNATURE,
     _SIGNATURE,

@@ -108,7 +108,7 @@ def plan_changes(
 def _find_options(
     programs: Sequence[TemplateProgram], changes: Sequence[Change], kind: ChangeKind
 ) -> list[list[tuple[int, int]]]:
-    """Unchanged operators that such a change may affect, for each family that has any."""
+    """Unchanged operators that such a change may affect, for each family with such operators."""
     used = {(change.family, change.origin) for change in changes}
     options = []
     for family, program in enumerate(programs):
@@ -136,7 +136,7 @@ def _choose(options: Sequence[T], rng: np.random.Generator) -> T:
 def describe_effect(
     before: TemplateProgram, after: TemplateProgram, change: Change
 ) -> dict[str, Any]:
-    """What a comparison of builds should find of a change.
+    """The expected result of a comparison of builds for a change.
 
     The operator itself before and after, its relative time, and affected operators: those that
     contain it, and those now counted under another operator's name and ordinal. The ratios of

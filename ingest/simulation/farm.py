@@ -62,7 +62,7 @@ class FarmWriter:
     def write(
         self, out: Path, progress: Callable[[FarmProgress], None] | None = None
     ) -> FarmSummary:
-        """Write the farm to a folder that is new, empty, or already has the same farm.
+        """Write the farm to a folder that is new, empty, or already contains the same farm.
 
         Args:
             out: The folder.

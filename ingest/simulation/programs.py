@@ -35,7 +35,7 @@ _DEPTHS = {
 }
 _LOAD_DEPTHS = {b"Program::load_method": 0, b"Method::init": 1}
 _MAX_FIRST_RATIO = 20.0
-_CALL_NS = 200.0  # of an operator call besides its kernel
+_CALL_NS = 200.0  # of an operator call without its kernel
 
 
 class OperatorKey(NamedTuple):
@@ -54,7 +54,7 @@ class TemplateEvent:
         name: Name of the event; None in a delegate.
         delegate_id: Delegate debug id; None outside of delegates.
         origin: Number of the event in the program, which an operator keeps when it moves.
-        own_ns: Time besides its parts, after warm-up.
+        own_ns: Time without its parts, after warm-up.
         first_ratio: Time of the first iteration, relative to `own_ns`.
         parts: Consecutive events within it.
     """
@@ -101,11 +101,11 @@ class TemplateProgram:
         return list(_list_events(self.execute, InstructionPlace(), is_top=True))
 
     def list_load_events(self) -> list[PlacedEvent]:
-        """The events of loading, likewise."""
+        """The events of loading, in the order of the runtime's log."""
         return list(_list_events(self.load, InstructionPlace()))
 
     def key_operators(self) -> dict[OperatorKey, TemplateEvent]:
-        """The events by which builds are compared; OPERATOR_CALL is left out for its kernel."""
+        """The events by which builds are compared; a kernel replaces its OPERATOR_CALL."""
         places: dict[tuple[str, str | None], list[InstructionPlace]] = {}
         keyed: dict[OperatorKey, TemplateEvent] = {}
         for event, place in self.list_events():

@@ -36,7 +36,7 @@ class Recording:
 
 
 class ProgramRecorder:
-    """Records dumps of a program; keeps everything that all of its dumps share."""
+    """Records dumps of a program; computes the data that they share only once."""
 
     def __init__(self, program: TemplateProgram, iterations: int) -> None:
         self.load = Timeline.of(program.list_load_events())

@@ -22,7 +22,7 @@ class CompanionFinder:
     """Finds the companions of the dumps of one run."""
 
     def __init__(self, etrecord: Source | None = None, *, names: FolderNames | None = None) -> None:
-        """With an ETRecord, use it for all dumps; otherwise look beside each dump."""
+        """Use `etrecord` for all dumps, if given; otherwise look next to each dump."""
         self._etrecord = etrecord
         self._names = names or FolderNames()
         self._alone: dict[Folder, str | None] = {}  # a folder's only ETRecord
@@ -30,7 +30,7 @@ class CompanionFinder:
     def find(self, source: Source) -> Companions:
         """The companions of a dump.
 
-        Beside ``NAME.etdp`` these are ``NAME.debug.bin``, and ``NAME.etrecord`` or the only file
+        For ``NAME.etdp`` these are ``NAME.debug.bin``, and ``NAME.etrecord`` or the only file
         with that suffix in the folder.
         """
         folder = source.folder

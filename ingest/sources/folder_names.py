@@ -1,4 +1,4 @@
-"""Names of files beside dumps that may belong to them; each folder is listed once."""
+"""Names of files that may belong to dumps in the same folder; each folder is listed once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FolderNames:
 
 
 def companion_names(dump: str) -> list[str]:
-    """Paths of the files that belong to a dump, whether they exist or not.
+    """Paths of the files that may belong to a dump, existing or not.
 
     >>> companion_names("run.etdp")
     ['run.debug.bin', 'run.etrecord', 'run.json', 'run.log', 'run.qhas.json', 'run.etdp.json']

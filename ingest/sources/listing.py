@@ -50,7 +50,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
 
 
 def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
-    """The result of `find_sources`, with an error in place of each path that is at fault.
+    """The result of `find_sources`, with an error in place of each faulty path.
 
     Args:
         paths: The given paths.
@@ -145,7 +145,7 @@ class _Listing:
         for path in expand_glob(pattern):
             if os.path.isdir(path):
                 sources += self._list_tree(path)
-            elif not path.lower().endswith(".json"):  # a manifest beside the dumps
+            elif not path.lower().endswith(".json"):  # a manifest next to the dumps
                 sources += _list_file(path)
         if not sources:
             raise SourceError(Source(pattern).name, f"this glob matches no dumps, wanted {WANTED}")

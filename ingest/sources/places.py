@@ -69,7 +69,7 @@ class Folder(NamedTuple):
         return Folder(above) if above != path else None
 
     def file(self, name: str) -> Source:
-        """The file of that name in this folder, whether it exists or not."""
+        """The file of that name in this folder, existing or not."""
         if self.inner is None:
             return Source(os.path.join(self.path, name))
         is_bare = self.inner in ("", f"{self.inner[:-1]}!")

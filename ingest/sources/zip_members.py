@@ -38,7 +38,7 @@ class ZipMembers:
         Args:
             data: The zip.
             place: Name of the zip in messages.
-            inflation: Bytes that may be read per byte of the zip, besides FREE_BYTES.
+            inflation: Bytes that may be read per byte of the zip, in addition to FREE_BYTES.
 
         Raises:
             EtRecordError: The data is not a zip or is damaged, or the zip has too many members or

@@ -15,7 +15,7 @@ from ingest.tables.logged_values import build_debug_values
 
 
 def build_tables(dumps: Dumps, sizes: Ints) -> dict[str, pa.Table]:
-    """All decoded tables but those of signatures; `sizes` is the byte length of each dump."""
+    """All decoded tables except those of signatures; `sizes` is the byte length of each dump."""
     stored = np.concatenate([stored.run for stored in dumps.stored])
     counts = dumps.counts[stored]
     durations, flags = flag_durations(dumps.start, dumps.end, zero_is_no_end=dumps.zero_is_no_end)

@@ -16,7 +16,7 @@ _UINT32_MAX = np.uint64(2**32 - 1)
 
 
 def is_wrong(flags: NDArray[np.int32]) -> Mask:
-    """Whether each duration is impossible. Such events are kept, but never summed or ranked."""
+    """Whether each duration is impossible. Such events are stored, but never summed or ranked."""
     wrong: Mask = (flags & _WRONG) != 0
     return wrong
 

@@ -48,7 +48,7 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
 
 
 class SignatureTables:
-    """The signatures of several books, one row each; few are kept as objects at a time."""
+    """The signatures of several books, one row each; most are held as rows, not as objects."""
 
     def __init__(self) -> None:
         self._book = SignatureBook()

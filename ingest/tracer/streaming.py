@@ -1,4 +1,4 @@
-"""StreamingTracer: each block becomes a dump, handed over when the block ends."""
+"""StreamingTracer: each block becomes a dump, which is delivered when the block ends."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FolderSink:
 
         Args:
             folder: Where the dumps go.
-            manifest: Content of the folder's ``manifest.json``: device, build, model, clock.
+            manifest: Contents of the folder's ``manifest.json``: device, build, model, clock.
 
         Raises:
             SinkError: The folder cannot be written, or has another manifest.
@@ -133,7 +133,7 @@ def _check_manifest(path: Path, manifest: Mapping[str, JsonValue]) -> None:
     try:
         found = json.loads(path.read_bytes())
     except ValueError as error:
-        raise SinkError(f"{path}: not JSON; wanted the sink's manifest or none") from error
+        raise SinkError(f"{path}: not JSON; wanted the sink's manifest or no file") from error
     if found != dict(manifest):
         raise SinkError(f"{path}: has another manifest; wanted one folder per manifest")
 

@@ -73,13 +73,13 @@ class ETDumpWriter(EventTracer):
 
     @property
     def num_blocks(self) -> int:
-        """Number of blocks of the present dump, or of the finished one until the next block."""
+        """Number of blocks of the current dump, or of the finished dump until the next block."""
         return self._num_blocks
 
     def reset(self) -> None:
         """Discard all blocks since the last dump, and all open events.
 
-        The current instruction, the bundled input, the levels and the allocators are kept.
+        The current instruction, the bundled input, the levels and the allocators stay as they are.
         """
         self._open: set[ProfileEntry] = set()
         self._state = _State.NO_BLOCK

@@ -24,7 +24,7 @@ class WatchRound(NamedTuple):
     Attributes:
         ready: New files that are complete; a late companion comes with its dump, ingested before.
         is_end: Whether this round completed a sweep over the whole place.
-        is_settled: Whether it did, and the sweep found nothing new.
+        is_settled: Whether the sweep is complete and found nothing new.
         problems: Folders that cannot be listed.
     """
 

@@ -1,4 +1,4 @@
-"""Names of files beside new dumps, also in folders that take long to list."""
+"""Names of the files of new dumps, also in folders that take long to list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CurrentNames(FolderNames):
             )
 
     def find(self, folder: Folder) -> frozenset[str] | None:
-        """Names in a folder; None if they are not known."""
+        """Names in a folder; None if unknown."""
         if folder not in self._known:
             start = self._clock()
             names = list_names(folder)

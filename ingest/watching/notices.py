@@ -1,4 +1,4 @@
-"""Changes in folders as Linux reports them (inotify), earlier than a sweep finds them.
+"""Reports of changes in folders (Linux's inotify), which come earlier than a sweep.
 
 Nothing depends on these reports: network drives, containers and other systems may send none.
 """
@@ -22,7 +22,7 @@ class Notices:
     """Reports files that were closed after writing or renamed; use as a context manager."""
 
     def __init__(self, *, is_on: bool = True) -> None:
-        """Watch nothing yet; if not `is_on`, or not on Linux, never report anything."""
+        """Prepare to watch; if not `is_on`, or not on Linux, never report anything."""
         self._folders: dict[int, str] = {}
         self._watched: set[str] = set()
         has_system = is_on and sys.platform == "linux"

@@ -12,7 +12,7 @@ from ingest.sources.reading import describe_refusal
 
 
 class WatchedFile(NamedTuple):
-    """A file's state when it was looked at, or a folder, which has no size and time."""
+    """The observed state of a file; or a folder, which has no size and time."""
 
     path: str
     size: int = 0
@@ -42,7 +42,7 @@ class WatchedPlace(Protocol):
         """A file as it is now; None if it is gone."""
 
     def local_paths(self, paths: Sequence[str]) -> AbstractContextManager[Sequence[str]]:
-        """Local paths of the files, with their companions beside them, until the body ends.
+        """Local paths of the files, with their companions, which exist until the body ends.
 
         Raises:
             SourceError: A file cannot be fetched.

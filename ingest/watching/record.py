@@ -17,7 +17,7 @@ from ingest.watching.places import WatchedFile
 
 _HEAD = b"tracehouse watch 1\n"
 _KEY_BYTES = 8
-_SPARE_KEYS = 10_000  # keys of deleted files that the record may keep
+_SPARE_KEYS = 10_000  # keys of deleted files that the record may contain
 
 
 class WatchRecord:

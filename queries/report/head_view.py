@@ -17,13 +17,13 @@ from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
+from warehouse.statistics.device_states import MAD_TO_SD
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5
-_MAD_TO_SD = 1.4826
 
 
 class HeadView:
@@ -107,7 +107,7 @@ class HeadView:
             if not self._family_there[number, last] or not len(before):
                 continue
             usual = float(np.median(before))
-            spread = _MAD_TO_SD * float(np.median(np.abs(before - usual)))
+            spread = MAD_TO_SD * float(np.median(np.abs(before - usual)))
             limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
             shift = float(np.expm1(shifts[number, last] - usual))
             is_notable = abs(shift) > limit
@@ -158,7 +158,7 @@ class HeadView:
             keys,
             change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
             cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
-            detail=f"{base} has it, {self._night.head} not" if was else f"{base} has it not",
+            detail=f"in {base}, not in {self._night.head}" if was else f"not in {base}",
         )
 
 

@@ -100,8 +100,8 @@ class SeriesVerdict(StrEnum):
 
     REGRESSION = "regression", "slower"
     IMPROVEMENT = "improvement", "faster"
-    NEW_OP = "new_op", "new", "{base} has it not", False
-    REMOVED_OP = "removed_op", "removed", "{head} has it not", False
+    NEW_OP = "new_op", "new", "not in {base}", False
+    REMOVED_OP = "removed_op", "removed", "not in {head}", False
     MOVED = "moved", "moved elsewhere", "its time went elsewhere, the whole is as it was"
     MODE_MIX = (
         "mode_mix",

@@ -18,39 +18,20 @@
 --   until    TIMESTAMP(>since) = NULL           Only dumps captured before this time.
 --
 -- columns:
---   dump_id               INT     Number of the dump.
---   device                STRING  Name of the device.
---   pool                  STRING  Device pool; null if none.
---   os                    STRING  Operating system of the device; null if unknown.
---   os_version            STRING  Its version; null if unknown.
---   arch                  STRING  Processor architecture; null if unknown.
---   soc                   STRING  System on chip; null if unknown.
---   build                 STRING  Id of the build.
---   branch                STRING  Branch of the build; null if unknown.
---   model                 STRING  Name of the model.
---   backend               STRING  Backend of the model; null if none.
---   quantization          STRING  Quantization of the model; null if none.
---   tags                  STRING  Free fields of the manifest, a JSON object.
---   ns_per_tick           DOUBLE  Nanoseconds per tick; null in cycles of unknown
---                                 rate.
---   delegate_ns_per_tick  DOUBLE  Nanoseconds per tick of delegate events; null for
---                                 cycles of unknown rate.
+--   dump_id, device, pool, os, os_version, arch, soc, build, branch, model, backend,
+--   quantization
+--   tags  STRING  Free fields of the manifest, a JSON object.
+--   ns_per_tick, delegate_ns_per_tick
 SELECT
     dump_id, device, pool, os, os_version, arch, soc, build, branch,
     model, backend, quantization, tags, ns_per_tick, delegate_ns_per_tick
 FROM named_dumps
-WHERE (CAST(:device AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:device AS ARRAY<STRING>), device))
-    AND (CAST(:pool AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:pool AS ARRAY<STRING>), pool))
-    AND (CAST(:build AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:build AS ARRAY<STRING>), build))
-    AND (CAST(:model AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:model AS ARRAY<STRING>), model))
-    AND (CAST(:backend AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:backend AS ARRAY<STRING>), backend))
-    AND (CAST(:tag AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:tag AS ARRAY<STRING>), tags))
+WHERE is_chosen(:device, device)
+    AND is_chosen(:pool, pool)
+    AND is_chosen(:build, build)
+    AND is_chosen(:model, model)
+    AND is_chosen(:backend, backend)
+    AND is_chosen(:tag, tags)
     AND (CAST(:since AS TIMESTAMP) IS NULL
         OR captured_at >= CAST(:since AS TIMESTAMP))
     AND (CAST(:until AS TIMESTAMP) IS NULL

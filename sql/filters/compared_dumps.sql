@@ -7,11 +7,7 @@
 -- filters: chosen_dumps without build
 --
 -- columns:
---   dump_id  INT     Number of the dump.
---   device   STRING  Name of the device.
---   model    STRING  Name of the model.
---   backend  STRING  Backend of the model; null if none.
---   is_head  INT     1 in the head, 0 in the base.
+--   dump_id, device, model, backend, is_head
 SELECT
     dump_id, device, model, backend,
     CASE WHEN build = CAST(:head AS STRING) THEN 1 ELSE 0 END AS is_head

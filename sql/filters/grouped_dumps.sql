@@ -11,18 +11,10 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   dump_id               INT     Number of the dump.
---   device                STRING  Name of the device; null with group_by.
---   pool                  STRING  Device pool; null if none, and with group_by.
---   build                 STRING  Id of the build.
---   model                 STRING  Name of the model.
---   backend               STRING  Backend of the model; null if none.
---   group_value           STRING  Value of the group_by attribute or tag; null without
---                                 group_by.
---   ns_per_tick           DOUBLE  Nanoseconds per tick; null in cycles of unknown
---                                 rate.
---   delegate_ns_per_tick  DOUBLE  Nanoseconds per tick of delegate events; null for
---                                 cycles of unknown rate.
+--   dump_id
+--   device  STRING  Name of the device; null with group_by.
+--   pool    STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group_value, ns_per_tick, delegate_ns_per_tick
 SELECT
     dump_id,
     CASE WHEN CAST(:group_by AS STRING) IS NULL THEN device END AS device,
@@ -38,9 +30,7 @@ SELECT
         WHEN 'branch' THEN branch
         WHEN 'backend' THEN backend
         WHEN 'quantization' THEN quantization
-        ELSE try_element_at(
-            from_json(tags, 'MAP<STRING, STRING>'), CAST(:group_by AS STRING)
-        )
+        ELSE tag(tags, CAST(:group_by AS STRING))
     END AS group_value,
     ns_per_tick, delegate_ns_per_tick
 FROM chosen_dumps

@@ -5,23 +5,16 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   dump_id           INT     Number of the dump.
---   device            STRING  Name of the device; null with group_by.
---   pool              STRING  Device pool; null if none, and with group_by.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   group_value       STRING  Value of the group_by attribute or tag; null without
---                             group_by.
---   ns_per_tick       DOUBLE  Nanoseconds per tick; null in cycles of unknown rate.
---   run_index         INT     Position of the run in its dump, from 0.
---   run_name          STRING  Name of the run; null if it has none.
---   run_signature_id  BIGINT  Signature of the run: the events that it executes.
---   nth               BIGINT  1 for the dump's first of this signature, then 2, ...
---   run_count         BIGINT  Complete runs of this signature in the dump.
---   execute_ticks     DOUBLE  Duration of Method::execute.
---   kernel_ticks      DOUBLE  Sum over its kernels, 0 without any.
---   delegate_ticks    DOUBLE  Sum over its delegate calls, 0 without any.
+--   dump_id
+--   device          STRING  Name of the device; null with group_by.
+--   pool            STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group_value, ns_per_tick, run_index, run_name,
+--   run_signature_id
+--   nth             BIGINT  1 for the dump's first of this signature, then 2, ...
+--   run_count       BIGINT  Complete runs of this signature in the dump.
+--   execute_ticks   DOUBLE  Duration of Method::execute.
+--   kernel_ticks    DOUBLE  Sum over its kernels, 0 without any.
+--   delegate_ticks  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
     r.dump_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
     d.ns_per_tick, r.run_index, r.run_name, r.run_signature_id, r.nth, r.run_count,

@@ -6,31 +6,22 @@
 -- filters: steady_dumps
 --
 -- columns:
---   dump_id       INT        Number of the dump.
---   device        STRING     Name of the device.
---   model         STRING     Name of the model.
---   backend       STRING     Backend of the model; null if none.
---   run           STRING     Name of the runs, stable across builds.
---   build         STRING     Id of the build.
---   captured_at   TIMESTAMP  Time of recording; null if unknown.
---   run_count     BIGINT     Runs that count, at least 20.
---   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
---                            rate.
---   value_ns      DOUBLE     Median duration in nanoseconds; null in cycles of unknown
---                            rate.
---   cv            DOUBLE     Standard deviation over mean; null, like the next columns,
---                            where the divisor is 0.
---   iqr_share     DOUBLE     75th less 25th percentile over median.
---   p99_over_p50  DOUBLE     99th percentile over median.
---   max_over_min  DOUBLE     Longest over shortest.
---   drift         DOUBLE     Median of the last third of the runs over the first
---                            third's, less 1.
---   y             DOUBLE     Natural logarithm of the value; one of 0 counts as 1.
---   group_id      BIGINT     Numbers device, model, backend, run and build.
---   group_count   BIGINT     Dumps of the group.
---   level_gap     DOUBLE     Gap between its levels, in log time; null if it has but
---                            one.
---   is_slow       INT        1 above the gap, 0 below; null without a gap.
+--   dump_id, device, model, backend, run, build, captured_at
+--   run_count     BIGINT  Runs that count, at least 20.
+--   value         DOUBLE  Median duration: nanoseconds, ticks in cycles of unknown
+--                         rate.
+--   value_ns
+--   cv            DOUBLE  Standard deviation over mean; null, like the next columns,
+--                         where the divisor is 0.
+--   iqr_share, p99_over_p50
+--   max_over_min  DOUBLE  Longest over shortest.
+--   drift         DOUBLE  Median of the last third of the runs over the first third's,
+--                         less 1.
+--   y             DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
+--   group_id      BIGINT  Numbers device, model, backend, run and build.
+--   group_count   BIGINT  Dumps of the group.
+--   level_gap     DOUBLE  Gap between its levels, in log time; null if it has but one.
+--   is_slow       INT     1 above the gap, 0 below; null without a gap.
 WITH series AS (
     SELECT
         *, ln(greatest(value, 1e0)) AS y,

@@ -15,25 +15,14 @@
 -- filters: chosen_operators
 --
 -- columns:
---   dump_id      INT     Number of the dump.
---   device       STRING  Name of the device.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs, stable across builds.
---   event_name   STRING  Name of the operator, else its delegate id.
---   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Number among the build's instructions of that name and
---                        delegate id, from 1.
---   kind         STRING  Kind of the events.
---   build        STRING  Id of the build.
---   position     INT     Place of the build in builds_in_order.
---   back         BIGINT  1 for the operator's last build on the device, 2 for the one
---                        before, ...
---   series_id    BIGINT  Numbers device, model, backend, run, operator and unit.
---   unit         STRING  ns; ticks where the clock's rate is unknown.
---   value        DOUBLE  Value of the dump in that unit.
---   floor        DOUBLE  Least value that can be compared.
---   y            DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
+--   dump_id, device, model, backend, run, event_name, delegate_id, ordinal, kind, build
+--   position  INT     Place of the build in builds_in_order.
+--   back      BIGINT  1 for the operator's last build on the device, 2 for the one
+--                     before, ...
+--   series_id, unit
+--   value     DOUBLE  Value of the dump in that unit.
+--   floor
+--   y         DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
 SELECT
     o.dump_id, o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
     o.ordinal, o.kind, o.build, b.position,
@@ -54,8 +43,6 @@ JOIN builds_in_order AS b ON b.build = o.build
 WHERE o.value IS NOT NULL
     AND (o.build_role IS NULL OR CAST(:build AS ARRAY<STRING>) IS NOT NULL)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:event AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:event AS ARRAY<STRING>), o.event_name))
-    AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), o.delegate_id))
+    AND is_chosen(:event, o.event_name)
+    AND is_chosen(:delegate_id, o.delegate_id)
     AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)

@@ -6,48 +6,31 @@
 -- shares, so they also hold in cycles of unknown rate.
 --
 -- params:
---   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                 #2'.
+--   run
 --
 -- filters: chosen_dumps
 --
 -- columns:
---   dump_id       INT        Number of the dump.
---   device        STRING     Name of the device.
---   model         STRING     Name of the model.
---   backend       STRING     Backend of the model; null if none.
---   run           STRING     Name of the runs, stable across builds.
---   build         STRING     Id of the build.
---   captured_at   TIMESTAMP  Time of recording; null if unknown.
---   run_count     BIGINT     Runs that count, at least 20.
---   value         DOUBLE     Median duration: nanoseconds, ticks in cycles of unknown
---                            rate.
---   value_ns      DOUBLE     Median duration in nanoseconds; null in cycles of unknown
---                            rate.
---   cv            DOUBLE     Standard deviation over mean; null, like the next columns,
---                            where the divisor is 0.
---   iqr_share     DOUBLE     75th less 25th percentile over median.
---   p99_over_p50  DOUBLE     99th percentile over median.
---   max_over_min  DOUBLE     Longest over shortest.
---   drift         DOUBLE     Median of the last third of the runs over the first
---                            third's, less 1.
+--   dump_id, device, model, backend, run, build, captured_at
+--   run_count     BIGINT  Runs that count, at least 20.
+--   value         DOUBLE  Median duration: nanoseconds, ticks in cycles of unknown
+--                         rate.
+--   value_ns
+--   cv            DOUBLE  Standard deviation over mean; null, like the next columns,
+--                         where the divisor is 0.
+--   iqr_share, p99_over_p50
+--   max_over_min  DOUBLE  Longest over shortest.
+--   drift         DOUBLE  Median of the last third of the runs over the first third's,
+--                         less 1.
 WITH noise AS (
     SELECT
         dump_id, run_signature_id, run_count, median(value) AS value,
-        sqrt(greatest(
-            exact_sum(excess * excess)
-                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
-        ) / nullif(count(*) - 1, 0))
-            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
-        (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
-            - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
-            / nullif(median(value), 0e0) AS iqr_share,
+        variation(value, excess) AS cv,
+        quartile_spread(value) AS iqr_share,
         percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
             / nullif(median(value), 0e0) AS p99_over_p50,
         max(value) / nullif(min(value), 0e0) AS max_over_min,
-        median(CASE WHEN 3 * k > 2 * run_count THEN value END) / nullif(
-            median(CASE WHEN 3 * k <= run_count THEN value END), 0e0
-        ) - 1 AS drift
+        drift(value, k, run_count) AS drift
     FROM (
         SELECT
             *, value - min(value) OVER (PARTITION BY dump_id, run_signature_id)
@@ -79,8 +62,7 @@ named AS (
     FROM noise AS n
     JOIN named_run_signatures AS s
         ON s.dump_id = n.dump_id AND s.run_signature_id = n.run_signature_id
-    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), s.run)
+    WHERE is_chosen(:run, s.run)
 )
 SELECT
     n.dump_id, d.device, d.model, d.backend, n.run, d.build, d.captured_at,

@@ -1,6 +1,6 @@
 -- all_dumps: Every dump.
 --
 -- columns:
---   dump_id  INT  Number of the dump.
+--   dump_id
 SELECT dump_id
 FROM dumps

@@ -6,8 +6,7 @@
 -- placed by the ticks at which they end.
 --
 -- columns:
---   dump_id         INT     Dump the allocation was recorded in.
---   run_index       INT     Position of the run in its dump, from 0.
+--   dump_id, run_index
 --   event_index     INT     Position of the allocation in its run, from 0.
 --   instruction_id  INT     Instruction id; null outside the program, and if no event
 --                           follows.
@@ -67,9 +66,7 @@ ended AS (
         WHERE dump_id IN (SELECT dump_id FROM followed)
     ) AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
-    JOIN first_places AS p
-        ON p.run_signature_id = e.run_signature_id
-        AND p.event_signature_id = e.event_signature_id
+    JOIN first_places AS p ON same_event(p, e)
     JOIN (SELECT DISTINCT dump_id, run_index FROM followed) AS f
         ON f.dump_id = e.dump_id AND f.run_index = e.run_index
     WINDOW step AS (

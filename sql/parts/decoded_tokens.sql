@@ -3,7 +3,7 @@
 -- Reads only dump_id of grouped_dumps. token_latency defines a token.
 --
 -- columns:
---   dump_id        INT     Number of the dump.
+--   dump_id
 --   turn           BIGINT  Turn in the dump, from 1; 0 before any prompt.
 --   place          BIGINT  Position of the token in its turn, from 1.
 --   execute_ticks  DOUBLE  Its Method::execute, ticks.
@@ -40,12 +40,7 @@ stated AS (
     FROM (
         SELECT
             dump_id, etrecord_id, coalesce(
-                try_element_at(
-                    from_json(tags, 'MAP<STRING, STRING>'), 'decode_method'
-                ),
-                try_element_at(
-                    from_json(tags, 'MAP<STRING, STRING>'), 'model.decode_method'
-                )
+                tag(tags, 'decode_method'), tag(tags, 'model.decode_method')
             ) AS decode_method
         FROM named_dumps
         WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)

@@ -7,7 +7,7 @@
 -- dumps keep their own names.
 --
 -- columns:
---   dump_id    INT     Number of the dump.
+--   dump_id
 --   measure    STRING  runs_per_dump, dump_bytes, operator_count, delegate_call_count,
 --                      operator_calls, delegate_calls, delegated_share,
 --                      allocated_bytes, or the name of a counter.

@@ -4,9 +4,8 @@
 -- were loaded, at least one, in the order of their first runs.
 --
 -- columns:
---   dump_id           INT     Number of the dump.
---   run_signature_id  BIGINT  Signature of the run.
---   execute_ticks     DOUBLE  Its Method::execute, ticks.
+--   dump_id, run_signature_id
+--   execute_ticks  DOUBLE  Its Method::execute, ticks.
 WITH firsts AS (
     SELECT t.dump_id, n.run, min(t.run_index) AS run_index
     FROM run_totals AS t

@@ -4,12 +4,8 @@
 --   head  STRING OF builds.name  Build in question.
 --
 -- columns:
---   dump_id   INT     Number of the dump.
---   device    STRING  Name of the device.
---   model     STRING  Name of the model.
---   backend   STRING  Backend of the model; null if none.
---   build     STRING  Id of the build.
---   distance  INT     0 for the build in question, 1 for the one before, ...
+--   dump_id, device, model, backend, build
+--   distance  INT  0 for the build in question, 1 for the one before, ...
 SELECT d.dump_id, d.device, d.model, d.backend, d.build, l.distance
 FROM named_dumps AS d
 JOIN (

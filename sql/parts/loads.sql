@@ -3,7 +3,7 @@
 -- Reads only dump_id of grouped_dumps. The methods of a program add up.
 --
 -- columns:
---   dump_id     INT     Number of the dump.
+--   dump_id
 --   load_count  BIGINT  Methods that were loaded.
 --   load_ns     DOUBLE  Program::load_method, nanoseconds; null without any and in
 --                       cycles of unknown rate.

@@ -4,11 +4,7 @@
 -- compared_dumps.
 --
 -- columns:
---   dump_id     INT     Number of the dump.
---   device      STRING  Name of the device.
---   model       STRING  Name of the model.
---   backend     STRING  Backend of the model; null if none.
---   is_head     INT     1 in the head, 0 in the base.
+--   dump_id, device, model, backend, is_head
 --   dump_count  BIGINT  Dumps of its build that logged values there, at least 1.
 SELECT dump_id, device, model, backend, is_head, dump_count
 FROM (

@@ -3,16 +3,12 @@
 -- Reads placed_dumps.
 --
 -- columns:
---   place_id     BIGINT  Place of the dumps.
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build        STRING  Id of the build.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   group_value  STRING  Value of the group_by attribute or tag; null without group_by.
---   run_name     STRING  Name of the runs; null if they have none.
---   dump_count   BIGINT  Dumps that log allocations.
---   run_count    BIGINT  Runs of the name in them.
+--   place_id
+--   device      STRING  Name of the device; null with group_by.
+--   pool        STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group_value, run_name
+--   dump_count  BIGINT  Dumps that log allocations.
+--   run_count   BIGINT  Runs of the name in them.
 SELECT
     d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
     r.name AS run_name, count(DISTINCT r.dump_id) AS dump_count, count(*) AS run_count

@@ -3,25 +3,19 @@
 -- Reads logged_dumps.
 --
 -- columns:
---   dump_id         INT     Dump that logged the value.
---   device          STRING  Name of the device.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   is_head         INT     1 in the head, 0 in the base.
---   run_index       INT     Run of the dump, from 0.
---   run_number      BIGINT  Position among the runs that logged values, from 1.
---   event_index     INT     Event of the run, in the order of execution.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   event_name      STRING  Operator; '' if none is known.
---   ordinal         BIGINT  Which of the run's instructions of that name and delegate
---                           id, from 1.
---   value_index     BIGINT  Which of the values that it logged in the run, from 0.
---   value_type      STRING  Type of the value.
---   dtype           STRING  Data type of a tensor; null for a scalar.
---   sha256          STRING  Hash of a tensor's bytes; null without them.
---   int_value       BIGINT  Integer scalar; null for others.
---   double_value    DOUBLE  Floating scalar; null for others.
+--   dump_id, device, model, backend, is_head, run_index
+--   run_number    BIGINT  Position among the runs that logged values, from 1.
+--   event_index   INT     Event of the run, in the order of execution.
+--   instruction_id, delegate_id
+--   event_name    STRING  Operator; '' if none is known.
+--   ordinal       BIGINT  Which of the run's instructions of that name and delegate id,
+--                         from 1.
+--   value_index
+--   value_type    STRING  Type of the value.
+--   dtype         STRING  Data type of a tensor; null for a scalar.
+--   sha256        STRING  Hash of a tensor's bytes; null without them.
+--   int_value     BIGINT  Integer scalar; null for others.
+--   double_value  DOUBLE  Floating scalar; null for others.
 WITH logged AS (
     SELECT
         c.device, c.model, c.backend, c.is_head, v.dump_id, v.run_index, v.event_index,

@@ -17,14 +17,7 @@ JOIN (
     FROM measured AS m
     JOIN dumps AS d ON d.dump_id = m.dump_id
     WHERE m.is_head = 1 AND d.etrecord_id IS NOT NULL
-) AS h
-    ON h.level = v.level AND h.device = v.device AND h.model = v.model
-    AND h.backend IS NOT DISTINCT FROM v.backend
-    AND h.run = v.run AND h.event_name = v.event_name
-    AND h.delegate_id IS NOT DISTINCT FROM v.delegate_id
-    AND h.ordinal = v.ordinal
-JOIN event_modules AS e
-    ON e.etrecord_id = h.etrecord_id AND e.run_signature_id = h.run_signature_id
-    AND e.event_signature_id = h.event_signature_id
+) AS h ON h.level = v.level AND same_operator(h, v)
+JOIN event_modules AS e ON e.etrecord_id = h.etrecord_id AND same_event(e, h)
 WHERE e.is_own
 GROUP BY v.series_id

@@ -7,16 +7,16 @@
 -- them in registers; a node that selects a part of a tensor reads as much as it writes.
 --
 -- columns:
---   etrecord_id  BIGINT  ETRecord of the program.
---   graph        STRING  Name of the graph.
---   method       STRING  Method of the program.
---   scope        STRING  '' for the program's main graph; else the names of the nodes
---                        that hold the graph.
---   node_index   INT     Position of the node in its graph, from 0.
---   target       STRING  The called operator, e.g. aten.convolution.default.
---   flops        DOUBLE  Operations; null with a shape that is not known beforehand.
---   bytes        DOUBLE  Bytes read and written; null likewise, and with an element
---                        type of unknown size.
+--   etrecord_id
+--   graph   STRING  Name of the graph.
+--   method
+--   scope   STRING  '' for the program's main graph; else the names of the nodes that
+--                   hold the graph.
+--   node_index
+--   target  STRING  The called operator, e.g. aten.convolution.default.
+--   flops   DOUBLE  Operations; null with a shape that is not known beforehand.
+--   bytes   DOUBLE  Bytes read and written; null likewise, and with an element type of
+--                   unknown size.
 WITH operator_costs AS (
     -- Operators with another cost than one operation per element of the result: so many
     -- per element of the first argument, or per element of the result and of the kernel

@@ -3,11 +3,9 @@
 -- Reads compared_dumps.
 --
 -- columns:
---   device   STRING  Name of the device.
---   model    STRING  Name of the model.
---   backend  STRING  Backend of the model; null if none.
---   note     STRING  Other differences between the dumps than the build; null if there
---                    are none.
+--   device, model, backend
+--   note  STRING  Other differences between the dumps than the build; null if there are
+--                 none.
 SELECT
     device, model, backend, 'dumps differ in ' || nullif(concat_ws(
         ', ',

@@ -3,32 +3,16 @@
 -- Reads recorded_dumps, reference builds included.
 --
 -- params:
---   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                 #2'.
+--   run
 --
 -- columns:
---   level               STRING  method, delegate or operator.
---   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base; null
---                               for a reference build's.
---   device              STRING  Name of the device.
---   pool                STRING  Device pool; null if none.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   event_name          STRING  Name of the operator, else its delegate id.
---   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Number among the build's instructions of that name and
---                               delegate id, from 1.
---   kind                STRING  Kind of the events.
---   instruction_id      INT     Instruction id in this build; null outside the program.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   unit                STRING  ns, or ticks of a clock of unknown rate.
---   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of the clock's resolution.
---   op_type             STRING  Type of the operator; null for calls and methods.
+--   level           STRING  method, delegate or operator.
+--   dump_id
+--   is_head         INT     1 for a dump of the head, 0 for one of the base; null for a
+--                           reference build's.
+--   device, pool, model, backend, run, event_name, delegate_id, ordinal, kind
+--   instruction_id  INT     Instruction id in this build; null outside the program.
+--   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type
 SELECT
     CASE o.kind
         WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'
@@ -42,5 +26,4 @@ JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
         OR o.build_role = 'reference')
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
-    AND (CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
+    AND is_chosen(:run, o.run)

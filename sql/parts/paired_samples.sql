@@ -6,10 +6,10 @@
 -- without a partner do not count then. The function compare_pairs computes the figures.
 --
 -- columns:
---   series_id   BIGINT  Number of the series.
+--   series_id
 --   pair_count  BIGINT  Pairs that count.
 --   base_value  DOUBLE  Median of the base's values in them.
---   head_value  DOUBLE  Median of the head's values.
+--   head_value
 --   figures     STRUCT  Results of the pairs.
 WITH partners AS (
     SELECT dump_id, pair_id

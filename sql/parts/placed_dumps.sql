@@ -3,14 +3,11 @@
 -- Reads grouped_dumps. Dumps that share a row share a place.
 --
 -- columns:
---   dump_id      INT     Number of the dump.
+--   dump_id
 --   place_id     BIGINT  Number of its place, from 1, in the order of the next columns.
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
---   build        STRING  Id of the build.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   group_value  STRING  Value of the group_by attribute or tag; null without group_by.
+--   build, model, backend, group_value
 --   etrecord_id  BIGINT  ETRecord of its program; null without.
 SELECT
     g.dump_id,

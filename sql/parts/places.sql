@@ -3,14 +3,10 @@
 -- Reads placed_dumps.
 --
 -- columns:
---   place_id             BIGINT  Place of the dumps.
+--   place_id
 --   device               STRING  Name of the device; null with group_by.
 --   pool                 STRING  Device pool; null if none, and with group_by.
---   build                STRING  Id of the build.
---   model                STRING  Name of the model.
---   backend              STRING  Backend of the model; null if none.
---   group_value          STRING  Value of the group_by attribute or tag; null without
---                                group_by.
+--   build, model, backend, group_value
 --   run_count            BIGINT  Complete runs.
 --   execute_ns           DOUBLE  Sum of their durations; null if any are in cycles of
 --                                unknown rate.

@@ -3,18 +3,11 @@
 -- Reads measured and series. In a series with both units, only nanoseconds count.
 --
 -- columns:
---   series_id  BIGINT  Number of the series.
---   dump_id    INT     Number of the dump.
---   is_head    INT     1 for a dump of the head, 0 for one of the base.
---   value      DOUBLE  Value of the dump.
---   y          DOUBLE  Its logarithm; below 1 it counts as 1.
+--   series_id, dump_id, is_head
+--   value  DOUBLE  Value of the dump.
+--   y      DOUBLE  Its logarithm; below 1 it counts as 1.
 SELECT
     s.series_id, m.dump_id, m.is_head, m.value, ln(greatest(m.value, 1e0)) AS y
 FROM measured AS m
-JOIN series AS s
-    ON s.level = m.level AND s.device = m.device AND s.model = m.model
-    AND s.backend IS NOT DISTINCT FROM m.backend
-    AND s.run = m.run AND s.event_name = m.event_name
-    AND s.delegate_id IS NOT DISTINCT FROM m.delegate_id
-    AND s.ordinal = m.ordinal AND s.unit = m.unit
+JOIN series AS s ON s.level = m.level AND same_operator(s, m) AND s.unit = m.unit
 WHERE m.value IS NOT NULL

@@ -4,34 +4,24 @@
 -- there are at least two, with the function pool_samples.
 --
 -- columns:
---   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of the family whose false alarms are controlled
---                           together.
---   level           STRING  What it is; pool for what is added here.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the operator, type or module.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   ordinal         INT     Which instruction of that name and delegate id.
---   kind            STRING  Kind of the events.
---   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   floor           DOUBLE  Least value that can be compared.
---   half_tick       DOUBLE  Half of the clock's resolution.
---   state_shift     DOUBLE  How far the state of the device moved from base to head, in
---                           log time; null where values have it; for a pool the mean
---                           distance of its devices.
---   has_base        INT     Whether the base has it, even if no dump counts.
---   has_head        INT     Whether the head has it.
---   base_count      BIGINT  Dumps of the base that count.
---   head_count      BIGINT  Dumps of the head that count.
---   base_value      DOUBLE  Median of the base's values; for a pool its devices' mean.
---   head_value      DOUBLE  Median of the head's values; likewise.
---   figures         STRUCT  Results of both builds; of a pool, results of its devices
---                           together, see pool_samples.
+--   series_id, family_id
+--   level           STRING   What it is; pool for what is added here.
+--   device          STRING   Name of the device; null for a pool.
+--   pool            STRING   Its pool; null if none or several.
+--   model, backend, run
+--   event_name      STRING   Name of the operator, type or module.
+--   delegate_id, ordinal, kind
+--   instruction_id  INT      Instruction id in the head; null outside the program.
+--   unit            STRING   Unit of the values.
+--   floor, half_tick
+--   state_shift     DOUBLE   How far the state of the device moved from base to head,
+--                            in log time; null where values have it; for a pool the
+--                            mean distance of its devices.
+--   has_base, has_head, base_count, head_count
+--   base_value      DOUBLE   Median of the base's values; for a pool its devices' mean.
+--   head_value      DOUBLE   Median of the head's values; likewise.
+--   figures         STRUCT   Results of both builds; of a pool, results of its devices
+--                            together, see pool_samples.
 --   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared; of
 --                            a pool, on all its devices.
 WITH pooled AS (

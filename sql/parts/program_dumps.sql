@@ -4,6 +4,6 @@
 -- grouped.
 --
 -- columns:
---   dump_id  INT  Number of the dump.
+--   dump_id
 SELECT dump_id
 FROM grouped_dumps

@@ -3,11 +3,9 @@
 -- Reads chosen_dumps, for their programs.
 --
 -- columns:
---   etrecord_id  BIGINT   ETRecord of the program.
---   method       STRING   Method of the program.
+--   etrecord_id, method
 --   handle       BIGINT   Debug handle of the node.
---   scope        STRING   '' for the program's main graph, else its path.
---   node_index   INT      Position of the node in its graph, from 0.
+--   scope, node_index
 --   operator     STRING   The operator that it calls, e.g. convolution.
 --   word         STRING   First word of the delegate's events that run it, else the
 --                         operator.

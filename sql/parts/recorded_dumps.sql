@@ -4,7 +4,7 @@
 -- of the same device, model and backend, unless it is compared itself.
 --
 -- columns:
---   dump_id    INT     Number of the dump.
+--   dump_id
 --   is_head    INT     1 in the head, 0 in the base; null for a reference build's.
 --   session    STRING  Session it was recorded in; null if unknown.
 --   reference  STRING  Name of the reference build; null in base and head.
@@ -20,6 +20,5 @@ UNION ALL
 SELECT r.dump_id, CAST(NULL AS INT) AS is_head, r.session, r.build AS reference
 FROM named_dumps AS r
 JOIN (SELECT DISTINCT device, model, backend, session FROM own) AS s
-    ON s.device = r.device AND s.model = r.model
-    AND s.backend IS NOT DISTINCT FROM r.backend AND s.session = r.session
+    ON same_family(s, r) AND s.session = r.session
 WHERE r.build_role = 'reference' AND r.build NOT IN (SELECT build FROM own)

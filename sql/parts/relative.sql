@@ -7,29 +7,12 @@
 -- session, the last one by name counts.
 --
 -- columns:
---   level               STRING  method, delegate or operator.
---   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base.
---   device              STRING  Name of the device.
---   pool                STRING  Device pool; null if none.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   event_name          STRING  Name of the operator, else its delegate id.
---   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Number among the build's instructions of that name and
---                               delegate id, from 1.
---   kind                STRING  Kind of the events.
---   instruction_id      INT     Instruction id in this build; null outside the program.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   unit                STRING  ns, or ticks of a clock of unknown rate.
---   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of the clock's resolution.
---   op_type             STRING  Type of the operator; null for calls and methods.
---   reference           STRING  Reference build that the value is relative to; null if
---                               none.
+--   level           STRING  method, delegate or operator.
+--   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
+--   ordinal, kind
+--   instruction_id  INT     Instruction id in this build; null outside the program.
+--   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
+--   reference
 WITH levels AS (
     SELECT
         a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,
@@ -62,11 +45,7 @@ usual AS (
         FROM sessions AS s
         JOIN recorded_dumps AS r ON r.session = s.session
         JOIN absolute AS a
-            ON a.dump_id = r.dump_id AND a.device = s.device AND a.model = s.model
-            AND a.backend IS NOT DISTINCT FROM s.backend AND a.run = s.run
-            AND a.event_name = s.event_name
-            AND a.delegate_id IS NOT DISTINCT FROM s.delegate_id
-            AND a.ordinal = s.ordinal AND a.unit = s.unit
+            ON a.dump_id = r.dump_id AND same_operator(a, s) AND a.unit = s.unit
         WHERE a.is_head IS NOT NULL AND a.value IS NOT NULL
         GROUP BY
             s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
@@ -86,15 +65,6 @@ SELECT
 FROM absolute AS a
 JOIN recorded_dumps AS r ON r.dump_id = a.dump_id
 LEFT JOIN sessions AS s
-    ON s.device = a.device AND s.model = a.model
-    AND s.backend IS NOT DISTINCT FROM a.backend AND s.run = a.run
-    AND s.event_name = a.event_name
-    AND s.delegate_id IS NOT DISTINCT FROM a.delegate_id
-    AND s.ordinal = a.ordinal AND s.unit = a.unit AND s.session = r.session
-LEFT JOIN usual AS u
-    ON u.device = a.device AND u.model = a.model
-    AND u.backend IS NOT DISTINCT FROM a.backend AND u.run = a.run
-    AND u.event_name = a.event_name
-    AND u.delegate_id IS NOT DISTINCT FROM a.delegate_id
-    AND u.ordinal = a.ordinal AND u.unit = a.unit
+    ON same_operator(s, a) AND s.unit = a.unit AND s.session = r.session
+LEFT JOIN usual AS u ON same_operator(u, a) AND u.unit = a.unit
 WHERE a.is_head IS NOT NULL

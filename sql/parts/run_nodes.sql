@@ -8,12 +8,11 @@
 -- they do for events inside a delegate that share a handle.
 --
 -- columns:
---   etrecord_id         BIGINT  ETRecord of the program.
+--   etrecord_id
 --   method              STRING  Method of the program: each that the run can be of.
---   run_signature_id    BIGINT  Signature of the run.
+--   run_signature_id
 --   event_signature_id  BIGINT  Signature of the kernel, call or event in a delegate.
---   scope               STRING  '' for the program's main graph, else its path.
---   node_index          INT     Position of the node in its graph, from 0.
+--   scope, node_index
 --   share               DOUBLE  How much of the node counts for the event, 0 to 1.
 WITH steps AS (
     SELECT DISTINCT

@@ -3,9 +3,9 @@
 -- Reads program_nodes.
 --
 -- columns:
---   etrecord_id         BIGINT   ETRecord of the program.
+--   etrecord_id
 --   method              STRING   Method of the program: each that the run can be of.
---   run_signature_id    BIGINT   Signature of the run.
+--   run_signature_id
 --   instruction_id      INT      Instruction id.
 --   event_signature_id  BIGINT   Signature of the kernel, call or event in a delegate.
 --   kind                STRING   kernel, delegate_call or delegate_op.

@@ -3,8 +3,7 @@
 -- Reads chosen_dumps and run_names.
 --
 -- columns:
---   dump_id      INT     Dump of the runs.
---   run          STRING  Name of the runs, stable across builds.
+--   dump_id, run
 --   run_count    BIGINT  Complete runs, at least 1.
 --   execute_ns   DOUBLE  Sum of Method::execute; null in cycles of unknown rate, like
 --                        the next columns.

@@ -3,27 +3,16 @@
 -- Reads measured.
 --
 -- columns:
---   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of the family whose false alarms are controlled
---                           together.
+--   series_id, family_id
 --   level           STRING  What it is.
---   device          STRING  Name of the device.
+--   device
 --   pool            STRING  Its pool; null if none or several.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs, stable across builds.
+--   model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   ordinal         INT     Which instruction of that name and delegate id.
---   kind            STRING  Kind of the events.
+--   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit that its values are compared in.
---   floor           DOUBLE  Least value that can be compared.
---   half_tick       DOUBLE  Half of the clock's resolution.
---   state_shift     DOUBLE  How far the state of the device moved from base to head, in
---                           log time; null where values have it.
---   has_base        INT     Whether the base has it, even if no dump counts.
---   has_head        INT     Whether the head has it.
+--   floor, half_tick, state_shift, has_base, has_head
 SELECT
     CAST(row_number() OVER (
         ORDER BY

@@ -3,8 +3,7 @@
 -- Reads only dump_id of grouped_dumps.
 --
 -- columns:
---   dump_id          INT     Number of the dump.
---   counter          STRING  Name of the counter.
+--   dump_id, counter
 --   unit             STRING  Its unit.
 --   scope            STRING  Scope of the value: run or dump.
 --   run_name         STRING  Name of the run; null if it has none, if the dump has no

@@ -4,7 +4,7 @@
 -- Benjamini-Hochberg within a family.
 --
 -- columns:
---   series_id    BIGINT   Number of the series.
+--   series_id
 --   is_tested    BOOLEAN  Whether it has 8 dumps a side and is above its floor.
 --   rival_count  BIGINT   Series of the family that are tested, or would be with more
 --                         dumps.
@@ -13,7 +13,7 @@
 --   head_ran     INT      Whether the head has.
 --   mode_p       DOUBLE   Likewise for the share of slow processes (Bonferroni); null
 --                         without two modes.
---   p_adjusted   DOUBLE   Share of false alarms if this were one; null unless tested.
+--   p_adjusted
 --   scatter      DOUBLE   Standard deviation of the changes of those that share its
 --                         state of the device, by their median deviation; null where
 --                         values have that state.

@@ -4,7 +4,7 @@
 -- kinds of executions.
 --
 -- columns:
---   dump_id  INT  Number of the dump.
+--   dump_id
 SELECT d.dump_id
 FROM named_dumps AS d
 LEFT JOIN (
@@ -14,9 +14,5 @@ LEFT JOIN (
     GROUP BY dump_id
 ) AS n ON n.dump_id = d.dump_id
 WHERE n.kind_count > 1
-    OR try_element_at(
-        from_json(d.tags, 'MAP<STRING, STRING>'), 'decode_method'
-    ) IS NOT NULL
-    OR try_element_at(
-        from_json(d.tags, 'MAP<STRING, STRING>'), 'model.decode_method'
-    ) IS NOT NULL
+    OR tag(d.tags, 'decode_method') IS NOT NULL
+    OR tag(d.tags, 'model.decode_method') IS NOT NULL

@@ -3,12 +3,8 @@
 -- Reads plain_samples. The function compare_samples computes the figures.
 --
 -- columns:
---   series_id   BIGINT  Number of the series.
---   base_count  BIGINT  Dumps of the base that count.
---   head_count  BIGINT  Dumps of the head that count.
---   base_value  DOUBLE  Median of the base's values; null without any.
---   head_value  DOUBLE  Median of the head's values.
---   figures     STRUCT  Results of both builds; null unless both have values.
+--   series_id, base_count, head_count, base_value, head_value
+--   figures  STRUCT  Results of both builds; null unless both have values.
 SELECT
     series_id,
     CAST(sum(1 - is_head) AS BIGINT) AS base_count,

@@ -9,30 +9,12 @@
 -- method, if both kernels and delegates were steady.
 --
 -- columns:
---   level               STRING  method, delegate or operator.
---   dump_id             INT     Dump it was measured in.
---   is_head             INT     1 for a dump of the head, 0 for one of the base.
---   device              STRING  Name of the device.
---   pool                STRING  Device pool; null if none.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   event_name          STRING  Name of the operator, else its delegate id.
---   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Number among the build's instructions of that name and
---                               delegate id, from 1.
---   kind                STRING  Kind of the events.
---   instruction_id      INT     Instruction id in this build; null outside the program.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   unit                STRING  ns, or ticks of a clock of unknown rate.
---   value               DOUBLE  Time in that unit; null without enough events.
---   floor               DOUBLE  Least value that can be compared.
---   half_tick           DOUBLE  Half of the clock's resolution.
---   reference           STRING  Reference build that the value is relative to; null if
---                               none.
---   state_shift         DOUBLE  How far the state of the device moved from base to
---                               head, in log time; null where the value has it.
+--   level           STRING  method, delegate or operator.
+--   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
+--   ordinal, kind
+--   instruction_id  INT     Instruction id in this build; null outside the program.
+--   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
+--   reference, state_shift
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
@@ -72,9 +54,7 @@ recordings AS (
 recorded_apart AS (
     SELECT s.dump_id, s.dump_number, CAST(s.is_head AS DOUBLE) AS is_head
     FROM spans AS s
-    JOIN recordings AS r
-        ON r.device = s.device AND r.model = s.model
-        AND r.backend IS NOT DISTINCT FROM s.backend
+    JOIN recordings AS r ON same_family(r, s)
     WHERE r.is_apart
 ),
 -- The type of an operator is -1 for what only contains others.
@@ -114,9 +94,7 @@ states AS (
             )))) AS s
         FROM relative_values AS m
         JOIN recorded_apart AS d ON d.dump_id = m.dump_id
-        JOIN numbered AS o
-            ON o.run_signature_id = m.run_signature_id
-            AND o.event_signature_id = m.event_signature_id
+        JOIN numbered AS o ON same_event(o, m)
         WHERE m.value IS NOT NULL AND m.reference IS NULL
         GROUP BY m.device, m.model, m.backend, m.run
     ) AS e
@@ -127,8 +105,8 @@ SELECT
     r.level, r.dump_id, r.is_head, r.device, r.pool, r.model, r.backend, r.run,
     r.event_name, r.delegate_id, r.ordinal, r.kind, r.instruction_id,
     r.run_signature_id, r.event_signature_id, r.unit,
-    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.reference,
-    s.shift AS state_shift
+    r.value * coalesce(exp(-s.state), 1e0) AS value, r.floor, r.half_tick, r.op_type,
+    r.reference, s.shift AS state_shift
 FROM relative_values AS r
 LEFT JOIN states AS s
     ON s.dump_id = r.dump_id AND s.run = r.run AND r.reference IS NULL

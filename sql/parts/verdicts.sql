@@ -6,38 +6,19 @@
 -- parts: pools AS scored, tested, judgements
 --
 -- columns:
---   series_id       BIGINT  Number of the series.
---   family_id       BIGINT  Number of the family whose false alarms are controlled
---                           together.
+--   series_id, family_id
 --   level           STRING  What it is.
 --   device          STRING  Name of the device; null for a pool.
 --   pool            STRING  Its pool; null if none or several.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs, stable across builds.
+--   model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   ordinal         INT     Which instruction of that name and delegate id.
---   kind            STRING  Kind of the events.
+--   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
 --   unit            STRING  Unit of the values.
---   half_tick       DOUBLE  Half of the clock's resolution.
---   base_count      BIGINT  Dumps of the base that count.
---   head_count      BIGINT  Dumps of the head that count.
---   base_value      DOUBLE  Median of the base's values; null without any.
---   head_value      DOUBLE  Median of the head's values.
---   shift           DOUBLE  Change in log time; null unless both have values.
---   low             DOUBLE  Lower end of its interval; null with too few values.
---   high            DOUBLE  Upper end.
---   state_shift     DOUBLE  How far the state of the device moved from base to head, in
---                           log time; null where values have it.
---   p_adjusted      DOUBLE  Share of false alarms if this were one; null unless tested.
---   dumps_needed    BIGINT  Dumps that each build lacks; null if none, or if more would
---                           not help.
---   cost            DOUBLE  Cost of the change per run, in the unit; 0 unless it
---                           counts.
+--   half_tick, base_count, head_count, base_value, head_value, shift, low, high,
+--   state_shift, p_adjusted, dumps_needed, cost
 --   verdict         STRING  See regression_deltas.
---   is_paired       BOOLEAN  Whether the differences in pairs of dumps are compared.
+--   is_paired
 WITH balances AS (
     -- Time moves among the operators inside delegates, or among all others with calls.
     SELECT

@@ -16,10 +16,7 @@
 -- parts: run_names, run_sums
 --
 -- columns:
---   device          STRING   Name of the device.
---   build           STRING   Id of the build.
---   model           STRING   Name of the model.
---   run             STRING   Name of the runs, stable across builds.
+--   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.
 --   module_type     STRING   Its class; null if it is only the path that others lie in.
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.
@@ -45,10 +42,7 @@ WITH chosen AS (
 straddled AS (
     SELECT DISTINCT t.etrecord_id, t.module_path
     FROM event_modules AS t
-    JOIN event_modules AS o
-        ON o.etrecord_id = t.etrecord_id
-        AND o.run_signature_id = t.run_signature_id
-        AND o.event_signature_id = t.event_signature_id
+    JOIN event_modules AS o ON o.etrecord_id = t.etrecord_id AND same_event(o, t)
     WHERE t.is_total AND o.is_own AND t.module_path <> ''
         AND o.module_path <> t.module_path
         AND substr(o.module_path, 1, length(t.module_path) + 1)
@@ -73,10 +67,7 @@ times AS (
     JOIN chosen AS c ON c.dump_id = t.dump_id
     JOIN run_names AS n
         ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
-    JOIN event_modules AS m
-        ON m.etrecord_id = c.etrecord_id
-        AND m.run_signature_id = t.run_signature_id
-        AND m.event_signature_id = t.event_signature_id
+    JOIN event_modules AS m ON m.etrecord_id = c.etrecord_id AND same_event(m, t)
     LEFT JOIN straddled AS s
         ON s.etrecord_id = m.etrecord_id AND s.module_path = m.module_path
     WHERE m.is_total

@@ -19,28 +19,16 @@
 -- filters: chosen_operators
 --
 -- columns:
---   device             STRING     Name of the device.
---   model              STRING     Name of the model.
---   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs, stable across builds.
---   event_name         STRING     Name of the event.
---   delegate_id        STRING     Delegate debug id; null outside delegates.
---   ordinal            INT        Number among the build's instructions of that name
---                                 and delegate id, from 1.
---   build              STRING     Id of the build.
---   build_ordinal      BIGINT     Position of the build where the producer numbers
---                                 them, else null.
---   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
---   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
---                                 unknown.
---   dump_count         BIGINT     Dumps of known clock rate, at least 1.
---   sample_count       BIGINT     Events in them, at least 1.
---   p50_ns             DOUBLE     Median of the dumps' medians, nanoseconds; lower is
---                                 better.
---   min_ns             DOUBLE     Lowest dump median.
---   max_ns             DOUBLE     Highest dump median.
---   change             DOUBLE     p50_ns against the build before, as a share: 0.05 is
---                                 5 % slower; null for the first.
+--   device, model, backend, run
+--   event_name    STRING  Name of the event.
+--   delegate_id, ordinal, build, build_ordinal, committed_at, first_captured_at
+--   dump_count    BIGINT  Dumps of known clock rate, at least 1.
+--   sample_count  BIGINT  Events in them, at least 1.
+--   p50_ns        DOUBLE  Median of the dumps' medians, nanoseconds; lower is better.
+--   min_ns        DOUBLE  Lowest dump median.
+--   max_ns        DOUBLE  Highest dump median.
+--   change        DOUBLE  p50_ns against the build before, as a share: 0.05 is 5 %
+--                         slower; null for the first.
 WITH series AS (
     SELECT
         device, model, backend, run, event_name, delegate_id, ordinal, build,
@@ -54,8 +42,7 @@ WITH series AS (
     WHERE array_contains(CAST(:event AS ARRAY<STRING>), event_name)
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
-        AND (CAST(:delegate_id AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:delegate_id AS ARRAY<STRING>), delegate_id))
+        AND is_chosen(:delegate_id, delegate_id)
         AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
         AND known_ns IS NOT NULL
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build

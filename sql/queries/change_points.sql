@@ -21,14 +21,7 @@
 -- filters: scanned_values
 --
 -- columns:
---   device       STRING  Name of the device.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs, stable across builds.
---   event_name   STRING  Name of the operator, else its delegate id.
---   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Number among the build's instructions of that name and
---                        delegate id, from 1.
+--   device, model, backend, run, event_name, delegate_id, ordinal
 --   build_count  BIGINT  Builds with dumps that count, at least 1.
 --   dump_count   BIGINT  Dumps that count, at least 1.
 --   first_bad    STRING  First build of the new level; null without a change.

@@ -12,11 +12,7 @@
 -- columns:
 --   device             STRING  Name of the device; null with group_by.
 --   pool               STRING  Device pool; null if none, and with group_by.
---   build              STRING  Id of the build.
---   model              STRING  Name of the model.
---   backend            STRING  Backend of the model; null if none.
---   group              STRING  Value of the group_by attribute or tag; null without
---                              group_by.
+--   build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.
 --   load_count         BIGINT  Loads of a method in them.
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and

@@ -15,60 +15,36 @@
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:
---   level               STRING  method, delegate, operator, operator_type, module or
---                               pool.
---   device              STRING  Name of the device; null for a pool.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   event_name          STRING  Name of the operator, else its delegate id; type of
---                               operators, or path of the module.
---   delegate_id         STRING  Delegate debug id; null outside delegates.
---   ordinal             INT     Number among the build's instructions of that name and
---                               delegate id, from 1.
---   base_count          BIGINT  Dumps of the base that count.
---   head_count          BIGINT  Dumps of the head that count.
---   base_ns             DOUBLE  Median of the base's dump values, nanoseconds (for a
---                               pool its devices' mean); null without dumps, and for
---                               clocks of unknown rate, whose ticks are compared.
---   head_ns             DOUBLE  Median of the head's values; null likewise; lower is
---                               better.
---   delta               DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann).
---   delta_low           DOUBLE  Lower end of its 99 % interval; null with too few dumps
---                               for one.
---   delta_high          DOUBLE  Upper end.
---   p_adjusted          DOUBLE  Share of false alarms if this were one; null where
---                               nothing was tested.
---   minimum_detectable  DOUBLE  Change the dumps could show, as a share: half the
---                               interval's width.
---   verdict             STRING  See above.
---   instruction_id      INT     Instruction id in the head; null outside the program,
---                               and for a removed_op.
---   module_path         STRING  Module whose own nodes it runs in the head, '' if the
---                               program's; null if they are several, or without an
---                               ETRecord.
---   kind                STRING  Kind of the events.
---   pool                STRING  Pool of the device; null if none or several.
---   cost_ns             DOUBLE  Cost of the change per run; 0 unless the verdict is a
---                               change, null for clocks of unknown rate.
---   dumps_needed        BIGINT  Dumps that each build lacks; null if none, or if more
---                               would not help.
---   reference           STRING  Reference build that values of this model on the device
---                               are relative to; null if none.
---   frame               STRING  The compared values: raw, differences in paired dumps,
---                               relative to the reference, or residual, without the
---                               state of the device.
---   state_delta         DOUBLE  How far that state moved from base to head, as a share;
---                               null unless residual.
---   change_share        DOUBLE  cost_ns over the method's; null if the method is not
---                               known to have changed.
---   explained_by        STRING  Of a method or delegate that changed, the three that
---                               add most to it, with their shares; null otherwise.
---   may_be              STRING  Of a delegate that changed though no operator in it
---                               shows it, the three longest that could hide half of
---                               it; null otherwise.
---   note                STRING  Other differences between the dumps than the build,
---                               such as os_version or threads; null if there are none.
+--   level           STRING  method, delegate, operator, operator_type, module or pool.
+--   device          STRING  Name of the device; null for a pool.
+--   model, backend, run
+--   event_name      STRING  Name of the operator, else its delegate id; type of
+--                           operators, or path of the module.
+--   delegate_id, ordinal, base_count, head_count
+--   base_ns         DOUBLE  Median of the base's dump values, nanoseconds (for a pool
+--                           its devices' mean); null without dumps, and for clocks of
+--                           unknown rate, whose ticks are compared.
+--   head_ns         DOUBLE  Median of the head's values; null likewise; lower is
+--                           better.
+--   delta, delta_low, delta_high, p_adjusted, minimum_detectable
+--   verdict         STRING  See above.
+--   instruction_id  INT     Instruction id in the head; null outside the program, and
+--                           for a removed_op.
+--   module_path     STRING  Module whose own nodes it runs in the head, '' if the
+--                           program's; null if they are several, or without an
+--                           ETRecord.
+--   kind
+--   pool            STRING  Pool of the device; null if none or several.
+--   cost_ns, dumps_needed, reference, frame, state_delta
+--   change_share    DOUBLE  cost_ns over the method's; null if the method is not known
+--                           to have changed.
+--   explained_by    STRING  Of a method or delegate that changed, the three that add
+--                           most to it, with their shares; null otherwise.
+--   may_be          STRING  Of a delegate that changed though no operator in it shows
+--                           it, the three longest that could hide half of it; null
+--                           otherwise.
+--   note            STRING  Other differences between the dumps than the build, such as
+--                           os_version or threads; null if there are none.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,
@@ -97,16 +73,12 @@ SELECT
     e.explained_by, e.may_be, n.note
 FROM verdicts AS v
 LEFT JOIN modules AS m ON m.series_id = v.series_id
-LEFT JOIN notes AS n
-    ON n.device = v.device AND n.model = v.model
-    AND n.backend IS NOT DISTINCT FROM v.backend
+LEFT JOIN notes AS n ON same_family(n, v)
 LEFT JOIN (
     SELECT device, model, backend, max(reference) AS reference
     FROM operators
     GROUP BY device, model, backend
-) AS r
-    ON r.device = v.device AND r.model = v.model
-    AND r.backend IS NOT DISTINCT FROM v.backend
+) AS r ON same_family(r, v)
 LEFT JOIN explanations AS e ON e.series_id = v.series_id
 ORDER BY
     v.level, v.device NULLS LAST, v.pool NULLS LAST, v.model, v.backend NULLS LAST,

@@ -13,12 +13,7 @@
 -- columns:
 --   device           STRING  Name of the device; null with group_by.
 --   pool             STRING  Device pool; null if none, and with group_by.
---   build            STRING  Id of the build.
---   model            STRING  Name of the model.
---   backend          STRING  Backend of the model; null if none.
---   group            STRING  Value of the group_by attribute or tag; null without
---                            group_by.
---   counter          STRING  Name of the counter.
+--   build, model, backend, group, counter
 --   unit             STRING  Unit of all that follow but the counts.
 --   scope            STRING  Scope of the values: run or dump.
 --   run_name         STRING  Name of the runs, which separates loading from executing;

@@ -6,19 +6,13 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device             STRING     Name of the device.
---   pool               STRING     Device pool; null if none.
---   model              STRING     Name of the model.
---   backend            STRING     Backend of the model; null if none.
---   build              STRING     Id of the build.
+--   device, pool, model, backend, build
 --   dump_count         BIGINT     Dumps, at least 1.
 --   run_count          BIGINT     Runs in them.
 --   event_count        BIGINT     Profile events in them.
 --   last_captured_at   TIMESTAMP  Time of the last recording; null if unknown.
 --   last_ingested_at   TIMESTAMP  Time of the last commit to the store.
---   build_ordinal      BIGINT     Position of the build where producers number them,
---                                 else null.
---   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
+--   build_ordinal, committed_at
 --   first_captured_at  TIMESTAMP  Time of the first recording; null if unknown.
 SELECT
     d.device, d.pool, d.model, d.backend, d.build,

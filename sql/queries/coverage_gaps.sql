@@ -17,8 +17,7 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device            STRING     Name of the device.
---   model             STRING     Name of the model.
+--   device, model
 --   backend           STRING     Backend of the model; null if none, or if `expected`
 --                                is content with any.
 --   build             STRING     Build without a fresh dump of it.
@@ -50,9 +49,7 @@ wanted_builds AS (
         CAST(row_number() OVER (ORDER BY position) AS BIGINT) AS place,
         count(*) OVER () AS build_count
     FROM builds_in_order
-    WHERE build_role IS NULL
-        AND (CAST(:build AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:build AS ARRAY<STRING>), build))
+    WHERE build_role IS NULL AND is_chosen(:build, build)
 ),
 counts AS (
     SELECT
@@ -85,14 +82,11 @@ wanted AS (
     LEFT JOIN recorded AS r
         ON r.device = e.device AND r.model = e.model
         AND coalesce(e.backend, r.backend, '') = coalesce(r.backend, '')
-    WHERE (CAST(:device AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:device AS ARRAY<STRING>), e.device))
+    WHERE is_chosen(:device, e.device)
         AND (CAST(:pool AS ARRAY<STRING>) IS NULL
             OR e.device IN (SELECT device FROM recorded))
-        AND (CAST(:model AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:model AS ARRAY<STRING>), e.model))
-        AND (CAST(:backend AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:backend AS ARRAY<STRING>), e.backend))
+        AND is_chosen(:model, e.model)
+        AND is_chosen(:backend, e.backend)
     GROUP BY e.device, e.model, e.backend
     HAVING count(r.device) = 0
 ),
@@ -101,9 +95,7 @@ series AS (
         s.device, s.model, s.backend, s.last_captured_at, s.is_expected,
         max(CASE WHEN c.fresh_count > 0 THEN w.place END) AS last_place
     FROM wanted AS s
-    LEFT JOIN counts AS c
-        ON c.device = s.device AND c.model = s.model
-        AND c.backend IS NOT DISTINCT FROM s.backend
+    LEFT JOIN counts AS c ON same_family(c, s)
     LEFT JOIN wanted_builds AS w ON w.build = c.build
     GROUP BY s.device, s.model, s.backend, s.last_captured_at, s.is_expected
 )
@@ -117,9 +109,7 @@ LEFT JOIN recorded_branches AS r
     ON r.device = s.device AND r.model = s.model
     AND r.backend = coalesce(s.backend, '') AND r.branch = w.branch
 LEFT JOIN wanted_builds AS l ON l.place = s.last_place
-LEFT JOIN counts AS c
-    ON c.device = s.device AND c.model = s.model
-    AND c.backend IS NOT DISTINCT FROM s.backend AND c.build = w.build
+LEFT JOIN counts AS c ON same_family(c, s) AND c.build = w.build
 WHERE coalesce(c.fresh_count, 0) = 0
     AND (s.is_expected OR r.device IS NOT NULL)
     AND w.place > w.build_count - coalesce(CAST(:last_n AS INT), w.build_count)

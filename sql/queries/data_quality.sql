@@ -16,15 +16,12 @@
 -- filters: chosen_dumps
 --
 -- columns:
---   device         STRING  Name of the device.
---   model          STRING  Name of the model.
---   backend        STRING  Backend of the model; null if none.
---   build          STRING  Id of the build.
---   problem        STRING  Name of the problem, see above.
---   dump_count     BIGINT  Dumps that have it, at least 1.
---   of_count       BIGINT  Dumps of the build of the model on the device.
---   dump_share     DOUBLE  The one over the other, 0 to 1; lower is better.
---   example        STRING  SHA-256 of one of them, hex.
+--   device, model, backend, build
+--   problem     STRING  Name of the problem, see above.
+--   dump_count  BIGINT  Dumps that have it, at least 1.
+--   of_count    BIGINT  Dumps of the build of the model on the device.
+--   dump_share  DOUBLE  The one over the other, 0 to 1; lower is better.
+--   example     STRING  SHA-256 of one of them, hex.
 WITH loading AS (
     SELECT DISTINCT r.run_signature_id
     FROM run_signatures AS r

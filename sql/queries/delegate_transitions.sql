@@ -12,12 +12,7 @@
 -- columns:
 --   device             STRING  Name of the device; null with group_by.
 --   pool               STRING  Device pool; null if none, and with group_by.
---   build              STRING  Id of the build.
---   model              STRING  Name of the model.
---   backend            STRING  Backend of the model; null if none.
---   group              STRING  Value of the group_by attribute or tag; null without
---                              group_by.
---   run_signature_id   BIGINT  Signature of the runs: the events that they execute.
+--   build, model, backend, group, run_signature_id
 --   chain_index        INT     Chain of the call.
 --   instruction_id     INT     Instruction of the call; null outside the program.
 --   event_name         STRING  Name of the delegate call.
@@ -30,8 +25,8 @@
 --   call_ns            DOUBLE  Mean time of a call, nanoseconds; null in cycles of
 --                              unknown rate, like the next columns.
 --   operator_ns        DOUBLE  Of that, in the delegate's own operators; null if it
---                              logs none, or if they take longer than the call, as
---                              the delegate's clock disagrees.
+--                              logs none, or if they take longer than the call, as the
+--                              delegate's clock disagrees.
 --   crossing_ns        DOUBLE  The rest of the call's time; null likewise.
 --   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
 WITH totals AS (
@@ -112,10 +107,7 @@ SELECT
     total_ns / calls AS call_ns,
     (total_ns - crossing_total_ns) / calls AS operator_ns,
     crossing_total_ns / calls AS crossing_ns,
-    CASE
-        WHEN crossing_total_ns <= execute_ns
-            THEN crossing_total_ns / nullif(execute_ns, 0e0)
-    END AS crossing_share
+    part_of(crossing_total_ns, execute_ns) AS crossing_share
 FROM crossed
 ORDER BY
     device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,

@@ -17,11 +17,7 @@
 -- columns:
 --   device            STRING   Name of the device; null with group_by.
 --   pool              STRING   Device pool; null if none, and with group_by.
---   build             STRING   Id of the build.
---   model             STRING   Name of the model.
---   backend           STRING   Backend of the model; null if none.
---   group             STRING   Value of the group_by attribute or tag; null without
---                              group_by.
+--   build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.
@@ -72,14 +68,8 @@ instructions AS (
         ) AS nodes
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
-    LEFT JOIN event_origins AS o
-        ON o.etrecord_id = d.etrecord_id
-        AND o.run_signature_id = t.run_signature_id
-        AND o.event_signature_id = t.event_signature_id
-    LEFT JOIN event_nodes AS n
-        ON n.etrecord_id = d.etrecord_id
-        AND n.run_signature_id = t.run_signature_id
-        AND n.event_signature_id = t.event_signature_id
+    LEFT JOIN event_origins AS o ON o.etrecord_id = d.etrecord_id AND same_event(o, t)
+    LEFT JOIN event_nodes AS n ON n.etrecord_id = d.etrecord_id AND same_event(n, t)
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
         d.place_id,
@@ -105,9 +95,7 @@ SELECT
     ) AS operator_share,
     t.calls / p.run_count AS run_calls,
     CASE WHEN p.untimed_count = 0 THEN t.total_ns / p.run_count END AS run_ns,
-    CASE
-        WHEN t.total_ns <= p.execute_ns THEN t.total_ns / nullif(p.execute_ns, 0e0)
-    END AS time_share,
+    part_of(t.total_ns, p.execute_ns) AS time_share,
     p.untimed_count,
     t.nodes / nullif(CAST(p.recorded_run_count AS DOUBLE), 0e0) AS run_nodes,
     t.nodes / nullif(sum(t.nodes) OVER (PARTITION BY t.place_id), 0e0) AS node_share

@@ -11,17 +11,9 @@
 -- filters: chosen_operators
 --
 -- columns:
---   model         STRING  Name of the model.
---   backend       STRING  Backend of the model; null if none.
---   build         STRING  Id of the build.
---   run           STRING  Name of the runs, stable across builds.
+--   model, backend, build, run
 --   event_name    STRING  Name of the event, else its delegate id.
---   delegate_id   STRING  Delegate debug id; null outside delegates.
---   ordinal       INT     Number among the build's instructions of that name and
---                         delegate id, from 1.
---   device        STRING  Name of the device.
---   pool          STRING  Device pool; null if none.
---   soc           STRING  System on chip; null if unknown.
+--   delegate_id, ordinal, device, pool, soc
 --   dump_count    BIGINT  Dumps of the device that count, at least 1.
 --   p50_ns        DOUBLE  Value of the device, nanoseconds; lower is better, like all
 --                         that follow.

@@ -7,20 +7,11 @@
 -- filters: operator_values
 --
 -- columns:
---   device       STRING  Name of the device.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   run          STRING  Name of the runs, stable across builds.
---   event_name   STRING  Name of the operator, else its delegate id.
---   delegate_id  STRING  Delegate debug id; null outside delegates.
---   ordinal      INT     Number among the build's instructions of that name and
---                        delegate id, from 1.
---   kind         STRING  Kind of the events.
---   build        STRING  Id of the build.
---   dump_id      BIGINT  Number of the dump.
---   unit         STRING  ns; ticks where the clock's rate is unknown.
---   value        DOUBLE  Its value in that unit; lower is better.
---   floor        DOUBLE  Least value that can be compared.
+--   device, model, backend, run, event_name, delegate_id, ordinal, kind, build
+--   dump_id  BIGINT  Number of the dump.
+--   unit
+--   value    DOUBLE  Its value in that unit; lower is better.
+--   floor
 SELECT
     device, model, backend, run, event_name, delegate_id, ordinal, kind,
     build, CAST(dump_id AS BIGINT) AS dump_id, unit, value, floor

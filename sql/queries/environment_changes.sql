@@ -14,9 +14,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device      STRING  Name of the device.
---   model       STRING  Name of the model.
---   backend     STRING  Backend of the model; null if none.
+--   device, model, backend
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.
 --   base_count  BIGINT  Dumps of the base that state it.
 --   head_count  BIGINT  Dumps of the head that state it.
@@ -88,11 +86,7 @@ SELECT
         ELSE 'unchanged'
     END AS verdict
 FROM texts AS b
-JOIN texts AS h
-    ON h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend AND h.attribute = b.attribute
-LEFT JOIN lone AS l
-    ON l.device = b.device AND l.model = b.model
-    AND l.backend IS NOT DISTINCT FROM b.backend AND l.attribute = b.attribute
+JOIN texts AS h ON same_family(h, b) AND h.attribute = b.attribute
+LEFT JOIN lone AS l ON same_family(l, b) AND l.attribute = b.attribute
 WHERE b.is_head = 0 AND h.is_head = 1
 ORDER BY b.device, b.model, b.backend NULLS LAST, b.attribute

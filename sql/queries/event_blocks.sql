@@ -16,15 +16,14 @@
 --   bundled_input_index  INT      Index of the bundled input; -1 when there is none.
 --   event_index          INT      Position of the event in its block, from 0.
 --   event_name           STRING   Name of the event; '' without any.
---   instruction_id       INT      Instruction id; null outside the program.
---   delegate_id          STRING   Delegate debug id; null outside delegates.
+--   instruction_id, delegate_id
 --   is_delegated_op      BOOLEAN  Whether the event has a delegate id.
 --   sample_count         BIGINT   Events counted; 0 for logged values without timing.
 --   p10_ns               DOUBLE   10th percentile in nanoseconds; null without samples
 --                                 or in cycles of unknown rate, like all that follow;
 --                                 lower is better.
 --   p50_ns               DOUBLE   Median.
---   p90_ns               DOUBLE   90th percentile.
+--   p90_ns
 --   avg_ns               DOUBLE   Mean.
 --   min_ns               DOUBLE   Shortest.
 --   max_ns               DOUBLE   Longest.

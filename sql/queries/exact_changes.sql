@@ -21,20 +21,17 @@
 -- parts: exact_measures
 --
 -- columns:
---   device      STRING  Name of the device.
---   model       STRING  Name of the model.
---   backend     STRING  Backend of the model; null if none.
---   measure     STRING  Name of the measure, see above.
---   run_name    STRING  Name of the measured runs; null for measures of the whole dump.
---   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
---                       no name.
---   base_count  BIGINT  Dumps of the base that count.
---   head_count  BIGINT  Dumps of the head that count.
---   base        DOUBLE  Value in the base; the lowest, if it varies.
---   base_high   DOUBLE  Highest value in the base.
---   head        DOUBLE  Value in the head; the lowest, if it varies.
---   head_high   DOUBLE  Highest value in the head.
---   verdict     STRING  See above.
+--   device, model, backend
+--   measure    STRING  Name of the measure, see above.
+--   run_name   STRING  Name of the measured runs; null for measures of the whole dump.
+--   allocator  STRING  Allocator of the bytes; null in other measures, and if it has no
+--                      name.
+--   base_count, head_count
+--   base       DOUBLE  Value in the base; the lowest, if it varies.
+--   base_high  DOUBLE  Highest value in the base.
+--   head       DOUBLE  Value in the head; the lowest, if it varies.
+--   head_high  DOUBLE  Highest value in the head.
+--   verdict    STRING  See above.
 WITH measured_dumps AS (
     SELECT
         c.device, c.model, c.backend, c.is_head,
@@ -79,9 +76,7 @@ completed AS (
         CASE WHEN is_logged THEN coalesce(head_high, 0e0) ELSE head_high END
             AS head_high
     FROM series AS s
-    JOIN families AS f
-        ON f.device = s.device AND f.model = s.model
-        AND f.backend IS NOT DISTINCT FROM s.backend
+    JOIN families AS f ON same_family(f, s)
     WHERE s.measure <> 'dump_bytes' OR f.has_equal_runs
 )
 SELECT

@@ -20,11 +20,7 @@
 --   scope           STRING  total, run, operator or delegate.
 --   device          STRING  Name of the device; null with group_by.
 --   pool            STRING  Device pool; null if none, and with group_by.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   group           STRING  Value of the group_by attribute or tag; null without
---                           group_by.
+--   build, model, backend, group
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
@@ -40,7 +36,7 @@
 --                           operators in scope delegate; null in scope operator.
 --   tax_ns          DOUBLE  Mean time in neither; lower is better.
 --   tax_share       DOUBLE  tax_ns over execute_ns, 0 to 1; lower is better.
---   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
+--   untimed_count
 WITH taxed AS (
     SELECT
         'total' AS scope, dump_id, CAST(NULL AS INT) AS run_dump_id,

@@ -18,10 +18,7 @@
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
---   build        STRING  Id of the build.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   group        STRING  Value of the group_by attribute or tag; null without group_by.
+--   build, model, backend, group
 --   module_path  STRING  The module; '' is the program itself.
 --   module_type  STRING  Its class; null if unknown.
 --   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack
@@ -64,14 +61,9 @@ placed AS (
         ) AS place_count
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
-    JOIN event_modules AS m
-        ON m.etrecord_id = d.etrecord_id
-        AND m.run_signature_id = t.run_signature_id
-        AND m.event_signature_id = t.event_signature_id
+    JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
     LEFT JOIN lines AS l
-        ON l.etrecord_id = m.etrecord_id
-        AND l.run_signature_id = m.run_signature_id
-        AND l.event_signature_id = m.event_signature_id
+        ON l.etrecord_id = m.etrecord_id AND same_event(l, m)
         AND l.module_path = m.module_path
     WHERE m.is_own
 ),
@@ -101,10 +93,7 @@ SELECT
     p.recorded_run_count AS run_count, r.event_count,
     r.total_ns / p.recorded_run_count AS run_ns,
     r.alone_ns / p.recorded_run_count AS alone_ns,
-    CASE
-        WHEN r.total_ns <= p.recorded_execute_ns
-            THEN r.total_ns / nullif(p.recorded_execute_ns, 0e0)
-    END AS time_share
+    part_of(r.total_ns, p.recorded_execute_ns) AS time_share
 FROM ranked AS r
 JOIN places AS p ON p.place_id = r.place_id
 WHERE r.rank <= coalesce(CAST(:top_n AS INT), r.rank)

@@ -15,15 +15,11 @@
 -- columns:
 --   device            STRING  Name of the device; null with group_by.
 --   pool              STRING  Device pool; null if none, and with group_by.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   group             STRING  Value of the group_by attribute or tag; null without
---                             group_by.
+--   build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name.
---   instruction_id    INT     Instruction id; null outside the program.
+--   instruction_id
 --   event_name        STRING  Kernel or call of the instruction, else the event that
 --                             ran; null if no event ended after it, and without the
 --                             dump's events.
@@ -31,8 +27,7 @@
 --   allocation_count  BIGINT  Allocations in all of them.
 --   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
 --                             columns.
---   peak_bytes        BIGINT  Allocation of the largest run.
---   largest_bytes     BIGINT  Largest single allocation.
+--   peak_bytes, largest_bytes
 WITH logged AS (
     SELECT
         d.place_id, r.name AS run_name, a.allocator, e.instruction_id, e.event_name,

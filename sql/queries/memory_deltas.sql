@@ -11,10 +11,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device            STRING   Name of the device.
---   model             STRING   Name of the model.
---   backend           STRING   Backend of the model; null if none.
---   run_name          STRING   Name of the runs; null if they have none.
+--   device, model, backend, run_name
 --   is_total          BOOLEAN  Whether the row is of all allocators together.
 --   allocator         STRING   Allocator; null if it has no name, and if is_total.
 --   base_run_count    BIGINT   Runs of the name in the base.
@@ -65,9 +62,7 @@ of_dumps AS (
         FROM logged
     ) AS k
     JOIN named_runs AS r
-        ON r.device = k.device AND r.model = k.model
-        AND r.backend IS NOT DISTINCT FROM k.backend
-        AND r.run_name IS NOT DISTINCT FROM k.run_name
+        ON same_family(r, k) AND r.run_name IS NOT DISTINCT FROM k.run_name
     LEFT JOIN (
         SELECT
             dump_id, run_name, is_total, allocator, count(*) AS logged_count,
@@ -107,11 +102,8 @@ SELECT
     END AS verdict
 FROM sides AS b
 JOIN sides AS h
-    ON h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend
-    AND h.run_name IS NOT DISTINCT FROM b.run_name
-    AND h.is_total = b.is_total
-    AND h.allocator IS NOT DISTINCT FROM b.allocator
+    ON same_family(h, b) AND h.run_name IS NOT DISTINCT FROM b.run_name
+    AND h.is_total = b.is_total AND h.allocator IS NOT DISTINCT FROM b.allocator
 WHERE b.is_head = 0 AND h.is_head = 1
 ORDER BY
     b.device, b.model, b.backend NULLS LAST, b.run_name NULLS LAST, b.is_total,

@@ -15,11 +15,7 @@
 -- columns:
 --   device            STRING  Name of the device; null with group_by.
 --   pool              STRING  Device pool; null if none, and with group_by.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   group             STRING  Value of the group_by attribute or tag; null without
---                             group_by.
+--   build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name, and with scope total.
@@ -29,8 +25,7 @@
 --   total_bytes       DOUBLE  Mean allocation of a run; lower is better, as in the next
 --                             columns.
 --   least_bytes       BIGINT  Allocation of the smallest run.
---   peak_bytes        BIGINT  Allocation of the largest run.
---   largest_bytes     BIGINT  Largest single allocation.
+--   peak_bytes, largest_bytes
 WITH logged AS (
     SELECT
         d.place_id, a.dump_id, a.run_index, r.name AS run_name,

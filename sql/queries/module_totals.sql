@@ -19,10 +19,7 @@
 -- columns:
 --   device       STRING  Name of the device; null with group_by.
 --   pool         STRING  Device pool; null if none, and with group_by.
---   build        STRING  Id of the build.
---   model        STRING  Name of the model.
---   backend      STRING  Backend of the model; null if none.
---   group        STRING  Value of the group_by attribute or tag; null without group_by.
+--   build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.
 --   module_type  STRING  Its class; null if it is only the path that others lie in.
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.
@@ -37,12 +34,8 @@ WITH times AS (
         whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
     JOIN placed_dumps AS d ON d.dump_id = t.dump_id
-    JOIN event_modules AS m
-        ON m.etrecord_id = d.etrecord_id
-        AND m.run_signature_id = t.run_signature_id
-        AND m.event_signature_id = t.event_signature_id
-    WHERE (CAST(:module AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:module AS ARRAY<STRING>), m.module_path))
+    JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
+    WHERE is_chosen(:module, m.module_path)
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END
     GROUP BY d.place_id, m.module_path
 )
@@ -50,10 +43,7 @@ SELECT
     p.device, p.pool, p.build, p.model, p.backend, p.group_value AS group,
     t.module_path, t.module_type, p.recorded_run_count AS run_count, t.event_count,
     t.total_ns / p.recorded_run_count AS run_ns,
-    CASE
-        WHEN t.total_ns <= p.recorded_execute_ns
-            THEN t.total_ns / nullif(p.recorded_execute_ns, 0e0)
-    END AS time_share
+    part_of(t.total_ns, p.recorded_execute_ns) AS time_share
 FROM times AS t
 JOIN places AS p ON p.place_id = t.place_id
 ORDER BY p.place_id, t.module_path

@@ -12,9 +12,7 @@
 -- parts: logged_dumps, logged_values, value_pairs
 --
 -- columns:
---   device          STRING  Name of the device.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
+--   device, model, backend
 --   base_dumps      BIGINT  Dumps of the base that logged values, at least 1.
 --   head_dumps      BIGINT  Dumps of the head that did, at least 1.
 --   base_dump_id    BIGINT  The latest of the base.
@@ -25,7 +23,7 @@
 --   verdict         STRING  equal, different, or not_compared where nothing was.
 --   event_name      STRING  Operator of the first value that differs; null if none
 --                           does, like all that follow.
---   delegate_id     STRING  Its delegate debug id; null outside delegates.
+--   delegate_id
 --   ordinal         INT     Which of the run's instructions of that name and delegate
 --                           id, from 1.
 --   instruction_id  INT     Its instruction id in the base.
@@ -62,9 +60,7 @@ SELECT
     d.event_name, d.delegate_id, CAST(d.ordinal AS INT) AS ordinal, d.instruction_id,
     d.run_index, CAST(d.value_index AS INT) AS value_index
 FROM logged_dumps AS b
-JOIN logged_dumps AS h
-    ON h.is_head = 1 AND h.device = b.device AND h.model = b.model
-    AND h.backend IS NOT DISTINCT FROM b.backend
+JOIN logged_dumps AS h ON h.is_head = 1 AND same_family(h, b)
 JOIN counted AS n ON n.dump_id = b.dump_id
 LEFT JOIN different AS d ON d.dump_id = b.dump_id AND d.position = 1
 WHERE b.is_head = 0

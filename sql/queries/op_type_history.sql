@@ -11,27 +11,19 @@
 -- parts: run_names, run_sums
 --
 -- columns:
---   device             STRING     Name of the device.
---   model              STRING     Name of the model.
---   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs, stable across builds.
---   op_type            STRING     The type: addmm, Convolution (NHWC), DELEGATE_CALL.
---   kind               STRING     kernel, delegate_call or delegate_op.
---   build              STRING     Id of the build.
---   build_ordinal      BIGINT     Position of the build where the producer numbers
---                                 them, else null.
---   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
---   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
---                                 unknown.
---   dump_count         BIGINT     Dumps with complete runs, at least 1.
---   run_count          BIGINT     Complete runs in them.
---   operator_count     BIGINT     Operators of the type in the program.
---   run_calls          DOUBLE     Calls of them per run.
---   run_ns             DOUBLE     Time in them per run, nanoseconds; null in cycles of
---                                 unknown rate; lower is better.
---   time_share         DOUBLE     Time in them over Method::execute, 0 to 1.
---   change             DOUBLE     run_ns against the build before that has the type, as
---                                 a share: 0.05 is 5 % slower; null for the first.
+--   device, model, backend, run
+--   op_type         STRING  The type: addmm, Convolution (NHWC), DELEGATE_CALL.
+--   kind            STRING  kernel, delegate_call or delegate_op.
+--   build, build_ordinal, committed_at, first_captured_at
+--   dump_count      BIGINT  Dumps with complete runs, at least 1.
+--   run_count       BIGINT  Complete runs in them.
+--   operator_count  BIGINT  Operators of the type in the program.
+--   run_calls       DOUBLE  Calls of them per run.
+--   run_ns          DOUBLE  Time in them per run, nanoseconds; null in cycles of
+--                           unknown rate; lower is better.
+--   time_share      DOUBLE  Time in them over Method::execute, 0 to 1.
+--   change          DOUBLE  run_ns against the build before that has the type, as a
+--                           share: 0.05 is 5 % slower; null for the first.
 WITH runs_of_build AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,
@@ -75,17 +67,14 @@ series AS (
         t.total_ns / r.run_count AS run_ns,
         b.position, b.build_ordinal, b.committed_at, b.first_captured_at
     FROM times AS t
-    JOIN runs_of_build AS r
-        ON r.device = t.device AND r.model = t.model AND r.build = t.build
-        AND r.run = t.run AND r.backend IS NOT DISTINCT FROM t.backend
+    JOIN runs_of_build AS r ON same_family(r, t) AND r.build = t.build AND r.run = t.run
     JOIN builds_in_order AS b ON b.build = t.build
 )
 SELECT
     device, model, backend, run, op_type, kind, build,
     build_ordinal, committed_at, first_captured_at,
     dump_count, run_count, operator_count, call_count / run_count AS run_calls,
-    run_ns, CASE WHEN total_ns <= execute_ns THEN total_ns / nullif(execute_ns, 0e0) END
-        AS time_share,
+    run_ns, part_of(total_ns, execute_ns) AS time_share,
     run_ns / nullif(
         lag(run_ns) OVER (
             PARTITION BY device, model, backend, run, op_type, kind ORDER BY position

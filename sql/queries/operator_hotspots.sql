@@ -15,30 +15,22 @@
 -- parts: run_names
 --
 -- columns:
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   group           STRING  Value of the group_by attribute or tag; null without
---                           group_by.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the operator, else its delegate id.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   kind            STRING  method, kernel, delegate_call or delegate_op.
---   rank            INT     1 for the most self time of the build on the device, then
---                           2, ...
---   call_count      BIGINT  Calls, at least 1.
---   total_ns        DOUBLE  Summed time, nanoseconds; null in cycles of unknown rate,
---                           like all that follow; lower is better.
---   self_ns         DOUBLE  Summed time less the time of what it calls; null where that
---                           is longer, as a delegate's clock disagrees.
---   mean_ns         DOUBLE  total_ns per call.
---   time_share      DOUBLE  total_ns over Method::execute's, 0 to 1; null for operators
---                           of a delegate that take longer than its call.
---   self_share      DOUBLE  self_ns over total_ns of Method::execute, likewise.
---   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
+--   device      STRING  Name of the device; null with group_by.
+--   pool        STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group, run, event_name, instruction_id, delegate_id
+--   kind        STRING  method, kernel, delegate_call or delegate_op.
+--   rank        INT     1 for the most self time of the build on the device, then 2,
+--                       ...
+--   call_count  BIGINT  Calls, at least 1.
+--   total_ns    DOUBLE  Summed time, nanoseconds; null in cycles of unknown rate, like
+--                       all that follow; lower is better.
+--   self_ns     DOUBLE  Summed time less the time of what it calls; null where that is
+--                       longer, as a delegate's clock disagrees.
+--   mean_ns     DOUBLE  total_ns per call.
+--   time_share  DOUBLE  total_ns over Method::execute's, 0 to 1; null for operators of
+--                       a delegate that take longer than its call.
+--   self_share  DOUBLE  self_ns over total_ns of Method::execute, likewise.
+--   untimed_count
 WITH totals AS (
     SELECT
         c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,

@@ -9,36 +9,27 @@
 -- such, shares are of cycles.
 --
 -- params:
---   run    STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                   #2'.
+--   run
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, by tail.
 --
 -- filters: grouped_dumps
 --
 -- columns:
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   group           STRING  Value of the group_by attribute or tag; null without
---                           group_by.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the operator, else its delegate id.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   kind            STRING  kernel, delegate_call or delegate_op.
---   rank            INT     1 for the most tail of the build on the device, then 2, ...
---   dump_count      BIGINT  Dumps with the operator, at least 1.
---   sample_count    BIGINT  Events in them.
---   p50_ns          DOUBLE  Median, nanoseconds; null in cycles of unknown rate, like
---                           all that follow; lower is better.
---   p99_ns          DOUBLE  99th percentile.
---   tail_ns         DOUBLE  Tail.
---   p99_over_p50    DOUBLE  99th percentile over median.
---   tail_share      DOUBLE  Tail times events, over the sum for all operators, 0 to 1;
---                           null where clocks of known and of unknown rate are mixed.
---   untimed_count   BIGINT  Dumps of the row in cycles of unknown rate.
+--   device        STRING  Name of the device; null with group_by.
+--   pool          STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group, run, event_name, instruction_id, delegate_id
+--   kind          STRING  kernel, delegate_call or delegate_op.
+--   rank          INT     1 for the most tail of the build on the device, then 2, ...
+--   dump_count    BIGINT  Dumps with the operator, at least 1.
+--   sample_count  BIGINT  Events in them.
+--   p50_ns        DOUBLE  Median, nanoseconds; null in cycles of unknown rate, like all
+--                         that follow; lower is better.
+--   p99_ns
+--   tail_ns       DOUBLE  Tail.
+--   p99_over_p50
+--   tail_share    DOUBLE  Tail times events, over the sum for all operators, 0 to 1;
+--                         null where clocks of known and of unknown rate are mixed.
+--   untimed_count
 WITH stats AS (
     SELECT
         g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
@@ -49,12 +40,9 @@ WITH stats AS (
         ) AS has_operators
     FROM named_event_stats AS s
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
-    JOIN event_stats AS x
-        ON x.dump_id = s.dump_id AND x.run_signature_id = s.run_signature_id
-        AND x.event_signature_id = s.event_signature_id
+    JOIN event_stats AS x ON x.dump_id = s.dump_id AND same_event(x, s)
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), s.run))
+        AND is_chosen(:run, s.run)
 ),
 operators AS (
     SELECT

@@ -13,31 +13,26 @@
 -- filters: grouped_runs
 --
 -- columns:
---   device               STRING  Name of the device; null with group_by.
---   pool                 STRING  Device pool; null if none, and with group_by.
---   build                STRING  Id of the build.
---   model                STRING  Name of the model.
---   backend              STRING  Backend of the model; null if none.
---   group                STRING  Value of the group_by attribute or tag; null without
---                                group_by.
---   dump_id              BIGINT  Dump of the run.
---   run_index            INT     Position of the run in its dump, from 0.
---   run_name             STRING  Name of the run; null if it has none.
---   excess               DOUBLE  Time over the median, less 1; null if the median is 0;
---                                lower is better.
---   execute_ns           DOUBLE  Method::execute, nanoseconds; null in cycles of
---                                unknown rate, like all that end in _ns.
---   p50_ns               DOUBLE  Median of the dump's runs like it.
---   kernel_excess_ns     DOUBLE  Time in kernels, less its median.
---   delegate_excess_ns   DOUBLE  Time in delegate calls, less its median.
---   tax_excess_ns        DOUBLE  Time in neither, less its median.
---   culprit              STRING  Name of the culprit, else its delegate id;
---                                Method::execute is the framework itself.
---   instruction_id       INT     Its instruction; null outside the program.
---   delegate_id          STRING  Its delegate debug id; null outside delegates.
---   culprit_excess_ns    DOUBLE  Its time, less its median.
---   culprit_share        DOUBLE  Its excess over the run's: above 1 if other events
---                                made up for it.
+--   device              STRING  Name of the device; null with group_by.
+--   pool                STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group
+--   dump_id             BIGINT  Dump of the run.
+--   run_index, run_name
+--   excess              DOUBLE  Time over the median, less 1; null if the median is 0;
+--                               lower is better.
+--   execute_ns          DOUBLE  Method::execute, nanoseconds; null in cycles of unknown
+--                               rate, like all that end in _ns.
+--   p50_ns              DOUBLE  Median of the dump's runs like it.
+--   kernel_excess_ns    DOUBLE  Time in kernels, less its median.
+--   delegate_excess_ns  DOUBLE  Time in delegate calls, less its median.
+--   tax_excess_ns       DOUBLE  Time in neither, less its median.
+--   culprit             STRING  Name of the culprit, else its delegate id;
+--                               Method::execute is the framework itself.
+--   instruction_id      INT     Its instruction; null outside the program.
+--   delegate_id
+--   culprit_excess_ns   DOUBLE  Its time, less its median.
+--   culprit_share       DOUBLE  Its excess over the run's: above 1 if other events made
+--                               up for it.
 WITH medians AS (
     SELECT
         dump_id, run_signature_id, median(execute_ticks) AS execute_p50,
@@ -80,9 +75,7 @@ excesses AS (
         END AS excess
     FROM spent AS e
     JOIN named_event_signatures AS s ON s.event_signature_id = e.event_signature_id
-    JOIN event_stats AS t
-        ON t.dump_id = e.dump_id AND t.run_signature_id = e.run_signature_id
-        AND t.event_signature_id = e.event_signature_id
+    JOIN event_stats AS t ON t.dump_id = e.dump_id AND same_event(t, e)
     JOIN dumps AS d ON d.dump_id = e.dump_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),

@@ -7,39 +7,29 @@
 -- a short one.
 --
 -- params:
---   run     STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
---                    #2'.
+--   run
 --   approx  BOOLEAN = false  Approximate percentiles, from histograms of dumps that
 --                            have them.
 --
 -- filters: grouped_dumps
 --
 -- columns:
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   group           STRING  Value of the group_by attribute or tag; null without
---                           group_by.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the event, else its delegate id.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   kind            STRING  Kind of the event.
---   sample_count    BIGINT  Events, at least 1.
---   p10_ns          DOUBLE  10th percentile in nanoseconds, null if all events are
---                           gone; lower is better, like all times that follow.
---   p50_ns          DOUBLE  Median.
---   p90_ns          DOUBLE  90th percentile.
---   p95_ns          DOUBLE  95th percentile.
---   p99_ns          DOUBLE  99th percentile.
---   avg_ns          DOUBLE  Mean, exact like all that follow.
---   min_ns          DOUBLE  Shortest.
---   max_ns          DOUBLE  Longest.
---   missing_count   BIGINT  Events that no percentile counts, as they are gone.
---   error_share     DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
---                           approx, else 0.
+--   device         STRING  Name of the device; null with group_by.
+--   pool           STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group, run
+--   event_name     STRING  Name of the event, else its delegate id.
+--   instruction_id, delegate_id, kind
+--   sample_count   BIGINT  Events, at least 1.
+--   p10_ns         DOUBLE  10th percentile in nanoseconds, null if all events are gone;
+--                          lower is better, like all times that follow.
+--   p50_ns         DOUBLE  Median.
+--   p90_ns, p95_ns, p99_ns
+--   avg_ns         DOUBLE  Mean, exact like all that follow.
+--   min_ns         DOUBLE  Shortest.
+--   max_ns         DOUBLE  Longest.
+--   missing_count  BIGINT  Events that no percentile counts, as they are gone.
+--   error_share    DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
+--                          approx, else 0.
 WITH chosen AS (
     SELECT
         dump_id, device, pool, build, model, backend, group_value,
@@ -64,8 +54,7 @@ chosen_runs AS (
         r.run_signature_id, r.run, dense_rank() OVER (ORDER BY r.run) AS run_id
     FROM chosen AS c
     JOIN named_run_signatures AS r ON r.dump_id = c.dump_id
-    WHERE CAST(:run AS ARRAY<STRING>) IS NULL
-        OR array_contains(CAST(:run AS ARRAY<STRING>), r.run)
+    WHERE is_chosen(:run, r.run)
 ),
 buckets AS (
     SELECT
@@ -75,11 +64,7 @@ buckets AS (
     FROM (
         SELECT
             c.group_id, c.run_id, s.key_id, b.bucket, b.event_count,
-            CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS tick_ns
+            tick_ns(s, c) AS tick_ns
         FROM event_buckets AS b
         JOIN chosen_runs AS c
             ON c.dump_id = b.dump_id AND c.run_signature_id = b.run_signature_id
@@ -123,11 +108,7 @@ exact_quantiles AS (
     FROM (
         SELECT
             c.group_id, c.run_id, s.key_id,
-            e.duration_ticks * CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS duration_ns
+            e.duration_ticks * tick_ns(s, c) AS duration_ns
         FROM events AS e
         JOIN chosen_runs AS c
             ON c.dump_id = e.dump_id AND c.run_signature_id = e.run_signature_id
@@ -174,11 +155,7 @@ totals AS (
             t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
             c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
             s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
-            CASE
-                WHEN s.unit IS NOT NULL THEN s.unit_ns
-                WHEN s.kind = 'delegate_op' THEN c.delegate_ns_per_tick
-                ELSE c.ns_per_tick
-            END AS tick_ns
+            tick_ns(s, c) AS tick_ns
         FROM event_stats AS t
         JOIN chosen AS c ON c.dump_id = t.dump_id
         JOIN chosen_runs AS r

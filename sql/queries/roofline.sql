@@ -22,43 +22,29 @@
 -- parts: run_names, program_nodes, run_steps, run_nodes, node_costs
 --
 -- columns:
---   device          STRING  Name of the device.
---   build           STRING  Id of the build.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
---   run             STRING  Name of the runs, stable across builds.
---   event_name      STRING  Name of the operator, else its delegate id.
---   instruction_id  INT     Instruction id; null outside the program.
---   delegate_id     STRING  Delegate debug id; null outside delegates.
---   kind            STRING  kernel, delegate_call or delegate_op.
---   method          STRING  Method of the program; null if it is unknown.
---   call_count      BIGINT  Calls, at least 1.
---   call_ns         DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
---                           rate; lower is better.
---   flops           DOUBLE  Operations of a call; null if the ETRecord does not tell.
---   bytes           DOUBLE  Bytes that a call reads and writes; null likewise.
---   intensity       DOUBLE  Operations per byte.
---   gflops          DOUBLE  Operations per nanosecond; higher is better.
---   gbps            DOUBLE  Bytes per nanosecond; higher is better.
---   roof_ns         DOUBLE  Least time that the device's peaks allow for a call; null
---                           without both of them.
---   roof_share      DOUBLE  roof_ns over call_ns: 1 is as fast as can be; higher is
---                           better.
---   bound           STRING  compute or memory: which of the peaks is the limit.
+--   device, build, model, backend, run, event_name, instruction_id, delegate_id
+--   kind        STRING  kernel, delegate_call or delegate_op.
+--   method      STRING  Method of the program; null if it is unknown.
+--   call_count  BIGINT  Calls, at least 1.
+--   call_ns     DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
+--                       rate; lower is better.
+--   flops       DOUBLE  Operations of a call; null if the ETRecord does not tell.
+--   bytes       DOUBLE  Bytes that a call reads and writes; null likewise.
+--   intensity   DOUBLE  Operations per byte.
+--   gflops      DOUBLE  Operations per nanosecond; higher is better.
+--   gbps        DOUBLE  Bytes per nanosecond; higher is better.
+--   roof_ns     DOUBLE  Least time that the device's peaks allow for a call; null
+--                       without both of them.
+--   roof_share  DOUBLE  roof_ns over call_ns: 1 is as fast as can be; higher is better.
+--   bound       STRING  compute or memory: which of the peaks is the limit.
 WITH chosen AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, d.etrecord_id,
         coalesce(CAST(:peak_gflops AS DOUBLE), try_cast(coalesce(
-            try_element_at(from_json(c.tags, 'MAP<STRING, STRING>'), 'peak_gflops'),
-            try_element_at(
-                from_json(c.tags, 'MAP<STRING, STRING>'), 'device.peak_gflops'
-            )
+            tag(c.tags, 'peak_gflops'), tag(c.tags, 'device.peak_gflops')
         ) AS DOUBLE)) AS peak_gflops,
         coalesce(CAST(:peak_gbps AS DOUBLE), try_cast(coalesce(
-            try_element_at(from_json(c.tags, 'MAP<STRING, STRING>'), 'peak_gbps'),
-            try_element_at(
-                from_json(c.tags, 'MAP<STRING, STRING>'), 'device.peak_gbps'
-            )
+            tag(c.tags, 'peak_gbps'), tag(c.tags, 'device.peak_gbps')
         ) AS DOUBLE)) AS peak_gbps
     FROM chosen_dumps AS c
     JOIN dumps AS d ON d.dump_id = c.dump_id
@@ -97,10 +83,7 @@ operators AS (
     JOIN chosen AS c ON c.dump_id = t.dump_id
     JOIN run_names AS n
         ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
-    LEFT JOIN costs AS k
-        ON k.etrecord_id = c.etrecord_id
-        AND k.run_signature_id = t.run_signature_id
-        AND k.event_signature_id = t.event_signature_id
+    LEFT JOIN costs AS k ON k.etrecord_id = c.etrecord_id AND same_event(k, t)
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')
     GROUP BY
         c.device, c.build, c.model, c.backend, n.run, t.event_name, t.instruction_id,

@@ -14,9 +14,7 @@
 -- filters: compared_dumps
 --
 -- columns:
---   device          STRING  Name of the device.
---   model           STRING  Name of the model.
---   backend         STRING  Backend of the model; null if none.
+--   device, model, backend
 --   base_count      BIGINT  Dumps of the base, at least 1.
 --   head_count      BIGINT  Dumps of the head, at least 1.
 --   operator_count  BIGINT  Operators that have levels in both.
@@ -105,7 +103,5 @@ SELECT
         ELSE 'steady'
     END AS verdict
 FROM families AS f
-LEFT JOIN shifts AS s
-    ON s.device = f.device AND s.model = f.model
-    AND s.backend IS NOT DISTINCT FROM f.backend
+LEFT JOIN shifts AS s ON same_family(s, f)
 ORDER BY f.device, f.model, f.backend NULLS LAST

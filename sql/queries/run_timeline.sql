@@ -8,17 +8,14 @@
 --   run   INT(0..) = NULL       Position of the run in its dump.
 --
 -- columns:
---   run_index       INT      Position of the run in its dump, from 0.
---   run_name        STRING   Name of the run; null if it has none.
---   event_name      STRING   Name of the event, else its delegate id.
---   delegate_id     STRING   Delegate debug id; null outside delegates.
---   instruction_id  INT      Instruction id; null outside the program.
---   kind            STRING   Kind of the event.
---   start_ns        DOUBLE   Start after the run's first start, nanoseconds; null in
---                            cycles of unknown rate, and for events of a delegate whose
---                            clock is another one, or whose value has a unit.
---   duration_ns     DOUBLE   Duration, nanoseconds; null in cycles of unknown rate.
---   is_flagged      BOOLEAN  Whether that cannot be right.
+--   run_index, run_name
+--   event_name   STRING   Name of the event, else its delegate id.
+--   delegate_id, instruction_id, kind
+--   start_ns     DOUBLE   Start after the run's first start, nanoseconds; null in
+--                         cycles of unknown rate, and for events of a delegate whose
+--                         clock is another one, or whose value has a unit.
+--   duration_ns  DOUBLE   Duration, nanoseconds; null in cycles of unknown rate.
+--   is_flagged   BOOLEAN  Whether that cannot be right.
 WITH spans AS (
     SELECT
         run_index,

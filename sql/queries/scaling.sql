@@ -8,38 +8,30 @@
 -- rate, are left out.
 --
 -- params:
---   run       STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g.
---                        'Execute #2'.
+--   run
 --   size_tag  TAG_KEY OF named_dumps.tags  Key of the tag that has the size, e.g.
 --                        tokens or input.height.
 --
 -- filters: chosen_dumps
 --
 -- columns:
---   device            STRING  Name of the device.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   run               STRING  Name of the runs, stable across builds.
---   size              DOUBLE  Size of the input.
---   dump_count        BIGINT  Dumps of it, at least 1.
---   p50_ns            DOUBLE  Median of their values, nanoseconds; lower is better, as
---                             in all that follow.
---   unit_ns           DOUBLE  p50_ns over the size.
---   over_smallest     DOUBLE  p50_ns over the smallest size's.
---   exponent          DOUBLE  See above; null with dumps of one size only.
+--   device, build, model, backend, run
+--   size           DOUBLE  Size of the input.
+--   dump_count     BIGINT  Dumps of it, at least 1.
+--   p50_ns         DOUBLE  Median of their values, nanoseconds; lower is better, as in
+--                          all that follow.
+--   unit_ns        DOUBLE  p50_ns over the size.
+--   over_smallest  DOUBLE  p50_ns over the smallest size's.
+--   exponent       DOUBLE  See above; null with dumps of one size only.
 WITH sized AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, o.run,
         coalesce(o.value_ns, o.p50_ns) AS value_ns,
-        try_cast(try_element_at(
-            from_json(c.tags, 'MAP<STRING, STRING>'), CAST(:size_tag AS STRING)
-        ) AS DOUBLE) AS size
+        try_cast(tag(c.tags, CAST(:size_tag AS STRING)) AS DOUBLE) AS size
     FROM operator_stats AS o
     JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.kind = 'method'
-        AND (CAST(:run AS ARRAY<STRING>) IS NULL
-            OR array_contains(CAST(:run AS ARRAY<STRING>), o.run))
+        AND is_chosen(:run, o.run)
 ),
 sizes AS (
     SELECT
@@ -55,9 +47,7 @@ slopes AS (
         median(ln(b.p50_ns / a.p50_ns) / ln(b.size / a.size)) AS exponent
     FROM sizes AS a
     JOIN sizes AS b
-        ON b.device = a.device AND b.build = a.build AND b.model = a.model
-        AND b.backend IS NOT DISTINCT FROM a.backend
-        AND b.run = a.run AND b.size > a.size
+        ON same_family(b, a) AND b.build = a.build AND b.run = a.run AND b.size > a.size
     GROUP BY a.device, a.build, a.model, a.backend, a.run
 )
 SELECT
@@ -73,7 +63,5 @@ FROM (
             AS least_size
     FROM sizes
 ) AS s
-LEFT JOIN slopes AS e
-    ON e.device = s.device AND e.build = s.build AND e.model = s.model
-    AND e.backend IS NOT DISTINCT FROM s.backend AND e.run = s.run
+LEFT JOIN slopes AS e ON same_family(e, s) AND e.build = s.build AND e.run = s.run
 ORDER BY s.device, s.build, s.model, s.backend NULLS LAST, s.run, s.size

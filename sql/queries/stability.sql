@@ -22,11 +22,7 @@
 -- filters: levelled_dumps
 --
 -- columns:
---   device              STRING  Name of the device.
---   model               STRING  Name of the model.
---   backend             STRING  Backend of the model; null if none.
---   run                 STRING  Name of the runs, stable across builds.
---   build               STRING  Id of the build.
+--   device, model, backend, run, build
 --   dump_count          BIGINT  Dumps that count, at least 1.
 --   run_count           BIGINT  Runs after warm-up in them.
 --   p50_ns              DOUBLE  Median of the dumps' values, nanoseconds; null in
@@ -34,7 +30,7 @@
 --   cv                  DOUBLE  Standard deviation over mean of the dumps' values, a
 --                               share; null for a lone dump; lower is better, as in all
 --                               that follow but the score.
---   iqr_share           DOUBLE  75th less 25th percentile over median.
+--   iqr_share
 --   p99_over_p50        DOUBLE  99th percentile over median, at least 1.
 --   max_over_min        DOUBLE  Highest over lowest; null if that is 0.
 --   score               DOUBLE  See above, 0 to 100; null for a lone dump.
@@ -67,14 +63,8 @@ WITH figures AS (
         group_id, device, model, backend, run, build, count(*) AS dump_count,
         median(value) AS typical,
         CAST(sum(run_count) AS BIGINT) AS run_count, median(value_ns) AS p50_ns,
-        sqrt(greatest(
-            exact_sum(excess * excess)
-                - exact_sum(excess) * exact_sum(excess) / count(*), 0e0
-        ) / nullif(count(*) - 1, 0))
-            / nullif(min(value) + exact_sum(excess) / count(*), 0e0) AS cv,
-        (percentile_cont(0.75) WITHIN GROUP (ORDER BY value)
-            - percentile_cont(0.25) WITHIN GROUP (ORDER BY value))
-            / nullif(median(value), 0e0) AS iqr_share,
+        variation(value, excess) AS cv,
+        quartile_spread(value) AS iqr_share,
         percentile_cont(0.99) WITHIN GROUP (ORDER BY value)
             / nullif(median(value), 0e0) AS p99_over_p50,
         max(value) / nullif(min(value), 0e0) AS max_over_min,
@@ -84,11 +74,7 @@ WITH figures AS (
         exp(max(level_gap)) - 1 AS level_gap,
         smallest_change(array_sort(array_agg(y))) AS smallest,
         count(CASE WHEN is_slow <> was_slow THEN 1 END) AS level_steps,
-        CASE WHEN count(*) >= 6 THEN
-            median(CASE WHEN 3 * nth > 2 * group_count THEN value END) / nullif(
-                median(CASE WHEN 3 * nth <= group_count THEN value END), 0e0
-            ) - 1
-        END AS dump_drift
+        CASE WHEN count(*) >= 6 THEN drift(value, nth, group_count) END AS dump_drift
     FROM (
         SELECT
             *, lag(is_slow) OVER in_order AS was_slow,

@@ -10,27 +10,18 @@
 -- parts: run_names, run_sums
 --
 -- columns:
---   device             STRING     Name of the device.
---   model              STRING     Name of the model.
---   backend            STRING     Backend of the model; null if none.
---   run                STRING     Name of the runs, stable across builds.
---   build              STRING     Id of the build.
---   build_ordinal      BIGINT     Position of the build where the producer numbers
---                                 them, else null.
---   committed_at       TIMESTAMP  Commit time of the build; null if unknown.
---   first_captured_at  TIMESTAMP  First recording of the build on any device; null if
---                                 unknown.
---   dump_count         BIGINT     Dumps with complete runs, at least 1.
---   run_count          BIGINT     Complete runs in them.
---   execute_ns         DOUBLE     Mean Method::execute, nanoseconds; null if a dump
---                                 counts cycles of unknown rate, like the next columns.
---   kernel_ns          DOUBLE     Mean time in kernels.
---   delegate_ns        DOUBLE     Mean time in delegate calls.
---   tax_ns             DOUBLE     Mean time in neither; lower is better.
---   tax_share          DOUBLE     Tax over Method::execute, summed over runs, 0 to 1;
---                                 lower is better.
---   change             DOUBLE     tax_ns against the build before, as a share: 0.05 is
---                                 5 % more; null for the first.
+--   device, model, backend, run, build, build_ordinal, committed_at, first_captured_at
+--   dump_count   BIGINT  Dumps with complete runs, at least 1.
+--   run_count    BIGINT  Complete runs in them.
+--   execute_ns   DOUBLE  Mean Method::execute, nanoseconds; null if a dump counts
+--                        cycles of unknown rate, like the next columns.
+--   kernel_ns    DOUBLE  Mean time in kernels.
+--   delegate_ns  DOUBLE  Mean time in delegate calls.
+--   tax_ns       DOUBLE  Mean time in neither; lower is better.
+--   tax_share    DOUBLE  Tax over Method::execute, summed over runs, 0 to 1; lower is
+--                        better.
+--   change       DOUBLE  tax_ns against the build before, as a share: 0.05 is 5 % more;
+--                        null for the first.
 WITH taxed AS (
     SELECT
         d.device, d.model, d.backend, s.run, d.build,

@@ -22,11 +22,7 @@
 -- columns:
 --   device                   STRING  Name of the device; null with group_by.
 --   pool                     STRING  Device pool; null if none, and with group_by.
---   build                    STRING  Id of the build.
---   model                    STRING  Name of the model.
---   backend                  STRING  Backend of the model; null if none.
---   group                    STRING  Value of the group_by attribute or tag; null
---                                    without group_by.
+--   build, model, backend, group
 --   position                 INT     First position of the row's tokens in their turn,
 --                                    from 1.
 --   dump_count               BIGINT  Dumps with such tokens.
@@ -37,8 +33,7 @@
 --                                    rate, as are all times, without a prompt, and in
 --                                    rows of later positions; lower is better.
 --   p50_ns                   DOUBLE  Median time of a token; lower is better.
---   p90_ns                   DOUBLE  90th percentile.
---   p99_ns                   DOUBLE  99th percentile.
+--   p90_ns, p99_ns
 --   tokens_per_second        DOUBLE  Tokens over the sum of their times; higher is
 --                                    better.
 --   paced_tokens_per_second  DOUBLE  Tokens over the time from one start to the next;
@@ -46,7 +41,7 @@
 --   drift_ns                 DOUBLE  By how much a token takes longer than the one
 --                                    before, as a straight line through a turn's tokens
 --                                    has it: median over turns of 3 tokens or more.
---   untimed_count            BIGINT  Dumps of the row in cycles of unknown rate.
+--   untimed_count
 WITH tokens AS (
     SELECT
         *, place - (place - 1) % coalesce(CAST(:step AS INT), place) AS position

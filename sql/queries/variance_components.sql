@@ -18,15 +18,7 @@
 -- filters: operator_values
 --
 -- columns:
---   model              STRING  Name of the model.
---   backend            STRING  Backend of the model; null if none.
---   run                STRING  Name of the runs, stable across builds.
---   event_name         STRING  Name of the operator, else its delegate id.
---   delegate_id        STRING  Delegate debug id; null outside delegates.
---   ordinal            INT     Number among the build's instructions of that name and
---                              delegate id, from 1.
---   kind               STRING  Kind of the events.
---   unit               STRING  ns; ticks where the clock's rate is unknown.
+--   model, backend, run, event_name, delegate_id, ordinal, kind, unit
 --   dump_count         BIGINT  Dumps that count, at least 8.
 --   device_count       BIGINT  Devices in them.
 --   session_count      BIGINT  Sessions on devices.

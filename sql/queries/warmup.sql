@@ -13,26 +13,20 @@
 -- filters: grouped_runs
 --
 -- columns:
---   device            STRING  Name of the device; null with group_by.
---   pool              STRING  Device pool; null if none, and with group_by.
---   build             STRING  Id of the build.
---   model             STRING  Name of the model.
---   backend           STRING  Backend of the model; null if none.
---   group             STRING  Value of the group_by attribute or tag; null without
---                             group_by.
---   run_name          STRING  Name of the runs; null if they have none.
---   run_signature_id  BIGINT  Signature of the runs: the events that they execute.
---   dump_count        BIGINT  Dumps that count, at least 1.
---   run_count         BIGINT  Complete runs in them.
---   warmup_runs       DOUBLE  Runs before a dump is warm: the median over dumps; lower
---                             is better, like all that follow.
---   most_runs         BIGINT  Runs before the last dump is warm.
---   first_ns          DOUBLE  First run, median over dumps, nanoseconds; null in cycles
---                             of unknown rate.
---   steady_ns         DOUBLE  Steady time, median over dumps; null in cycles of unknown
---                             rate.
---   lost_ns           DOUBLE  Time beyond the steady time in the runs before a dump is
---                             warm, median over dumps; null in cycles of unknown rate.
+--   device             STRING  Name of the device; null with group_by.
+--   pool               STRING  Device pool; null if none, and with group_by.
+--   build, model, backend, group, run_name, run_signature_id
+--   dump_count         BIGINT  Dumps that count, at least 1.
+--   run_count          BIGINT  Complete runs in them.
+--   warmup_runs        DOUBLE  Runs before a dump is warm: the median over dumps; lower
+--                              is better, like all that follow.
+--   most_runs          BIGINT  Runs before the last dump is warm.
+--   first_ns           DOUBLE  First run, median over dumps, nanoseconds; null in
+--                              cycles of unknown rate.
+--   steady_ns          DOUBLE  Steady time, median over dumps; null in cycles of
+--                              unknown rate.
+--   lost_ns            DOUBLE  Time beyond the steady time in the runs before a dump is
+--                              warm, median over dumps; null in cycles of unknown rate.
 --   first_over_steady  DOUBLE  First run over steady time, median over dumps.
 WITH levels AS (
     SELECT

@@ -3,14 +3,12 @@
 -- parts: lineage_dumps AS compared_dumps, exact_measures
 --
 -- columns:
---   device      STRING  Name of the device.
---   model       STRING  Name of the model.
---   backend     STRING  Backend of the model; null if none.
+--   device, model, backend
 --   measure     STRING  Name of the measure; see exact_measures.
 --   run_name    STRING  Name of the measured runs; null for measures of the whole dump.
---   allocator   STRING  Allocator of the bytes; null in other measures, and if it has no
---                       name.
---   build       STRING  Id of the build.
+--   allocator   STRING  Allocator of the bytes; null in other measures, and if it has
+--                       no name.
+--   build
 --   distance    INT     0 for the build in question, 1 for the one before, ...
 --   dump_count  BIGINT  Dumps of the build that have it.
 --   low         DOUBLE  Lowest value.

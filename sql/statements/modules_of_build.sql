@@ -4,9 +4,7 @@ SELECT
     min(m.module_path) AS module_path
 FROM operator_stats AS o
 JOIN dumps AS d ON d.dump_id = o.dump_id
-JOIN event_modules AS m
-    ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = o.run_signature_id
-    AND m.event_signature_id = o.event_signature_id
+JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, o)
 WHERE o.build = $head AND m.is_own
 GROUP BY o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal
 HAVING min(m.module_path) = max(m.module_path)

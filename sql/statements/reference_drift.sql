@@ -24,8 +24,6 @@ SELECT
     k.device, k.session, CAST(min(k.recorded_at) AS DATE) AS recorded_on,
     array_sort(array_agg(k.build)) AS builds, exp(median(k.level - u.level)) - 1 AS drift
 FROM known AS k
-JOIN usual AS u
-    ON u.device = k.device AND u.build = k.build AND u.model = k.model
-    AND u.backend IS NOT DISTINCT FROM k.backend AND u.run = k.run
+JOIN usual AS u ON same_family(u, k) AND u.build = k.build AND u.run = k.run
 GROUP BY k.device, k.session
 ORDER BY k.device, min(k.recorded_at) NULLS LAST, k.session

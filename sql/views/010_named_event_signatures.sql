@@ -1,23 +1,23 @@
 -- named_event_signatures: Event signatures under the names people use.
 --
 -- columns:
---   event_signature_id  BIGINT  Signature of the event.
---   event_name          STRING  Name of the event; where it has none, its logged name,
---                               else its delegate id; '' without any.
---   instruction_id      INT     Instruction id; null outside the program.
---   delegate_id         STRING  Delegate debug id, integers as text; null outside
---                               delegates. Vulkan's id is a JSON text with a node of
---                               its program and numbers that vary between processes: it
---                               becomes 'KERNEL #NODE'.
---   kind                STRING  method, load, operator_call, kernel, delegate_call,
---                               delegate_op, delegate_phase, delegate_counter, control
---                               or other.
---   op_type             STRING  Type of the operator: a kernel's name without
---                               native_call_ and overload, or the name of a delegate's
---                               operator without its number; null for other kinds.
---   unit                STRING  Unit of the value: ns, us, ms, s, a counter's unit, or
---                               unknown; null for ticks of the dump's clocks.
---   unit_ns             DOUBLE  Nanoseconds of that unit; null if it is none of time.
+--   event_signature_id
+--   event_name   STRING  Name of the event; where it has none, its logged name, else
+--                        its delegate id; '' without any.
+--   instruction_id
+--   delegate_id  STRING  Delegate debug id, integers as text; null outside delegates.
+--                        Vulkan's id is a JSON text with a node of its program and
+--                        numbers that vary between processes: it becomes 'KERNEL
+--                        #NODE'.
+--   kind         STRING  method, load, operator_call, kernel, delegate_call,
+--                        delegate_op, delegate_phase, delegate_counter, control or
+--                        other.
+--   op_type      STRING  Type of the operator: a kernel's name without native_call_ and
+--                        overload, or the name of a delegate's operator without its
+--                        number; null for other kinds.
+--   unit         STRING  Unit of the value: ns, us, ms, s, a counter's unit, or
+--                        unknown; null for ticks of the dump's clocks.
+--   unit_ns      DOUBLE  Nanoseconds of that unit; null if it is none of time.
 SELECT
     event_signature_id, event_name, instruction_id, delegate_id, kind,
     CASE kind

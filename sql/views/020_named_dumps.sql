@@ -1,61 +1,28 @@
 -- named_dumps: Dumps with the names of their device, build and model.
 --
 -- columns:
---   dump_id                    INT        Number of the dump.
---   sha256                     STRING     SHA-256 of the dump's bytes, hex.
---   source                     STRING     Path or archive member it was first read
---                                         from.
---   byte_count                 BIGINT     Size in bytes.
---   captured_at                TIMESTAMP  Time of recording; null if unknown.
---   ingested_at                TIMESTAMP  Time of commit to the store.
---   device                     STRING     Name of the device.
---   pool                       STRING     Device pool; null if none.
---   os                         STRING     Operating system of the device; null if
---                                         unknown.
---   os_version                 STRING     Its version; null if unknown.
---   arch                       STRING     Processor architecture; null if unknown.
---   soc                        STRING     System on chip; null if unknown.
---   build                      STRING     Id of the build.
---   commit                     STRING     Source revision of the build; null if
---                                         unknown.
---   branch                     STRING     Branch of the build; null if unknown.
---   committed_at               TIMESTAMP  Commit time of the build; null if unknown.
---   build_ordinal              BIGINT     Position of the build where the producer
---                                         numbers them, else null.
---   build_parent               STRING     Build it was made from, or of its fork point,
---                                         as stated; null where nothing is.
---   build_role                 STRING     reference for a pinned build recorded beside
---                                         others, else null.
---   model                      STRING     Name of the model.
---   backend                    STRING     Backend of the model; null if none.
---   quantization               STRING     Quantization of the model; null if none.
---   session                    STRING     Session of interleaved recordings; null if
---                                         unknown.
---   pair                       STRING     Pair of dumps of two builds in the session;
---                                         null if none.
---   firmware                   STRING     Firmware of the device; null if unknown.
---   governor                   STRING     Governor of the processor's frequency; null
---                                         if unknown.
---   threads                    INT        Number of available threads; null if unknown.
---   temperature_c              DOUBLE     Temperature of the device at recording,
---                                         degrees Celsius; null if unknown.
---   tags                       STRING     Free fields of the manifest, a JSON object;
---                                         {} without any.
---   tick_unit                  STRING     Unit of a clock tick: ns, us, ms, s or
---                                         cycles.
---   ns_per_tick                DOUBLE     Nanoseconds per tick; null for cycles of
---                                         unknown rate.
---   delegate_ns_per_tick       DOUBLE     Nanoseconds per tick of delegate events; null
---                                         for cycles of unknown rate.
---   delegate_resolution_ticks  BIGINT     Coarseness of the delegate events' clock, in
---                                         ticks: 1, 1,000 or 1,000,000.
---   n_runs                     INT        Runs in the dump.
---   n_events                   BIGINT     Profile events in the dump.
---   n_flagged_events           BIGINT     Profile events whose duration cannot be
---                                         right.
---   n_allocations              BIGINT     Allocation events in the dump.
---   n_debug_events             BIGINT     Debug events in the dump.
---   etrecord_id                BIGINT     ETRecord of its program; null without.
+--   dump_id, sha256, source, byte_count, captured_at, ingested_at, device, pool, os,
+--   os_version, arch, soc, build
+--   commit                     STRING  Source revision of the build; null if unknown.
+--   branch, committed_at, build_ordinal, build_parent, build_role, model, backend,
+--   quantization
+--   session                    STRING  Session of interleaved recordings; null if
+--                                      unknown.
+--   pair                       STRING  Pair of dumps of two builds in the session; null
+--                                      if none.
+--   firmware                   STRING  Firmware of the device; null if unknown.
+--   governor                   STRING  Governor of the processor's frequency; null if
+--                                      unknown.
+--   threads                    INT     Number of available threads; null if unknown.
+--   temperature_c              DOUBLE  Temperature of the device at recording, degrees
+--                                      Celsius; null if unknown.
+--   tags                       STRING  Free fields of the manifest, a JSON object; {}
+--                                      without any.
+--   tick_unit, ns_per_tick, delegate_ns_per_tick
+--   delegate_resolution_ticks  BIGINT  Coarseness of the delegate events' clock, in
+--                                      ticks: 1, 1,000 or 1,000,000.
+--   n_runs, n_events, n_flagged_events, n_allocations, n_debug_events
+--   etrecord_id                BIGINT  ETRecord of its program; null without.
 SELECT
     d.dump_id, d.sha256, d.source, d.byte_count, d.captured_at, d.ingested_at,
     v.name AS device, v.pool, v.os, v.os_version, v.arch, v.soc,

@@ -3,10 +3,8 @@
 -- An event that runs nodes of several modules has no row.
 --
 -- columns:
---   etrecord_id         BIGINT  ETRecord of the program.
---   run_signature_id    BIGINT  Signature of the run.
---   event_signature_id  BIGINT  Signature of the event.
---   module_path         STRING  Path of the module, '' if the program's.
+--   etrecord_id, run_signature_id, event_signature_id
+--   module_path  STRING  Path of the module, '' if the program's.
 SELECT
     etrecord_id, run_signature_id, event_signature_id, min(module_path) AS module_path
 FROM event_modules

@@ -8,15 +8,14 @@
 -- that differ only in logged values, or in the order of events, share a name.
 --
 -- columns:
---   dump_id           INT      Dump with such runs.
---   run_signature_id  BIGINT   Signature of the runs.
---   run               STRING   Name of the run, with 'input N' for a bundled input,
---                              '#2' as above, and '(incomplete)' for a run that has no
---                              Method::execute and loads nothing.
---   run_name          STRING   Name of the run as logged; null if it has none.
---   is_execution      BOOLEAN  Whether it has a Method::execute.
---   has_variants      BOOLEAN  Whether an event has two signatures in it, or another
---                              signature has the same name on the device in the build.
+--   dump_id, run_signature_id
+--   run           STRING   Name of the run, with 'input N' for a bundled input, '#2' as
+--                          above, and '(incomplete)' for a run that has no
+--                          Method::execute and loads nothing.
+--   run_name      STRING   Name of the run as logged; null if it has none.
+--   is_execution  BOOLEAN  Whether it has a Method::execute.
+--   has_variants  BOOLEAN  Whether an event has two signatures in it, or another
+--                          signature has the same name on the device in the build.
 WITH twins AS (
     SELECT
         s.event_signature_id, s.kind, e.is_profiled,

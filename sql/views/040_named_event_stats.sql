@@ -1,41 +1,21 @@
 -- named_event_stats: Exact statistics per dump, run and event signature, with names.
 --
 -- columns:
---   dump_id             INT        Dump the events were recorded in.
---   captured_at         TIMESTAMP  Time of recording of the dump; null if unknown.
---   device              STRING     Name of the device.
---   pool                STRING     Device pool; null if none.
---   build               STRING     Id of the build.
---   model               STRING     Name of the model.
---   backend             STRING     Backend of the model; null if none.
---   event_signature_id  BIGINT     Signature of the events.
---   event_name          STRING     Name of the events, else their delegate id.
---   instruction_id      INT        Instruction id; null outside the program.
---   delegate_id         STRING     Delegate debug id; null outside delegates.
---   kind                STRING     Kind of the events.
---   sample_count        BIGINT     Events counted (flagged ones left out), at least 1.
---   zero_count          BIGINT     Events of duration zero among them.
---   min_ns              DOUBLE     Shortest duration; null in cycles of unknown rate,
---                                  like all that follow.
---   max_ns              DOUBLE     Longest duration.
---   sum_ns              DOUBLE     Sum of durations.
---   p10_ns              DOUBLE     10th percentile, linear interpolation.
---   p50_ns              DOUBLE     Median.
---   p90_ns              DOUBLE     90th percentile.
---   p95_ns              DOUBLE     95th percentile.
---   p99_ns              DOUBLE     99th percentile.
---   steady_count        BIGINT     Events after warm-up (from the sixth run of the run
---                                  signature on).
---   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
---   resolution_ns       DOUBLE     Coarseness of the clock that timed the events, at
---                                  least one tick.
---   run_signature_id    BIGINT     Signature of the runs.
---   run                 STRING     Name of the runs, stable across builds; see
---                                  named_run_signatures.
---   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
---                               calls, methods and the like.
---   module_path         STRING  Module whose own nodes it runs, '' if the program's;
---                               null if they are several, or without an ETRecord.
+--   dump_id, captured_at, device, pool, build, model, backend, event_signature_id
+--   event_name     STRING  Name of the events, else their delegate id.
+--   instruction_id, delegate_id, kind
+--   sample_count   BIGINT  Events counted (flagged ones left out), at least 1.
+--   zero_count     BIGINT  Events of duration zero among them.
+--   min_ns         DOUBLE  Shortest duration; null in cycles of unknown rate, like all
+--                          that follow.
+--   max_ns         DOUBLE  Longest duration.
+--   sum_ns         DOUBLE  Sum of durations.
+--   p10_ns         DOUBLE  10th percentile, linear interpolation.
+--   p50_ns         DOUBLE  Median.
+--   p90_ns, p95_ns, p99_ns, steady_count, steady_p50_ns
+--   resolution_ns  DOUBLE  Coarseness of the clock that timed the events, at least one
+--                          tick.
+--   run_signature_id, run, op_type, module_path
 SELECT
     t.dump_id, t.captured_at, t.device, t.pool, t.build, t.model, t.backend,
     t.event_signature_id, t.event_name, t.instruction_id, t.delegate_id, t.kind,
@@ -57,21 +37,12 @@ FROM (
         x.*, d.captured_at, d.device, d.pool, d.build, d.model, d.backend, r.run,
         s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
         m.module_path,
-        CASE
-            WHEN s.unit IS NOT NULL THEN s.unit_ns
-            WHEN s.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
-        END AS tick_ns,
-        CASE
-            WHEN s.kind = 'delegate_op' AND s.unit IS NULL
-                THEN d.delegate_resolution_ticks
-            ELSE 1
-        END AS resolution_ticks
+        tick_ns(s, d) AS tick_ns,
+        resolution_ticks(s, d) AS resolution_ticks
     FROM event_stats AS x
     JOIN named_dumps AS d ON d.dump_id = x.dump_id
     JOIN named_run_signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
     JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
-    LEFT JOIN own_modules AS m
-        ON m.etrecord_id = d.etrecord_id AND m.run_signature_id = x.run_signature_id
-        AND m.event_signature_id = x.event_signature_id
+    LEFT JOIN own_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, x)
 ) AS t

@@ -10,47 +10,26 @@
 -- a ratio of two times needs no rate.
 --
 -- columns:
---   dump_id             INT        Dump the events were recorded in.
---   captured_at         TIMESTAMP  Time of recording of the dump; null if unknown.
---   device              STRING     Name of the device.
---   pool                STRING     Device pool; null if none.
---   build               STRING     Id of the build.
---   build_role          STRING     reference for a pinned build recorded beside others,
---                                  else null.
---   model               STRING     Name of the model.
---   backend             STRING     Backend of the model; null if none.
---   run                 STRING     Name of the runs, stable across builds; see
---                                  named_run_signatures.
---   event_name          STRING     Name of the operator, else its delegate id.
---   delegate_id         STRING     Delegate debug id; null outside delegates.
---   ordinal             INT        1 for the run's first instruction of that name and
---                                  delegate id, then 2, ...
---   instruction_id      INT        Instruction id in this build; null outside the
---                                  program.
---   kind                STRING     Kind of the events.
---   run_signature_id    BIGINT     Signature of the runs.
---   event_signature_id  BIGINT     Signature of the events.
---   sample_count        BIGINT     Events counted (flagged ones left out), at least 1.
---   p50_ns              DOUBLE     Median; null in cycles of unknown rate, like all
---                                  that ends in _ns.
---   steady_count        BIGINT     Events after warm-up (from the sixth run of the run
---                                  signature on).
---   steady_p50_ns       DOUBLE     Median after warm-up; null without such events.
---   value_ns            DOUBLE     The dump's value in comparisons: the grouped median
---                                  after warm-up, if at least 20 events are left, else
---                                  null.
---   floor_ns            DOUBLE     Least time that can be compared: 2 ticks of the
---                                  clock that timed the events, at least 1 us.
---   unit                STRING     ns; ticks where the clock's rate is unknown.
---   value               DOUBLE     value_ns in that unit.
---   floor               DOUBLE     floor_ns in that unit; 2 ticks of a clock of unknown
---                                  rate.
---   half_tick           DOUBLE     Half the resolution of the events' clock, in that
---                                  unit: less is no difference.
---   op_type             STRING  Type of the operator: addmm, Fully Connected; null for
---                               calls, methods and the like.
---   module_path         STRING  Module whose own nodes it runs, '' if the program's;
---                               null if they are several, or without an ETRecord.
+--   dump_id, captured_at, device, pool, build, build_role, model, backend, run,
+--   event_name, delegate_id
+--   ordinal         INT     1 for the run's first instruction of that name and delegate
+--                           id, then 2, ...
+--   instruction_id  INT     Instruction id in this build; null outside the program.
+--   kind, run_signature_id, event_signature_id
+--   sample_count    BIGINT  Events counted (flagged ones left out), at least 1.
+--   p50_ns          DOUBLE  Median; null in cycles of unknown rate, like all that ends
+--                           in _ns.
+--   steady_count, steady_p50_ns
+--   value_ns        DOUBLE  The dump's value in comparisons: the grouped median after
+--                           warm-up, if at least 20 events are left, else null.
+--   floor_ns        DOUBLE  Least time that can be compared: 2 ticks of the clock that
+--                           timed the events, at least 1 us.
+--   unit
+--   value           DOUBLE  value_ns in that unit.
+--   floor           DOUBLE  floor_ns in that unit; 2 ticks of a clock of unknown rate.
+--   half_tick       DOUBLE  Half the resolution of the events' clock, in that unit:
+--                           less is no difference.
+--   op_type, module_path
 WITH operators AS (
     SELECT
         l.run_signature_id, l.event_signature_id,
@@ -119,15 +98,8 @@ FROM (
         o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
         o.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
-        CASE
-            WHEN o.unit IS NOT NULL THEN o.unit_ns
-            WHEN o.kind = 'delegate_op' THEN d.delegate_ns_per_tick ELSE d.ns_per_tick
-        END AS tick_ns,
-        CASE
-            WHEN o.kind = 'delegate_op' AND o.unit IS NULL
-                THEN d.delegate_resolution_ticks
-            ELSE 1
-        END AS resolution_ticks
+        tick_ns(o, d) AS tick_ns,
+        resolution_ticks(o, d) AS resolution_ticks
     FROM event_stats AS x
     JOIN dumps AS d ON d.dump_id = x.dump_id
     JOIN devices AS v ON v.device_id = d.device_id
@@ -135,12 +107,8 @@ FROM (
     JOIN models AS m ON m.model_id = d.model_id
     JOIN signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
-    JOIN operators AS o
-        ON o.run_signature_id = x.run_signature_id
-        AND o.event_signature_id = x.event_signature_id
-    LEFT JOIN own_modules AS p
-        ON p.etrecord_id = d.etrecord_id AND p.run_signature_id = x.run_signature_id
-        AND p.event_signature_id = x.event_signature_id
+    JOIN operators AS o ON same_event(o, x)
+    LEFT JOIN own_modules AS p ON p.etrecord_id = d.etrecord_id AND same_event(p, x)
     WHERE NOT r.has_variants OR NOT EXISTS (
         SELECT 1
         FROM outdone AS w

@@ -4,8 +4,7 @@
 -- can be split into parts. A failed run has kernels but no Method::execute.
 --
 -- columns:
---   dump_id      INT     Dump the run was recorded in.
---   run_index    INT     Position of the run in its dump, from 0.
+--   dump_id, run_index
 --   execute_ns   DOUBLE  Duration of Method::execute; null in cycles of unknown rate,
 --                        like the next columns.
 --   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.

@@ -1,24 +1,16 @@
 -- named_runs: Runs with the names of their dump, their start and their duration.
 --
 -- columns:
---   dump_id           INT        Dump the run was recorded in.
---   captured_at       TIMESTAMP  Time of recording of the dump; null if unknown.
---   device            STRING     Name of the device.
---   pool              STRING     Device pool; null if none.
---   build             STRING     Id of the build.
---   model             STRING     Name of the model.
---   backend           STRING     Backend of the model; null if none.
---   run_index         INT        Position of the run in its dump, from 0.
---   run_signature_id  BIGINT     Signature of the run.
---   run               STRING     Name of the run, stable across builds; see
---                                named_run_signatures.
---   start_ns          DOUBLE     Start of the run by the device's clock, nanoseconds;
---                                null in cycles of unknown rate, and without a profile
---                                event.
---   execute_ns        DOUBLE     Duration of Method::execute; null in such cycles and
---                                for incomplete runs, like the next columns.
---   kernel_ns         DOUBLE     Sum over its kernels (native_call_*), 0 without any.
---   delegate_ns       DOUBLE     Sum over its delegate calls, 0 without any.
+--   dump_id, captured_at, device, pool, build, model, backend, run_index,
+--   run_signature_id
+--   run          STRING  Name of the run, stable across builds; see
+--                        named_run_signatures.
+--   start_ns     DOUBLE  Start of the run by the device's clock, nanoseconds; null in
+--                        cycles of unknown rate, and without a profile event.
+--   execute_ns   DOUBLE  Duration of Method::execute; null in such cycles and for
+--                        incomplete runs, like the next columns.
+--   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
+--   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
     r.dump_id, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,
     r.run_index, r.run_signature_id, n.run,

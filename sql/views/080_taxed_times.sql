@@ -5,7 +5,7 @@
 --
 -- columns:
 --   scope           STRING  run, operator or delegate.
---   dump_id         INT     Dump the calls were recorded in.
+--   dump_id
 --   run_index       INT     Position of the run in its dump, from 0; null unless scope
 --                           is run.
 --   event_name      STRING  Method::execute, or name of the kernel or delegate call.

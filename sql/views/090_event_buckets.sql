@@ -5,12 +5,9 @@
 -- of 0.99 * g^b ticks, where g is 1.01 / 0.99. Flagged events are left out.
 --
 -- columns:
---   dump_id             INT     Dump the events were recorded in.
---   run_signature_id    BIGINT  Signature of the runs.
---   event_signature_id  BIGINT  Signature of the events.
---   bucket              INT     b for more than g^(b-1) and up to g^b ticks; -1 for no
---                               ticks.
---   event_count         BIGINT  Events in the bucket, at least 1.
+--   dump_id, run_signature_id, event_signature_id
+--   bucket       INT     b for more than g^(b-1) and up to g^b ticks; -1 for no ticks.
+--   event_count  BIGINT  Events in the bucket, at least 1.
 SELECT dump_id, run_signature_id, event_signature_id, bucket, event_count
 FROM event_histograms
 UNION ALL

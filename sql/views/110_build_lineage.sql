@@ -6,7 +6,7 @@
 -- once.
 --
 -- columns:
---   build     STRING  Id of the build.
+--   build
 --   ancestor  STRING  Id of a build before it.
 --   distance  INT     1 for the build before, then 2, ..., at most 128.
 WITH RECURSIVE ordered AS (

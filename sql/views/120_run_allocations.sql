@@ -3,9 +3,7 @@
 -- Dumps record no releases, so a sum is an upper bound of the memory held at once.
 --
 -- columns:
---   dump_id           INT     Dump the run was recorded in.
---   run_index         INT     Position of the run in its dump, from 0.
---   run_name          STRING  Name of the run; null if it has none.
+--   dump_id, run_index, run_name
 --   allocator         STRING  Name of the allocator; null if it has none.
 --   allocation_count  BIGINT  Allocations, at least 1.
 --   total_bytes       BIGINT  Sum of their sizes, at most 2^63 - 1.

@@ -3,7 +3,7 @@
 -- parts: token_dumps AS grouped_dumps, decoded_tokens
 --
 -- columns:
---   dump_id            INT     Number of the dump.
+--   dump_id
 --   first_token_ns     DOUBLE  Time of the prompt's runs, the median over turns,
 --                              nanoseconds; null without a prompt.
 --   tokens_per_second  DOUBLE  Tokens that are decoded in a second, by the median time

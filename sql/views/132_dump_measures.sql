@@ -6,14 +6,14 @@
 -- parts: all_dumps AS grouped_dumps, loads, first_runs, stated_counters
 --
 -- columns:
---   dump_id  INT     Number of the dump.
---   kind     STRING  load_time, cold_start (loading and the first run of each method),
---                    first_token, token_rate, rate (a counter of which more is better:
---                    its unit ends in /s) or counter.
---   name     STRING  load_time, cold_start, first_token, tokens_per_second or the name
---                    of the counter.
---   unit     STRING  Unit of the value.
---   value    DOUBLE  The value, above 0.
+--   dump_id
+--   kind   STRING  load_time, cold_start (loading and the first run of each method),
+--                  first_token, token_rate, rate (a counter of which more is better:
+--                  its unit ends in /s) or counter.
+--   name   STRING  load_time, cold_start, first_token, tokens_per_second or the name of
+--                  the counter.
+--   unit   STRING  Unit of the value.
+--   value  DOUBLE  The value, above 0.
 WITH times AS (
     SELECT l.dump_id, 'load_time' AS name, coalesce(l.load_ns, l.init_ns) AS value
     FROM loads AS l

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.options import StoreOptions, with_store_options
+from cli.options import StoreOptions, with_options
 from cli.output.render import Format
 
 GIVEN = ["--store", "here", "--wait", "2", "--format", "csv", "--csv-safe"]
@@ -28,7 +28,7 @@ def test_a_command_gets_its_own_options_and_those_of_a_store(
     app = typer.Typer()
 
     @app.command()
-    @with_store_options
+    @with_options
     def command(name: str, *, options: StoreOptions) -> None:
         got.append((name, options))
 

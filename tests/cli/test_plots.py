@@ -5,7 +5,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from cli.output.render import Format
+from cli.output.options import OutputOptions
 from cli.plots import plain_plots, write_answer
 from tests.support.store_rows import Event, StoreRows
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_drawn_is_a_fault_of_the_command_line(run, store, query, 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_hotspots_have_bars_on_a_terminal_alone(capsys, monkeypatch, is_terminal):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-    write_answer("operator_hotspots", HOTSPOTS, Format.TABLE, is_csv_safe=False, plot=None)
+    write_answer("operator_hotspots", HOTSPOTS, OutputOptions(), plot=None)
     assert ("███" in capsys.readouterr().out) == is_terminal
 
 
@@ -101,7 +101,7 @@ def test_a_history_is_followed_by_its_trends_on_a_terminal_alone(capsys, monkeyp
     table = _history()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     monkeypatch.setenv("COLUMNS", "300")
-    write_answer("build_history", table, Format.TABLE, is_csv_safe=False, plot=None)
+    write_answer("build_history", table, OutputOptions(), plot=None)
     assert ("▁█" in capsys.readouterr().out) == is_terminal
 
 

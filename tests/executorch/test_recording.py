@@ -92,4 +92,4 @@ def test_debug_buffer_that_is_too_small_is_told(programs, tmp_path):
     more = ("--iterations", "10000", "--debug-buffer", "1")
     done = record(programs, "portable", tmp_path / "store", *more)
     assert done.code == 1
-    assert "it was ended by SIGABRT; wanted a larger debug buffer" in done.error
+    assert "it was killed by SIGABRT; wanted a larger debug buffer" in done.error

@@ -256,7 +256,7 @@ def test_tensors_of_one_buffer_take_no_more_than_it_may_stand_for():
     read_bytes = sum(tensor.stored.nbytes for tensor in tensors if tensor.stored is not None)
     assert FREE_BYTES - (2 << 20) < read_bytes <= FREE_BYTES + BYTES_PER_BYTE
     assert tensors[-1].missing == (
-        "with those before it would take more than 16,777,220 bytes of tensors"
+        "together with earlier tensors it would take more than 16,777,220 bytes of tensors"
     )
     assert buffer.read("uint8", [1 << 20], strides=[0], offset=0) is tensors[0]
 

@@ -83,7 +83,7 @@ def test_rules_of_ones_own_come_before_those_of_producers_but_not_of_the_runtime
         ({"event_name": "x"}, "wanted either delegate_id or event_name"),
         ({"delegate_id": "("}, "delegate_id: not a regular expression: missing"),
         ({"kind": "method"}, "kind: found 'method', wanted delegate_op, delegate_phase"),
-        ({"unit": "us"}, "unit: a delegate_counter needs a unit that is not one of time"),
+        ({"unit": "us"}, "unit: a delegate_counter needs a unit other than a unit of time"),
         ({"kind": "delegate_op"}, "unit: found 'mJ', wanted ns, us, ms, s or unknown"),
         (
             {"kind": "delegate_op", "unit": "unknown"},

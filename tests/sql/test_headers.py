@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from importlib.resources import files
 
 import duckdb
 import pytest
@@ -28,6 +30,7 @@ FILTER_FILES, PART_FILES = (
     {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
     for folder in ("filters", "parts")
 )
+FOLDERS = ("queries", "views", "filters", "parts")
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
@@ -142,6 +145,25 @@ def test_header_columns_are_the_part_s_columns(name, connection):
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
     assert {part.file for part in query.header.parts} == expected
     assert _declared(own) == _answered(connection, query)
+
+
+def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
+    glossary = (files("sql") / "glossary.sql").read_text(encoding="utf-8")
+    texts = [text for folder in FOLDERS for _, text in read_sql_files(folder)]
+    shared = parse_header(glossary, "glossary.sql")
+    uses = Counter(one for text in texts for one in _entries(parse_header(text, "x.sql")))
+    assert [entry.name for entry in _entries(shared) if uses[entry] < 2] == []
+    spelt_out = [_spelt_out(text) & set(_entries(shared)) for text in texts]
+    assert [entries for entries in spelt_out if entries] == []
+
+
+def _entries(header):
+    return [*header.params, *header.columns]
+
+
+def _spelt_out(text):
+    lists = re.compile(r"^--   \w+(, \w+)*,?\n", re.MULTILINE)
+    return set(_entries(parse_header(lists.sub("", text), "x.sql")))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
+from tests.support.event_blocks import run, timed
 from tests.support.store_rows import LONG_AGO
 from tests.support.timed_dumps import build_timed_etdump
 
@@ -61,16 +62,14 @@ def _record(number: int, dump: int, worse: Mapping[str, float]) -> Dump:
 
 
 def _load(ns: float) -> dict[str, Any]:
-    events = [_event("Method::init", ns * 0.9), _event("Program::load_method", ns)]
-    return {"name": "load", "events": events}
+    events = _event("Method::init", ns * 0.9), _event("Program::load_method", ns)
+    return run(*events, name="load")
 
 
 def _run(operator: str, instruction: int, ns: float) -> dict[str, Any]:
-    events = [_event(f"native_call_{operator}.out", ns, 0, instruction)]
-    return {"name": "forward", "events": [*events, _event("Method::execute", ns + 500)]}
+    kernel = _event(f"native_call_{operator}.out", ns, chain_index=0, instruction_id=instruction)
+    return run(kernel, _event("Method::execute", ns + 500), name="forward")
 
 
-def _event(name: str, ns: float, chain: int = -1, instruction: int = -1) -> dict[str, Any]:
-    times = {"start_time": 1_000, "end_time": 1_000 + round(ns)}
-    place = {"name": name, "chain_index": chain, "instruction_id": instruction}
-    return {"profile_event": {**place, **times}}
+def _event(name: str, ns: float, **place: int) -> dict[str, Any]:
+    return timed(name, 1_000, 1_000 + round(ns), **{"chain_index": -1, **place})

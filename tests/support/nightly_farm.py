@@ -20,6 +20,7 @@ from zlib import crc32
 
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
+from tests.support.event_blocks import run, timed
 from tests.support.store_rows import LONG_AGO
 from tests.support.store_template import copy_new_store
 from tests.support.timed_dumps import build_timed_etdump
@@ -43,13 +44,10 @@ def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) ->
     """
     random = Random(seed)  # noqa: S311 - noise
     process = {name: ns * random.gauss(1, 0.004) for name, ns in times_ns.items()}
-    runs = [{"name": "forward", "events": list(_events(process, random))} for _ in range(_RUNS)]
-    if allocated:
-        event = {"allocation_event": {"allocator_id": 1, "allocation_size": allocated}}
-        runs = [
-            run | {"allocators": [{"name": "pool"}], "events": [*run["events"], event]}
-            for run in runs
-        ]
+    event = {"allocation_event": {"allocator_id": 1, "allocation_size": allocated}}
+    more = [event] if allocated else []
+    pools = {"allocators": [{"name": "pool"}]} if allocated else {}
+    runs = [run(*_events(process, random), *more, name="forward", **pools) for _ in range(_RUNS)]
     return build_timed_etdump({"version": 0, "run_data": runs})
 
 
@@ -57,11 +55,9 @@ def _events(times_ns: Mapping[str, float], random: Random) -> Iterator[dict[str,
     clock = 0
     for instruction, (name, ns) in enumerate(times_ns.items()):
         end = clock + round(ns * random.gauss(1, 0.002))
-        event = {"name": name, "chain_index": 0, "instruction_id": instruction}
-        yield {"profile_event": {**event, "start_time": clock, "end_time": end}}
+        yield timed(name, clock, end, chain_index=0, instruction_id=instruction)
         clock = end + 100
-    whole = {"name": "Method::execute", "chain_index": -1, "instruction_id": -1}
-    yield {"profile_event": {**whole, "start_time": 0, "end_time": clock + 500}}
+    yield timed("Method::execute", 0, clock + 500, chain_index=-1)
 
 
 def record_build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -41,7 +42,12 @@ def clock_steps(tables):
     return {(dump, signature): resolution[dump] for dump in resolution for signature in delegated}
 
 
-def grouped_median(ticks, step):
+def grouped_median(ticks: Sequence[int], step: int) -> float:
+    """Median of what a clock that counts by steps rounded.
+
+    Where both middle values are one, it lies as far into that value's step as there are values
+    below it; where they are two, it is between them.
+    """
     ordered = sorted(ticks)
     middle, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     if middle != upper:

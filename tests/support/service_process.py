@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.support.command import COMMAND, ENVIRONMENT
+from tests.support.processes import command_line, memory_bytes, read_process
 
 _ADDRESS = re.compile(r"serving .* at http://127\.0\.0\.1:(\d+)/")
 
@@ -92,18 +92,19 @@ class ServiceProcess:
 
     def cpu_seconds(self) -> float:
         """What it and its children have computed."""
-        return sum(map(_cpu_seconds, self._family()))
+        found = filter(None, map(read_process, self._family()))
+        return sum(process.cpu_seconds + process.children_seconds for process in found)
 
     def resident_bytes(self) -> int:
         """Memory that it and its children hold of their own."""
-        return sum(map(_resident_bytes, self._family()))
+        return sum(memory_bytes(pid, "RssAnon") for pid in self._family())
 
     def child_peaks(self, program: str) -> list[int]:
         """The most memory that each of its children of a program had."""
         return [
-            _peak_bytes(process)
-            for process in self._family()
-            if program in _command(process) and process != self.id
+            memory_bytes(pid, "VmHWM")
+            for pid in self._family()
+            if program in command_line(pid) and pid != self.id
         ]
 
     def _family(self) -> list[int]:
@@ -123,36 +124,3 @@ class ServiceProcess:
             self.kill()
         assert self._process.stderr
         self._process.stderr.close()
-
-
-def _cpu_seconds(process: int) -> float:
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # gone
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident_bytes(process: int) -> int:
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"RssAnon:\s+(\d+) kB", status)
-    return int(found[1]) << 10 if found else 0
-
-
-def _peak_bytes(process: int) -> int:
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) << 10 if found else 0
-
-
-def _command(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text()
-    except OSError:
-        return ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
 from tests.support.etdump_builder import build_etdump
+from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST
 from warehouse import Warehouse
 
@@ -21,12 +22,11 @@ GROUP BY dumps.dump_id, dumps.sha256
 @cache
 def tiny_dump(number: int) -> bytes:
     """A dump of some events, as many as `tiny_dump_events` says."""
+    start = 10 * number
     events = [
-        {"name": "op", "instruction_id": i, "start_time": 10 * number, "end_time": 10 * number + i}
-        for i in range(tiny_dump_events(number))
+        timed("op", start, start + i, instruction_id=i) for i in range(tiny_dump_events(number))
     ]
-    listed = [{"profile_event": event} for event in events]
-    return build_etdump({"version": 0, "run_data": [{"name": "run", "events": listed}]})
+    return build_etdump({"version": 0, "run_data": [run(*events, name="run")]})
 
 
 def tiny_dump_events(number: int) -> int:

@@ -3,62 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from cli.main import main
-from tests.support.corpus import read_dump
+from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.cross_section import cross_section
 from tests.support.sql_attacks import attacks
-from tests.support.stores import ingest, write
+from tests.support.stores import write
 from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StatementError
 
-CONFIDENTIAL = "the secret of this machine"
 ATTACKS = attacks()
 
 Ask = Callable[[str], None]
 
 
-def make_ground(folder: Path) -> Path:
-    """A folder with a store and a secret."""
-    write(folder / "secret.txt", CONFIDENTIAL.encode())
-    ingest(folder / "store", write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
-    return folder
-
-
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_ground(tmp_path_factory.mktemp("ground"))
+def ground(tmp_path_factory: pytest.TempPathFactory) -> AttackGround:
+    return AttackGround(tmp_path_factory.mktemp("ground"))
 
 
 @pytest.fixture(scope="module", params=["reader", "writer"])
 def opened(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Warehouse, Path]]:
+) -> Iterator[tuple[Warehouse, AttackGround]]:
     """An open store, and the ground it stands on."""
-    folder = make_ground(tmp_path_factory.mktemp(request.param))
-    with Warehouse.open(folder / "store", read_only=request.param == "reader") as warehouse:
-        yield warehouse, folder
-
-
-def fill_in(attack: str, ground: Path) -> str:
-    places = {
-        "{database}": ground / "store" / FILE_NAME,
-        "{folder}": ground,
-        "{secret}": ground / "secret.txt",
-    }
-    for mark, place in places.items():
-        attack = attack.replace(mark, str(place))
-    return attack
-
-
-def everything(ground: Path) -> dict[str, bytes]:
-    """All files below a folder; a store that is open for writing may have a log."""
-    return {str(path): path.read_bytes() for path in ground.rglob("*") if path.is_file()}
+    ground = AttackGround(tmp_path_factory.mktemp(request.param))
+    with Warehouse.open(ground.store, read_only=request.param == "reader") as warehouse:
+        yield warehouse, ground
 
 
 def test_there_are_attacks_of_every_kind() -> None:
@@ -66,34 +40,37 @@ def test_there_are_attacks_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("name", cross_section(ATTACKS, 14))
-def test_python_refuses(opened: tuple[Warehouse, Path], name: str) -> None:
+def test_python_refuses(opened: tuple[Warehouse, AttackGround], name: str) -> None:
     warehouse, ground = opened
     secret_rows = pa.table({"a": [CONFIDENTIAL]})
-    before = everything(ground)
+    before = ground.files()
     with pytest.raises(StatementError) as caught:
-        warehouse.sql(fill_in(ATTACKS[name], ground))
+        warehouse.sql(ground.fill_in(ATTACKS[name]))
     assert CONFIDENTIAL not in str(caught.value)
-    assert everything(ground) == before
+    assert ground.files() == before
     assert warehouse.sql("SELECT count(*) AS n FROM dumps")["n"].to_pylist() == [1]
     assert secret_rows.num_rows == 1
 
 
 @pytest.mark.parametrize("name", cross_section(list(ATTACKS)[::5], 8))
 def test_command_line_refuses(
-    ground: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ground: AttackGround,
+    name: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = everything(ground)
-    statement = fill_in(ATTACKS[name], ground)
-    question = write(ground.parent / "question.sql", statement.encode())
+    before = ground.files()
+    statement = ground.fill_in(ATTACKS[name])
+    question = write(ground.folder.parent / "question.sql", statement.encode())
     with question.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        assert main(["sql", "-", "--store", str(ground / "store")]) == 1
+        assert main(["sql", "-", "--store", str(ground.store)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("error: ")
     assert len(captured.err.splitlines()) == 1 or "Parser Error" in captured.err
     assert CONFIDENTIAL not in captured.err
-    assert everything(ground) == before
+    assert ground.files() == before
 
 
 QUESTIONS = (
@@ -129,21 +106,23 @@ QUESTIONS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
-def test_honest_questions_are_answered(opened: tuple[Warehouse, Path], text: str) -> None:
+def test_honest_questions_are_answered(opened: tuple[Warehouse, AttackGround], text: str) -> None:
     assert opened[0].sql(text).num_columns > 0
 
 
 @pytest.mark.parametrize("value", ["340282366920938463463374607431768211455", "[1]"])
-def test_integers_that_arrow_lacks_are_refused(opened: tuple[Warehouse, Path], value: str) -> None:
+def test_integers_that_arrow_lacks_are_refused(
+    opened: tuple[Warehouse, AttackGround], value: str
+) -> None:
     type_ = "UHUGEINT[]" if value.startswith("[") else "UHUGEINT"
     with pytest.raises(StatementError, match=r"column 'a' is UHUGEINT.*CAST it AS VARCHAR"):
         opened[0].sql(f"SELECT CAST({value} AS {type_}) AS a")
 
 
-def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:
-    goals = write(ground.parent / "goals.csv", b"device,goal\npixel8,7\n")
+def test_files_are_read_where_that_is_asked_for(ground: AttackGround) -> None:
+    goals = write(ground.folder.parent / "goals.csv", b"device,goal\npixel8,7\n")
     text = f"SELECT d.device, g.goal FROM named_dumps AS d JOIN '{goals}' AS g USING (device)"  # noqa: S608
-    with Warehouse.open(ground / "store", read_only=True) as warehouse:
+    with Warehouse.open(ground.store, read_only=True) as warehouse:
         with pytest.raises(StatementError):
             warehouse.sql(text)
         with pytest.raises(StatementError, match="--allow-files"):
@@ -158,11 +137,11 @@ def test_files_are_read_where_that_is_asked_for(ground: Path) -> None:
     "name",
     cross_section([n for n in ATTACKS if n.startswith(("copy_", "serialized", "log_"))], 18),
 )
-def test_nothing_is_written_where_files_may_be_read(ground: Path, name: str) -> None:
-    before = everything(ground)
+def test_nothing_is_written_where_files_may_be_read(ground: AttackGround, name: str) -> None:
+    before = ground.files()
     with (
-        Warehouse.open(ground / "store", read_only=True) as warehouse,
+        Warehouse.open(ground.store, read_only=True) as warehouse,
         pytest.raises(StatementError),
     ):
-        warehouse.sql(fill_in(ATTACKS[name], ground), allow_files=True)
-    assert everything(ground) == before
+        warehouse.sql(ground.fill_in(ATTACKS[name]), allow_files=True)
+    assert ground.files() == before

@@ -1,12 +1,23 @@
-"""Translation of the .sql files for DuckDB; pure.
+"""What the .sql files write shorter, and what DuckDB spells differently; pure.
 
 The files are written for Spark, in the part of SQL that both engines understand alike. This module
-lists everything that DuckDB spells differently.
+lists everything that DuckDB spells differently, and the expressions that many files share:
 
-Sums of fractions depend on the order in which an engine adds them. `exact_sum(x)` is `sum(x)` of
-DOUBLEs in the order of their values, the same to the last bit on any number of threads and on both
-engines; `whole_sum(x)` is the same, but null if any value is null. In a window neither works: order
-its rows by `x`, with a frame of all rows, instead.
+* `exact_sum(x)`: `sum(x)` of DOUBLEs in the order of their values, the same to the last bit on any
+  number of threads and on both engines, for sums of fractions depend on the order in which an
+  engine adds them. `whole_sum(x)` is the same, but null if any value is null. In a window neither
+  works: order its rows by `x`, with a frame of all rows, instead.
+* `is_chosen(:names, x)`: whether x is one of the names of a parameter; true without the parameter.
+* `same_family(a, b)`: whether two rows are of the same model and backend on the same device;
+  `same_operator(a, b)`: and of the same operator; `same_event(a, b)`: of the same event of runs
+  that are alike.
+* `tick_ns(s, d)`: nanoseconds per tick of an event, by its signature and its dump.
+* `resolution_ticks(s, d)`: the smallest step of the event's clock, in its ticks.
+* `tag(tags, key)`: the value of a tag of a dump.
+* `part_of(x, y)`: x over y; null where the part is longer than its whole, as clocks disagree.
+* `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
+* `quartile_spread(x)`: the 75th less the 25th percentile over the median.
+* `drift(x, place, count)`: the median of the last third over that of the first third, less 1.
 """
 
 from __future__ import annotations
@@ -15,8 +26,33 @@ import re
 
 from warehouse.catalogue.ctes import closing_place
 
-_SUMS = {"exact_sum(": "count({0}) > 0", "whole_sum(": "count({0}) = count(*)"}
-_SUM = "CASE WHEN {1} THEN aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
+_SUM = "aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
+_MACROS = {
+    "exact_sum": f"CASE WHEN count({{0}}) > 0 THEN {_SUM}",
+    "whole_sum": f"CASE WHEN count({{0}}) = count(*) THEN {_SUM}",
+    "is_chosen": "(CAST({0} AS ARRAY<STRING>) IS NULL "
+    "OR array_contains(CAST({0} AS ARRAY<STRING>), {1}))",
+    "same_family": "{0}.device = {1}.device AND {0}.model = {1}.model "
+    "AND {0}.backend IS NOT DISTINCT FROM {1}.backend",
+    "same_operator": "same_family({0}, {1}) AND {0}.run = {1}.run "
+    "AND {0}.event_name = {1}.event_name "
+    "AND {0}.delegate_id IS NOT DISTINCT FROM {1}.delegate_id AND {0}.ordinal = {1}.ordinal",
+    "same_event": "{0}.run_signature_id = {1}.run_signature_id "
+    "AND {0}.event_signature_id = {1}.event_signature_id",
+    "tick_ns": "CASE WHEN {0}.unit IS NOT NULL THEN {0}.unit_ns "
+    "WHEN {0}.kind = 'delegate_op' THEN {1}.delegate_ns_per_tick ELSE {1}.ns_per_tick END",
+    "resolution_ticks": "CASE WHEN {0}.kind = 'delegate_op' AND {0}.unit IS NULL "
+    "THEN {1}.delegate_resolution_ticks ELSE 1 END",
+    "tag": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
+    "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
+    "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
+    "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "
+    "/ nullif(min({0}) + exact_sum({1}) / count(*), 0e0))",
+    "quartile_spread": "((percentile_cont(0.75) WITHIN GROUP (ORDER BY {0}) "
+    "- percentile_cont(0.25) WITHIN GROUP (ORDER BY {0})) / nullif(median({0}), 0e0))",
+    "drift": "(median(CASE WHEN 3 * {1} > 2 * {2} THEN {0} END) "
+    "/ nullif(median(CASE WHEN 3 * {1} <= {2} THEN {0} END), 0e0) - 1)",
+}
 _OF_DUCKDB = {
     "aggregate(array_sort(array_agg(": "list_sum(list_sort(list(",
     ", 0e0, (a, b) -> a + b)": ")",
@@ -30,6 +66,8 @@ _OF_DUCKDB = {
     "element_at(": "list_extract(",  # of an array
     "'MAP<STRING, STRING>'": "'\"MAP(VARCHAR, VARCHAR)\"'",
 }
+_CALL = re.compile(rf"\b({'|'.join(_MACROS)})\(")
+_MARKS = re.compile(r"'(?:[^']|'')*'|[(),]")
 _TOKENS = re.compile(
     "|".join([*map(re.escape, _OF_DUCKDB), r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|::"])
     + r"|:([A-Za-z_]\w*)",
@@ -37,20 +75,28 @@ _TOKENS = re.compile(
 )
 
 
-def with_sums(sql: str) -> str:
-    """The text with each `exact_sum(x)` and `whole_sum(x)` expanded.
+def with_macros(sql: str) -> str:
+    """The text with the shared expressions written out.
 
-    >>> with_sums("SELECT whole_sum(f(a)) / 2")[:45]
-    'SELECT CASE WHEN count(f(a)) = count(*) THEN '
+    >>> with_macros("SELECT part_of(a, f(b, c))")
+    'SELECT CASE WHEN a <= f(b, c) THEN a / nullif(f(b, c), 0e0) END'
     """
-    for name, condition in _SUMS.items():
-        first, *others = sql.split(name)
-        for rest in others:
-            end = closing_place(rest)
-            summed = " ".join(rest[:end].split())
-            first += _SUM.format(summed, condition.format(summed)) + rest[end + 1 :]
-        sql = first
+    place = 0
+    while call := _CALL.search(sql, place):
+        place, end = call.start(), closing_place(sql, call.end())
+        arguments = _split_arguments(sql[call.end() : end])
+        sql = sql[:place] + _MACROS[call[1]].format(*arguments) + sql[end + 1 :]
     return sql
+
+
+def _split_arguments(text: str) -> list[str]:
+    arguments, start, depth = [], 0, 0
+    for mark in _MARKS.finditer(f"{text},"):
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if mark[0] == "," and not depth:
+            arguments.append(" ".join(text[start : mark.start()].split()))
+            start = mark.end()
+    return arguments
 
 
 def duckdb_text(sql: str) -> str:

@@ -19,7 +19,11 @@ A header is the block of `--` lines at the start of a file::
     -- parts: operators AS measured, verdicts
     --
     -- columns:
+    --   device, model, run
     --   total_ns  BIGINT   Name, type, and meaning with unit.
+
+Columns and parameters that many files share are listed by name alone; sql/glossary.sql has their
+types and meanings.
 
 `filters` names a file of sql/filters, whose parameters the file also has, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
@@ -29,8 +33,10 @@ order, each under its own name or the name after AS. The file also has their par
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from warehouse.errors import HeaderError
@@ -43,6 +49,7 @@ _SECTIONS = ("params:", "columns:")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
 _ENTRY_INDENT = 2
+_NAMES = re.compile(r"\w+(, \w+)*,?")
 _ENTRY = re.compile(
     r"(?P<name>\w+) +(?P<type>\w+(?:\[\])?)(?:\((?P<limits>[^)]*)\))?"
     r"(?: +OF +(?P<table>\w+)\.(?P<column>\w+))?"
@@ -151,18 +158,14 @@ def parse_header(text: str, path: str) -> Header:
     Raises:
         HeaderError: The header is missing or malformed; names file and line.
     """
-    lines = [line[2:].strip("\n")[1:].rstrip() for line in _comment_lines(text)]
+    lines = _header_lines(text)
     title = _TITLE.fullmatch(lines[0]) if lines else None
     if title is None:
         raise HeaderError(f"{path}:1", "wanted '-- name: Purpose.'")
-    starts = [
-        n
-        for n, line in enumerate(lines)
-        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
-    ]
+    starts = _section_starts(lines)
     end = starts[0] if starts else len(lines)
     sections = {
-        lines[start]: list(_entries(lines, start + 1, stop, path))
+        lines[start]: list(_entries(lines, start, stop, path))
         for start, stop in pairwise([*starts, len(lines)])
     }
     if "columns:" not in sections:
@@ -182,11 +185,29 @@ def parse_header(text: str, path: str) -> Header:
     )
 
 
-def _comment_lines(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            return
-        yield line
+@cache
+def _glossary() -> Mapping[tuple[str, str], re.Match[str]]:
+    """The entries of sql/glossary.sql by section and name."""
+    path = "glossary.sql"
+    lines = _header_lines((files("sql") / path).read_text("utf-8"))
+    return {
+        (lines[start], entry.match["name"]): entry.match
+        for start, stop in pairwise([*_section_starts(lines), len(lines)])
+        for entry in _entries(lines, start, stop, path)
+    }
+
+
+def _header_lines(text: str) -> list[str]:
+    comments = takewhile(lambda line: line.startswith("--"), text.splitlines())
+    return [line[3:].rstrip() for line in comments]
+
+
+def _section_starts(lines: Sequence[str]) -> list[int]:
+    return [
+        n
+        for n, line in enumerate(lines)
+        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
+    ]
 
 
 def _paragraphs(lines: Sequence[str]) -> str:
@@ -194,20 +215,34 @@ def _paragraphs(lines: Sequence[str]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def _entries(lines: Sequence[str], start: int, stop: int, path: str) -> Iterator[_Entry]:
-    numbers = [n for n in range(start, stop) if _indent(lines[n]) <= _ENTRY_INDENT and lines[n]]
+def _entries(lines: Sequence[str], title: int, stop: int, path: str) -> Iterator[_Entry]:
+    numbers = [n for n in range(title + 1, stop) if _indent(lines[n]) <= _ENTRY_INDENT and lines[n]]
     names: set[str] = set()
     for number, following in pairwise([*numbers, stop]):
         place = f"{path}:{number + 1}"
-        match = _ENTRY.fullmatch(" ".join(" ".join(lines[number:following]).split()))
+        text = " ".join(" ".join(lines[number:following]).split())
+        for match in _matches(text, lines[title], place):
+            if match["type"] not in PARAMETER_TYPES:
+                raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
+            if match["name"] in names:
+                raise HeaderError(place, f"{match['name']} occurs twice")
+            names.add(match["name"])
+            yield _Entry(place, match)
+
+
+def _matches(text: str, section: str, place: str) -> Iterator[re.Match[str]]:
+    """An entry, or those of the glossary that the text lists by name.
+
+    Raises:
+        HeaderError: It is neither.
+    """
+    listed = re.findall(r"\w+", text) if _NAMES.fullmatch(text) else []
+    matches = [_glossary().get((section, name)) for name in listed] or [_ENTRY.fullmatch(text)]
+    for match in matches:
         if match is None:
-            raise HeaderError(place, "wanted '--   name TYPE [= default] meaning'")
-        if match["type"] not in PARAMETER_TYPES:
-            raise HeaderError(place, f"type {match['type']}, wanted one of {', '.join(TYPES)}")
-        if match["name"] in names:
-            raise HeaderError(place, f"{match['name']} occurs twice")
-        names.add(match["name"])
-        yield _Entry(place, match)
+            wanted = "wanted '--   name TYPE [= default] meaning', or names in sql/glossary.sql"
+            raise HeaderError(place, wanted)
+        yield match
 
 
 def _indent(line: str) -> int:

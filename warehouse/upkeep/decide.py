@@ -6,18 +6,16 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 import duckdb
 import pyarrow as pa
 
-from ingest.schemas.decisions import GROUP_DECISIONS
+from ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
 from warehouse.archive.entries import DECIDED, Entry
 from warehouse.engine.connection import insert_rows
 from warehouse.errors import QueryError
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
-STATES: Final = ("acknowledged", "accepted", "reopened")
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608
 
@@ -31,8 +29,8 @@ def decide_group(
         QueryError: There is no such state.
         StoreError: The store cannot be written.
     """
-    if state not in STATES:
-        raise QueryError(f"state: found '{state}', wanted one of: {', '.join(STATES)}")
+    if state not in DECISION_STATES:
+        raise QueryError(f"state: found '{state}', wanted one of: {', '.join(DECISION_STATES)}")
     detail = json.dumps({"reason": reason, "decided_by": current_user()})
     entry = Entry(DECIDED, datetime.now(UTC), group_id, reason=state, detail=detail)
     with recorded_upkeep(connection, store) as history:

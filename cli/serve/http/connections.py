@@ -41,33 +41,34 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request, unless there are too many connections."""
-        self._waiting: asyncio.TimerHandle | None = None  # ends the wait for a head
-        self._reading: asyncio.TimerHandle | None = None  # ends the wait for a reader
-        self._is_in_head, self._head_bytes, self._begun = False, 0, 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_head_awaited, self._is_in_head = True, False
+        self._head_bytes, self._begun = 0, 0
         joined: Any = JoinedWrites(transport, self.loop)
         super().connection_made(joined)
         if len(self.connections) > self.most:
             transport.abort()
         else:
-            self._await_head()
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers."""
-        self._stop_waiting()
-        self._stop_reading()
+        """Stop the timer."""
+        if self._timer:
+            self._timer.cancel()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         """Wait for the rest of a request's head."""
         super().on_message_begin()
-        self._is_in_head, self._head_bytes = True, 0
+        self._is_head_awaited = self._is_in_head = True
+        self._head_bytes = 0
         self._begun += 1
-        self._await_head()
+        self._watch()
 
     def data_received(self, data: bytes) -> None:
         """Take more of a request, and count it if all of it belongs to a head that began before."""
         only_head = 0 if self._is_in_head else 1  # heads that begin in data that is all one head
-        is_awaited, self._begun = self._waiting is not None, 0
+        is_awaited, self._begun = self._is_head_awaited, 0
         super().data_received(data)
         if self._is_in_head and is_awaited and self._begun == only_head:
             self._head_bytes += len(data)
@@ -76,8 +77,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer; `bodies.receive` limits the time for the body."""
-        self._stop_waiting()
-        self._is_in_head = False
+        self._is_head_awaited = self._is_in_head = False
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -93,7 +93,8 @@ class Connection(HttpToolsProtocol):
         """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
         if not self.transport.is_closing():
-            self._await_head()
+            self._is_head_awaited = True
+            self._watch()
 
     def send_400_response(self, msg: str) -> None:
         """Answer that the head of a request is malformed or too long, and close the connection."""
@@ -111,43 +112,19 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait until the client reads more of an answer."""
         super().pause_writing()
-        self._await_reading()
+        self._watch()
 
-    def resume_writing(self) -> None:
-        """Write the rest of an answer."""
-        self._stop_reading()
-        super().resume_writing()
+    def _watch(self, unread: int = 0, since: float = 0.0) -> None:
+        """Look after a while what the client did; `unread` bytes wait for it since a time."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._look, unread, since)
 
-    def _await_head(self) -> None:
-        self._stop_waiting()
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self._look_for_head)
-
-    def _look_for_head(self) -> None:
-        if not self.transport.get_write_buffer_size():
+    def _look(self, unread_before: int, since: float) -> None:
+        unread, now = self.transport.get_write_buffer_size(), self.loop.time()
+        if unread != unread_before:
+            self._watch(unread, now)
+        elif unread and now - since <= READ_SECONDS:
+            self._watch(unread, since)
+        elif unread or self._is_head_awaited:
             self.transport.abort()
-            return
-        self._await_head()  # the client must read the last answer before it sends a request
-        if self._reading is None:
-            self._await_reading()
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-    def _await_reading(self) -> None:
-        unread = self.transport.get_write_buffer_size()
-        self._reading = self.loop.call_later(READ_SECONDS, self._look_for_reading, unread)
-
-    def _look_for_reading(self, unread_before: int) -> None:
-        self._reading = None
-        unread = self.transport.get_write_buffer_size()
-        if 0 < unread < unread_before:
-            self._await_reading()
-        elif unread:
-            self.transport.abort()
-
-    def _stop_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None

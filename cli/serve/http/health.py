@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from cli.serve.http.endpoints import JSON_OBJECT, Endpoint, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
-from cli.serve.settings import MOST_WAITING
+from cli.serve.uploads.admission import describe_full_backlog
 from queries.printable import printable
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import QueryError, StoreError
@@ -31,20 +31,10 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
     else:
         if free < wanted:
             yield "disk", f"{free:,} bytes free, wanted {wanted:,}: make room, or run retention"
-    if problem := _backlog_problem(service):
+    if problem := describe_full_backlog(service.consumer.known, service.settings):
         yield "backlog", problem
     if audit.problem:
         yield "audit", f"the audit log cannot be written: {audit.problem}"
-
-
-def _backlog_problem(service: Service) -> str:
-    """Why uploads are deferred; empty if they are not."""
-    known, most_bytes = service.consumer.known, service.settings.backlog_bytes
-    if (waiting := known.backlog_bytes) >= most_bytes:
-        return f"{waiting:,} bytes wait to be indexed, the limit is {most_bytes:,}"
-    if (n_waiting := known.backlog_dumps) >= MOST_WAITING:
-        return f"{n_waiting:,} dumps wait to be indexed, the limit is {MOST_WAITING:,}"
-    return ""
 
 
 def _store_problem(service: Service) -> str:

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from starlette.requests import Request
-
-from cli.serve.http.bodies import TooLargeProblem, declared_bytes, encoding_of
+from cli.serve.http.bodies import TooLargeProblem
 from cli.serve.http.problems import Problem
 from cli.serve.settings import MOST_WAITING, ServiceSettings
 from warehouse.inbox.known_dumps import KnownDumps
@@ -37,20 +35,19 @@ class Admission:
         self._free, self._looked_at = 0, -_ROOM_SECONDS
 
     @contextmanager
-    def admit(self, request: Request, most_bytes: int) -> Iterator[str | None]:
-        """Count an upload until the body ends; yields its encoding.
+    def admit(self, declared: int, *, is_packed: bool, most_bytes: int) -> Iterator[None]:
+        """Count an upload until the body ends.
 
         Args:
-            request: The upload.
+            declared: Size of the upload, 0 if it is unknown.
+            is_packed: Whether it will be unpacked.
             most_bytes: Size of the largest upload of its kind.
 
         Raises:
             TooLargeProblem: The upload is too large.
-            Problem: Its encoding is unknown, or there is no room for it.
+            Problem: There is no room for it.
         """
-        declared = declared_bytes(request) or 0
-        encoding = encoding_of(request)
-        is_known = declared and not encoding
+        is_known = declared and not is_packed
         held = min(declared, _MOST_HELD_BYTES) if is_known else _MOST_HELD_BYTES
         if declared > most_bytes:
             raise TooLargeProblem(most_bytes)
@@ -60,7 +57,7 @@ class Admission:
         self._declared += declared
         self._held += held
         try:
-            yield encoding
+            yield
         finally:
             self.uploads -= 1
             self._declared -= declared
@@ -77,17 +74,33 @@ class Admission:
             status = os.statvfs(self._store)
             self._free, self._looked_at = status.f_bavail * status.f_frsize, now
         if self._free - byte_count < self._settings.free_bytes:
-            detail = f"only {self._free:,} bytes are free on the store's disk"
+            detail = f"only {self._free:,} bytes are free on the store's disk: try again later"
             raise Problem(507, "disk_low", detail, retry_after=30)
 
     def _check_load(self, declared: int, held: int) -> None:
-        settings, waiting = self._settings, self._known.backlog_bytes + self._declared
-        if self.uploads >= settings.concurrent_uploads or self._held + held > _HELD_BYTES:
+        if self.uploads >= self._settings.concurrent_uploads or self._held + held > _HELD_BYTES:
             detail = f"{self.uploads:,} uploads are under way: try again soon"
             raise Problem(429, "busy", detail, retry_after=_SOON)
-        if (n_waiting := self._known.backlog_dumps) >= MOST_WAITING:
-            detail = f"{n_waiting:,} dumps wait to be indexed: try again later"
-            raise Problem(429, "backlog", detail, retry_after=_LATER)
-        if waiting and waiting + declared > settings.backlog_bytes:
-            detail = f"{waiting:,} bytes wait to be indexed: try again later"
-            raise Problem(429, "backlog", detail, retry_after=_LATER)
+        if full := describe_full_backlog(
+            self._known, self._settings, received=self._declared, declared=declared
+        ):
+            raise Problem(429, "backlog", f"{full}: try again later", retry_after=_LATER)
+
+
+def describe_full_backlog(
+    known: KnownDumps, settings: ServiceSettings, *, received: int = 0, declared: int = 1
+) -> str:
+    """Why an upload of `declared` bytes has to wait; empty if it has not.
+
+    Args:
+        known: Counts the dumps that wait to be indexed.
+        settings: Settings of the service.
+        received: Size of the uploads under way.
+        declared: Size of the upload; one alone may be larger than the whole backlog.
+    """
+    waiting, most_bytes = known.backlog_bytes + received, settings.backlog_bytes
+    if known.backlog_dumps >= MOST_WAITING:
+        return f"{known.backlog_dumps:,} dumps wait to be indexed, the limit is {MOST_WAITING:,}"
+    if waiting and waiting + declared > most_bytes:
+        return f"{waiting:,} bytes wait to be indexed, the limit is {most_bytes:,}"
+    return ""

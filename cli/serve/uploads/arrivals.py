@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.http.bodies import KEPT_BYTES, declared_bytes, inflate, receive
+from cli.serve.http.bodies import KEPT_BYTES, declared_bytes, encoding_of, inflate, receive
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
@@ -30,12 +30,13 @@ async def received(request: Request, files: _Files, most_bytes: int) -> AsyncIte
     Problems of admission, of the body and of the disk, and a StoreError, are passed on.
     """
     service: Service = request.app.state.service
+    declared, encoding = declared_bytes(request) or 0, encoding_of(request)
 
     def write(piece: bytes) -> None:
         service.admission.check_room()
         files.write(piece)
 
-    with service.admission.admit(request, most_bytes) as encoding:
+    with service.admission.admit(declared, is_packed=bool(encoding), most_bytes=most_bytes):
         async with _closing(service, files):
             if encoding is None:
                 await receive(request, write, service.spooling, most_bytes=most_bytes)

@@ -329,7 +329,8 @@ def test_fields_that_look_misspelt_are_noted(run: Run, own: Path, tmp_path: Path
     outcome = run("ingest", tmp_path / "a.etdp", *more)
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
-        f"note: {tmp_path}/manifest.json: unknown field 'biuld', kept as a tag; did you mean build?"
+        f"note: {tmp_path}/manifest.json: unknown field 'biuld', stored as a tag; "
+        "did you mean build?"
     ]
 
 

@@ -25,10 +25,10 @@ def test_other_values_are_no_names(value: object) -> None:
     [
         ({"lab": 3, "color": "red", "x" * 9_000: 1}, []),
         ({"device": "a", "device_id": "b"}, []),
-        ({"Device": "a"}, ["unknown field 'Device', kept as a tag; did you mean device?"]),
+        ({"Device": "a"}, ["unknown field 'Device', stored as a tag; did you mean device?"]),
         (
             {"build": {"id": 1, "brnach": "main"}},
-            ["unknown field 'build.brnach', kept as a tag; did you mean build.branch?"],
+            ["unknown field 'build.brnach', stored as a tag; did you mean build.branch?"],
         ),
     ],
 )

@@ -48,8 +48,8 @@ def test_a_hostile_name_takes_no_longer_than_another(template: str, path: str) -
         ("{}/*", r"no field \{\}; wanted device"),
         ("{device/*", "a brace has no partner"),
         ("device}/*", "a brace has no partner"),
-        ("{device}/{device}/*", "wanted at least one field, and none twice"),
-        ("*.etdp", "wanted at least one field, and none twice"),
+        ("{device}/{device}/*", "wanted at least one field, each only once"),
+        ("*.etdp", "wanted at least one field, each only once"),
     ],
 )
 def test_malformed_layout_is_refused(template: str, problem: str) -> None:

@@ -356,7 +356,7 @@ def test_missing_fields_are_named_with_all_ways_to_give_them(tmp_path: Path) -> 
         "run.json, in a manifest.json in its folder or above, by --layout '{build}/{model}/*.etdp'"
         ", or ExecuTorch's benchmark_results.json"
     )
-    with pytest.raises(ManifestError, match=r"\*\.bin' \(now given, but it does not state them"):
+    with pytest.raises(ManifestError, match=r"\*\.bin' \(the given layout does not state them"):
         ManifestResolver(layout="{build}/{model}/*.bin").resolve(source)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.errors import RecordingError
 from ingest.recording.manifest import describe_recording
-from ingest.recording.pairs import PairsBrokenOffError, Partners, plan_partners, record_pairs
+from ingest.recording.pairs import PairsInterruptedError, Partners, plan_partners, record_pairs
 from ingest.recording.session import RecordingPlan
 from tests.support.corpus import CORPUS
 from tests.support.stand_in import VERSION, install_stand_in, write_program
@@ -85,7 +85,7 @@ def test_a_pair_is_recorded_whole_or_not_at_all(folder: Path) -> None:
         (dumps / f"{number}.etdp").write_bytes((CORPUS / "real/cnn_xnnpack_n20.etdp").read_bytes())
     partners = plan(folder, dumps=dumps)
     with pytest.raises(
-        PairsBrokenOffError, match=r"pair 3 of 4: .*new\.pte: .* no dump is left"
+        PairsInterruptedError, match=r"pair 3 of 4: .*new\.pte: .* no dump is left"
     ) as it:
         record(partners, folder, 4)
     assert it.value.whole == 2
@@ -98,5 +98,5 @@ def test_a_pair_is_recorded_whole_or_not_at_all(folder: Path) -> None:
 def test_without_a_whole_pair_nothing_is_left(folder: Path) -> None:
     with pytest.raises(RecordingError, match="it broke") as told:
         record(plan(folder, fails="it broke"), folder, 4)
-    assert not isinstance(told.value, PairsBrokenOffError)
+    assert not isinstance(told.value, PairsInterruptedError)
     assert not list((folder / "made").iterdir())

@@ -157,7 +157,7 @@ def test_progress_begins_when_the_program_is_loaded(stand_in):
             ),
             (
                 {"aborts": True, "log": (f"[sink.cpp:4] {NO_SPACE}.",)},
-                f"{NO_SPACE}; it was ended by SIGABRT; wanted a larger debug buffer",
+                f"{NO_SPACE}; it was killed by SIGABRT; wanted a larger debug buffer",
             ),
             (
                 {

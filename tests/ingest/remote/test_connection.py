@@ -27,7 +27,7 @@ def service() -> Iterator[StandIn]:
 def test_questions_share_a_connection_and_carry_the_token(service: StandIn) -> None:
     with ServiceConnection(service.url + "/", token="secret") as connection:  # noqa: S106
         for _ in range(3):
-            assert connection.ask("GET", "/v1/status").body == b"[]"
+            assert connection.request("GET", "/v1/status").body == b"[]"
     assert service.connections == 1
     assert {asked.headers["Authorization"] for asked in service.asked} == {"Bearer secret"}
 
@@ -37,9 +37,9 @@ def test_token_comes_from_the_environment_unless_there_is_none(
 ) -> None:
     monkeypatch.setenv("TRACEHOUSE_TOKEN", "of the environment")
     with ServiceConnection(service.url) as connection:
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     with ServiceConnection(service.url, token="") as connection:
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     first, second = service.asked
     assert first.headers["Authorization"] == "Bearer of the environment"
     assert "Authorization" not in second.headers
@@ -48,20 +48,20 @@ def test_token_comes_from_the_environment_unless_there_is_none(
 def test_path_of_the_address_comes_first(service: StandIn) -> None:
     service.answers["/behind/proxy/v1/status"] = ("application/json", b"[1]")
     with ServiceConnection(f"{service.url}/behind/proxy/") as connection:
-        assert connection.ask("GET", "/v1/status").body == b"[1]"
+        assert connection.request("GET", "/v1/status").body == b"[1]"
 
 
 def test_what_is_put_off_is_asked_again(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW), Refused(503, NOW), Refused(0), Refused(502, NOW)]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
-        assert connection.ask("PUT", "/v1/status", body=[b"ab", memoryview(b"c")]).body == b"[]"
+        assert connection.request("PUT", "/v1/status", body=[b"ab", memoryview(b"c")]).body == b"[]"
     assert [asked.body for asked in service.asked] == [b"abc"] * 5
 
 
 def test_a_body_that_came_too_slowly_is_sent_again(service: StandIn) -> None:
     service.refusals = [Refused(408, {}, "slow", "only 3 bytes came in 15 s")]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
-        assert connection.ask("PUT", "/v1/status", body=[b"abc"]).status == 200
+        assert connection.request("PUT", "/v1/status", body=[b"abc"]).status == 200
 
 
 def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
@@ -74,13 +74,13 @@ def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
             ServiceConnection(url) as connection,
             pytest.raises(ServiceError, match=r"did not answer within 0\.1 s"),
         ):
-            connection.ask("GET", "/v1/status")
+            connection.request("GET", "/v1/status")
 
 
 def test_who_does_not_wait_is_told_why(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW, "busy", "too much waits")]
     with ServiceConnection(service.url) as connection, pytest.raises(ServiceError) as error:
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     assert str(error.value) == f"{service.url}/v1/status: 429: too much waits"
     assert (error.value.status, error.value.reason) == (429, "busy")
 
@@ -89,8 +89,8 @@ def test_a_service_that_wants_longer_than_is_waited_is_not_waited_for(service: S
     service.refusals = [Refused(503, {"Retry-After": "3600"})]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
         with pytest.raises(ServiceError, match="503: not now"):
-            connection.ask("GET", "/v1/status")
-        assert connection.ask("GET", "/v1/status").status == 200
+            connection.request("GET", "/v1/status")
+        assert connection.request("GET", "/v1/status").status == 200
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 415, 500, 507])
@@ -100,7 +100,7 @@ def test_what_is_refused_is_not_asked_again(service: StandIn, status: int) -> No
         ServiceConnection(service.url, retry_seconds=60) as connection,
         pytest.raises(ServiceError) as error,
     ):
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     assert (error.value.status, len(service.asked)) == (status, 1)
 
 
@@ -110,24 +110,24 @@ def test_refusal_without_a_token_names_the_remedy(service: StandIn) -> None:
         ServiceConnection(service.url) as connection,
         pytest.raises(ServiceError, match=r"who are you; give a token in \$TRACEHOUSE_TOKEN or a"),
     ):
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
 
 
 def test_what_is_refused_before_it_is_read_is_told(service: StandIn) -> None:
     service.refusals = [Refused(413, {"Connection": "close"}, "large", "too large", is_read=False)]
     with ServiceConnection(service.url) as connection:
         with pytest.raises(ServiceError) as error:
-            connection.ask("PUT", "/v1/status", body=[bytes(32 << 20)])
+            connection.request("PUT", "/v1/status", body=[bytes(32 << 20)])
         assert (error.value.status, error.value.reason) == (413, "large")
-        assert connection.ask("GET", "/v1/status").status == 200
+        assert connection.request("GET", "/v1/status").status == 200
 
 
 def test_a_large_body_is_not_sent_before_it_is_asked_for(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW, is_read=False)]
     body = [bytes(1 << 20), b"ab"]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
-        assert connection.ask("PUT", "/v1/status", body=body).status == 200
-        assert connection.ask("PUT", "/v1/status", body=body[:1]).status == 200
+        assert connection.request("PUT", "/v1/status", body=body).status == 200
+        assert connection.request("PUT", "/v1/status", body=body[:1]).status == 200
     assert service.unread == [0]
     assert [len(asked.body) for asked in service.asked] == [(1 << 20) + 2, 1 << 20]
     assert ["Expect" in asked.headers for asked in service.asked] == [True, False]
@@ -137,15 +137,15 @@ def test_a_large_body_is_not_sent_before_it_is_asked_for(service: StandIn) -> No
 def test_a_large_body_is_sent_to_who_does_not_ask_for_it(service: StandIn) -> None:
     service.is_asking = False
     with ServiceConnection(service.url) as connection:
-        assert connection.ask("PUT", "/v1/status", body=[bytes(2 << 20)]).status == 200
+        assert connection.request("PUT", "/v1/status", body=[bytes(2 << 20)]).status == 200
     assert len(service.asked[0].body) == 2 << 20
 
 
 def test_a_kept_connection_that_was_closed_is_made_anew_without_waiting(service: StandIn) -> None:
     with ServiceConnection(service.url) as connection:
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
         service.refusals = [Refused(0)]
-        assert connection.ask("GET", "/v1/status").status == 200
+        assert connection.request("GET", "/v1/status").status == 200
     assert service.connections == 2
 
 
@@ -156,7 +156,7 @@ def test_a_service_that_is_not_there_is_named() -> None:
         ServiceConnection(f"http://127.0.0.1:{port}") as connection,
         pytest.raises(ServiceError) as error,
     ):
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     assert str(error.value) == (
         f"http://127.0.0.1:{port}/v1/status: cannot be reached: Connection refused; "
         "is the service running there?"
@@ -198,11 +198,11 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
             ServiceConnection(service.url, token="th_secret", retry_seconds=3600) as connection,  # noqa: S106
             pytest.raises(ServiceError, match="certificate is not trusted: self-signed"),
         ):
-            connection.ask("GET", "/v1/status")
+            connection.request("GET", "/v1/status")
         assert service.asked == []
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "c.pem"))
         with ServiceConnection(service.url) as connection:
-            assert connection.ask("GET", "/v1/status").status == 200
+            assert connection.request("GET", "/v1/status").status == 200
 
 
 def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> None:
@@ -212,7 +212,7 @@ def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> 
         ServiceConnection(service.url, token="th_secret") as connection,  # noqa: S106
         pytest.raises(ServiceError, match="301: not now"),
     ):
-        connection.ask("PUT", "/v1/status", body=[b"x"])
+        connection.request("PUT", "/v1/status", body=[b"x"])
     assert len(service.asked) == 1
 
 
@@ -229,8 +229,8 @@ def test_another_server_is_told_from_a_service(service: StandIn) -> None:
         ServiceConnection(service.url) as connection,
         pytest.raises(ServiceError, match="404: no /v1/status"),
     ):
-        connection.ask("GET", "/v1/status")
+        connection.request("GET", "/v1/status")
     with ServiceConnection(service.url) as connection:
         service.refusals = [Refused(404, {"Content-Type": "text/html"}, detail="")]
         with pytest.raises(ServiceError, match="404: "):
-            connection.ask("GET", "/v1/status")
+            connection.request("GET", "/v1/status")

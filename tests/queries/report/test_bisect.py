@@ -122,5 +122,5 @@ def larger(tmp_path_factory):
 
 def test_a_measure_without_noise_is_bisected_too(larger):
     (group,) = judge_measures(larger, judge_head(larger, "b3", Settings())).groups
-    answers = {"b1": "good", "b2": "bad", "try": "bad"}
+    answers = {"b0": "good", "b1": "good", "b2": "bad", "b3": "bad", "try": "bad"}
     assert {build: step(larger, group.id, build, head="b3") for build in answers} == answers

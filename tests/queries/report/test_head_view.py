@@ -84,14 +84,14 @@ def test_operators_that_come_and_go_are_told(tmp_path, last):
     assert (new.change, new.event_name, new.detail) == (
         "new_op",
         "native_call_sigmoid.out",
-        "b10 has it not",
+        "not in b10",
     )
     assert new.cost_ns == pytest.approx(10_000, rel=0.01)
     dumps = [*record_build(0, {"native_call_gelu.out": 2.0}), *record_build(1)]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         (gone,) = view(store, "b1").operator_changes()
     assert (gone.change, gone.event_name) == ("removed_op", "native_call_gelu.out")
-    assert gone.detail == "b0 has it, b1 not"
+    assert gone.detail == "in b0, not in b1"
     assert gone.cost_ns == pytest.approx(-20_000, rel=0.01)
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
-from tests.support.cross_section import cross_section
 from tests.support.language_farm import record_nights
 from tests.support.nightly_farm import ingest_all
 from warehouse import Warehouse
@@ -24,14 +23,11 @@ def test_nights_without_a_change_are_silent(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("worse", "measure", "unit", "more"),
-    cross_section(
-        [
-            ({"throughput": 0.9}, "throughput", "images/s", False),
-            ({"load": 1.1}, "load_time", "ns", True),
-            ({"energy": 1.1}, "energy", "mJ", True),
-        ],
-        3,
-    ),
+    [
+        ({"load": 1.1}, "load_time", "ns", True),
+        ({"energy": 1.1}, "energy", "mJ", True),
+        ({"throughput": 0.9}, "throughput", "images/s", False),
+    ],
 )
 def test_a_measure_that_gets_worse_is_confirmed_in_two_nights(tmp_path, worse, measure, unit, more):
     (alert,) = report_of(tmp_path, worse).groups
@@ -42,9 +38,13 @@ def test_a_measure_that_gets_worse_is_confirmed_in_two_nights(tmp_path, worse, m
     assert member.delta_low <= member.delta <= member.delta_high
     assert (max(member.base_values) < min(member.head_values)) == more
     assert abs(member.delta) == pytest.approx(0.1, abs=0.01)
-    if measure == "throughput":
-        for part in ("throughput, 300", "images/s", "−10"):
-            assert part in alert.headline.title
+
+
+@pytest.mark.slow
+def test_a_rate_is_reported_with_its_unit(tmp_path):
+    (alert,) = report_of(tmp_path, {"throughput": 0.8}).groups
+    for part in ("throughput, 300", "images/s", "−20"):
+        assert part in alert.headline.title
 
 
 @pytest.mark.slow

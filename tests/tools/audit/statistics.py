@@ -36,28 +36,6 @@ def whole_sum(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) if listed and len(known) == len(listed) else None
 
 
-def mean(values: Iterable[float | None]) -> float | None:
-    """Mean; None where one is unknown, and without any."""
-    listed = list(values)
-    total = whole_sum(listed)
-    return None if total is None else total / len(listed)
-
-
-def grouped_median(ticks: Sequence[int], step: int) -> float:
-    """Median of what a clock that counts by steps rounded.
-
-    Where both middle values are one, it lies as far into that value's step as there are values
-    below it; where they are two, it is between them.
-    """
-    ordered = sorted(ticks)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    if low != high:
-        return (low + high) / 2
-    below = sum(one < low for one in ordered)
-    into = (len(ordered) / 2 - below) / ordered.count(low)
-    return max(low - step / 2 + step * into, 0.0)
-
-
 def ratio(above: float | None, below: float | None) -> float | None:
     """One over the other; None if one is unknown or the other 0."""
     return None if above is None or not below else above / below

@@ -8,14 +8,28 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from cli.main import main
+from cli.remote.choice import ServiceChoice
+from cli.remote.questions import RemoteStore
+from tests.support.service_process import ServiceProcess
 from tests.tools.audit.farms import Farm
+from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.errors import QueryError
+from warehouse.lake.compaction import compact_lake
+from warehouse.lake.place import Lake
+from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.compact import compact_store
+from warehouse.upkeep.rebuild import rebuild_store
+from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 Ask = Callable[..., pa.Table]
 Opened = AbstractContextManager[Ask]
@@ -38,8 +52,6 @@ class Surface:
 
 def make_store(farm: Farm, folder: Path) -> Path:
     """Ingest a farm into a new store, with all that happens to it."""
-    from warehouse import Warehouse
-
     store = folder / "store"
     with Warehouse.open(store, create=True) as warehouse:
         summary = warehouse.ingest(farm.write(folder / "files"))
@@ -58,9 +70,6 @@ def stored(farm: Farm) -> Iterator[Path]:
 
 
 def _amend(warehouse: Any, store: Path, farm: Farm) -> None:
-    from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-    from warehouse.upkeep.choice import choose_dumps
-
     for amendment in farm.amendments:
         chosen = choose_dumps(warehouse.writing, where=dict(amendment.where))
         planned = plan_amendments(warehouse.writing, chosen, parse_corrections(amendment.stated))
@@ -69,16 +78,12 @@ def _amend(warehouse: Any, store: Path, farm: Farm) -> None:
 
 @contextmanager
 def _read(store: Path) -> Iterator[Ask]:
-    from warehouse import Warehouse
-
     with Warehouse.open(store, read_only=True) as warehouse:
         yield warehouse.query
 
 
 @contextmanager
 def _write(store: Path) -> Iterator[Ask]:
-    from warehouse import Warehouse
-
     with _copied(store) as copy, Warehouse.open(copy) as warehouse:
         yield warehouse.query
 
@@ -86,9 +91,6 @@ def _write(store: Path) -> Iterator[Ask]:
 @contextmanager
 def _snapshot(store: Path) -> Iterator[Ask]:
     """A store whose file is gone, so that its newest snapshot is read."""
-    from warehouse import Warehouse
-    from warehouse.engine.store_file import FILE_NAME
-
     with _copied(store) as copy:
         (copy / FILE_NAME).unlink()
         with Warehouse.open(copy, read_only=True) as warehouse:
@@ -97,53 +99,28 @@ def _snapshot(store: Path) -> Iterator[Ask]:
 
 
 @contextmanager
-def _rebuilt(store: Path) -> Iterator[Ask]:
-    from warehouse.upkeep.rebuild import rebuild_store
-
+def _changed(store: Path, change: Callable[[Path], object]) -> Iterator[Ask]:
+    """A copy of a store to which something was done."""
     with _copied(store) as copy:
-        rebuild_store(copy)
+        change(copy)
         with _read(copy) as ask:
             yield ask
 
 
-@contextmanager
-def _compacted(store: Path) -> Iterator[Ask]:
-    from warehouse.upkeep.compact import compact_store
-
-    with _copied(store) as copy:
-        compact_store(copy)
-        with _read(copy) as ask:
-            yield ask
-
-
-@contextmanager
-def _retained(store: Path) -> Iterator[Ask]:
-    """A store whose raw events were all dropped."""
-    from warehouse import Warehouse
-    from warehouse.upkeep.retain import drop_old_events, find_old_events
-
-    with _copied(store) as copy:
-        with Warehouse.open(copy) as warehouse:
-            drop_old_events(warehouse.writing, copy, find_old_events(warehouse.writing, days=0))
-        with _read(copy) as ask:
-            yield ask
+def _drop_all_events(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        drop_old_events(warehouse.writing, store, find_old_events(warehouse.writing, days=0))
 
 
 @contextmanager
 def _lake(store: Path, *, is_compacted: bool = False) -> Iterator[Ask]:
-    from warehouse import Warehouse
-
     with exported(store, is_compacted=is_compacted) as lake, Warehouse.open_lake(lake) as opened:
         yield opened.query
 
 
 @contextmanager
 def exported(store: Path, *, is_compacted: bool) -> Iterator[Path]:
-    """A store as a lake; to be compacted, its small files come in two exports."""
-    from warehouse import Warehouse
-    from warehouse.lake.compaction import compact_lake
-    from warehouse.lake.place import Lake
-
+    """A store as a lake."""
     with tempfile.TemporaryDirectory() as folder:
         lake = Path(folder) / "lake"
         with Warehouse.open(store, read_only=True) as warehouse:
@@ -156,10 +133,6 @@ def exported(store: Path, *, is_compacted: bool) -> Iterator[Path]:
 @contextmanager
 def _service(store: Path) -> Iterator[Ask]:
     """A service in a process of its own, asked over HTTP as `tracehouse --url` does."""
-    from cli.remote.choice import ServiceChoice
-    from cli.remote.questions import RemoteStore
-    from tests.support.service_process import ServiceProcess
-
     with _copied(store) as copy, ServiceProcess(copy) as service, ExitStack() as stack:
         connection = ServiceChoice(service.url).connect(retry_seconds=30)
         stack.callback(connection.close)
@@ -169,9 +142,6 @@ def _service(store: Path) -> Iterator[Ask]:
 @contextmanager
 def _command(store: Path) -> Iterator[Ask]:
     """`tracehouse query`, whose answer is read from the Arrow file that it writes."""
-    from cli.main import main
-    from warehouse.errors import QueryError
-
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.arrow"
 
@@ -235,10 +205,10 @@ SURFACES = (
     Surface("command line", _command),
     Surface("service", _service),
     Surface("lake", _lake),
-    Surface("compacted lake", lambda store: _lake(store, is_compacted=True)),
-    Surface("rebuilt store", _rebuilt),
-    Surface("compacted store", _compacted),
-    Surface("store without raw events", _retained),
+    Surface("compacted lake", partial(_lake, is_compacted=True)),
+    Surface("rebuilt store", partial(_changed, change=rebuild_store)),
+    Surface("compacted store", partial(_changed, change=compact_store)),
+    Surface("store without raw events", partial(_changed, change=_drop_all_events)),
     Surface("Spark", _spark, needs=_lack_of_spark),
 )
 

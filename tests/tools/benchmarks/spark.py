@@ -7,11 +7,9 @@ and the Python workers. Reports, never gates: `make bench-spark`.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,14 +18,15 @@ from ingest import decode_dumps
 from tests.support.command import COMMAND
 from tests.support.stores import MANIFEST, write
 from tests.support.tasks import TasksHere
-from tests.tools.reliability.spark_kills import kill_session, session_processes
+from tests.tools.benchmarks.cost import Cost, measure
+from tests.tools.benchmarks.tree_cpu import watched_tree
+from tests.tools.reliability.spark_kills import kill_session
 from tests.tools.service.dumps import DumpMaker
 from warehouse.spark.ingest import LakeIngester
 
 DUMPS = 96
 EVENTS, RUNS = 1_000, 20  # of a dump of about 1.6 MB
 MASTERS = ("local[2,4]", "local-cluster[2,1,1024]")
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 Figures = dict[str, float]
 
@@ -44,48 +43,36 @@ def make_inbox(inbox: Path, count: int) -> Path:
 def measure_decoding(inbox: Path) -> Figures:
     """Decode the dumps, and nothing else."""
     buffers = [path.read_bytes() for path in sorted(inbox.glob("*.etdp"))]
-    start, cpu = time.perf_counter(), time.process_time()
-    for first in range(0, len(buffers), 8):
-        decode_dumps(buffers[first : first + 8])
-    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+
+    def decode() -> None:
+        for first in range(0, len(buffers), 8):
+            decode_dumps(buffers[first : first + 8])
+
+    return _figures(measure(decode))
 
 
 def measure_lake(inbox: Path, lake: Path) -> Figures:
     """Take the dumps into a lake, in this process."""
-    start, cpu = time.perf_counter(), time.process_time()
-    LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all()
-    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+    return _figures(measure(LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all))
 
 
 def measure_spark(inbox: Path, lake: Path, master: str) -> Figures:
     """Take the dumps into a lake, by a command that starts Spark."""
     command = [*COMMAND, "spark", "ingest", str(inbox), str(lake), "--master", master]
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    spent: dict[int, float] = {}
-    watching = threading.Thread(target=_watch, args=(process, spent))
-    watching.start()
-    code = process.wait()
-    seconds = time.perf_counter() - start
-    watching.join()
+    with watched_tree() as tree:
+        start, before = time.perf_counter(), tree.seconds()
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        code = process.wait()
+        cost = Cost(time.perf_counter() - start, tree.seconds() - before)
     kill_session(process.pid)
     assert code == 0
-    return {"seconds": seconds, "cpu_seconds": sum(spent.values())}
+    return _figures(cost)
 
 
-def _watch(process: subprocess.Popen[bytes], spent: dict[int, float]) -> None:
-    """Note how much CPU each process of a session has spent when it was last seen."""
-    while process.poll() is None:
-        for pid, _ in session_processes(process.pid):
-            try:
-                stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-            except FileNotFoundError:
-                continue
-            user, system = stat.rpartition(")")[2].split()[11:13]
-            spent[pid] = (int(user) + int(system)) / _TICKS
-        time.sleep(0.1)
+def _figures(cost: Cost) -> Figures:
+    return {"seconds": cost.wall, "cpu_seconds": cost.cpu}
 
 
 def run() -> dict[str, Any]:

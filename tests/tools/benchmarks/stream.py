@@ -11,6 +11,7 @@ from pathlib import Path
 from ingest import stream_dump
 from ingest.simulation.dump_template import stream_repeated_runs
 from ingest.sources.paths import Source, read_source
+from tests.support.processes import memory_bytes
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.decode import SMALL
 from tests.tools.benchmarks.record import Figures
@@ -27,9 +28,9 @@ def bench_stream(folder: Path) -> Figures:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout
         child.stdout.readline()  # all is imported, and the file is not yet mapped
-        libraries = peak = _resident(child.pid, "RssFile")
+        libraries = peak = memory_bytes(child.pid, "RssFile")
         while child.poll() is None:
-            own = _resident(child.pid, "RssAnon") + _resident(child.pid, "RssShmem")
+            own = memory_bytes(child.pid, "RssAnon") + memory_bytes(child.pid, "RssShmem")
             peak = max(peak, libraries + own)
             time.sleep(0.005)
         events, cost = json.loads(child.stdout.readline())
@@ -37,15 +38,9 @@ def bench_stream(folder: Path) -> Figures:
     return {
         f"stream a dump of 1 GB, {events:,} events": {
             "CPU ns/event": Cost(*cost).cpu / events * 1e9,
-            "MB peak beside the file": peak / 1024,
+            "MB peak beside the file": peak / 2**20,
         }
     }
-
-
-def _resident(process: int, kind: str) -> int:
-    """Resident kilobytes of that kind; 0 of a process that has ended."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith(kind)), 0)
 
 
 def main(path: str) -> None:

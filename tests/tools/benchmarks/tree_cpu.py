@@ -1,6 +1,6 @@
-"""CPU that a tree of processes has used, also of those that ended and nobody waited for.
+"""CPU time of a tree of processes, also of those that ended and that no process waited for.
 
-RequestLogMiddleware it takes some 2 % of a core, which counts too.
+Looking at the tree takes some 2 % of a core, which counts too.
 """
 
 from __future__ import annotations
@@ -9,42 +9,28 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+from tests.support.processes import list_processes
+
 _PAUSE_SECONDS = 0.1
 
 
-class _Process(NamedTuple):
-    """One process of this machine: the time of its start tells it from others of its number."""
-
-    pid: str
-    parent: str
-    started: str
-    ticks: int
-
-
 class TreeCpu:
-    """What this process and all below it have used: who ended counts as last seen."""
+    """CPU time of this process and all below it; one that ended counts as last seen."""
 
     def __init__(self) -> None:
-        """Nobody was seen yet."""
-        self._ticks: dict[tuple[str, str], int] = {}
+        self._seconds: dict[tuple[int, int], float] = {}  # by number and start
         self._lock = threading.Lock()
 
     def seconds(self) -> float:
         """CPU seconds so far; never fewer than before."""
         with self._lock:
-            own = {str(os.getpid())}
-            left = _read_processes()
-            while found := [one for one in left if self._is_known(one) or {*one[:2]} & own]:
-                own |= {one.pid for one in found}
-                self._ticks.update(((one.pid, one.started), one.ticks) for one in found)
-                left = [one for one in left if one.pid not in own]
-            return sum(self._ticks.values()) / _TICKS
-
-    def _is_known(self, process: _Process) -> bool:
-        return (process.pid, process.started) in self._ticks
+            tree, left = {os.getpid()}, list(list_processes())
+            while found := [p for p in left if p[:2] in self._seconds or {p.pid, p.parent} & tree]:
+                tree |= {process.pid for process in found}
+                self._seconds |= {process[:2]: process.cpu_seconds for process in found}
+                left = [process for process in left if process.pid not in tree]
+            return sum(self._seconds.values())
 
 
 @contextmanager
@@ -63,16 +49,3 @@ def watched_tree() -> Iterator[TreeCpu]:
     finally:
         is_over.set()
         thread.join()
-
-
-def _read_processes() -> list[_Process]:
-    found = []
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/stat", "rb", buffering=0) as stat:
-                fields = stat.read().rpartition(b")")[2].split()
-        except OSError:  # it ended meanwhile
-            continue
-        ticks = int(fields[11]) + int(fields[12])  # without those of its children
-        found.append(_Process(pid, fields[1].decode(), fields[19].decode(), ticks))
-    return found

@@ -28,8 +28,8 @@ _ITERATIONS = 26
 _FIRST_HEAD = 6
 
 
-class Told(NamedTuple):
-    """A regression as a report tells it, from either side."""
+class Regression(NamedTuple):
+    """A regression, from a report or from the arrays."""
 
     id: str
     is_confirmed: bool
@@ -100,13 +100,13 @@ def _instants(ticks: list[int], instant: int) -> Iterator[int]:
         yield instant
 
 
-def list_reported(store: str, head: int) -> set[Told]:
+def list_reported(store: str, head: int) -> set[Regression]:
     """The open regressions of `tracehouse report --nightly`."""
     text = run(
         "report", "--nightly", "--head", build_name(head), "--format", "json", "--store", store
     )
     return {
-        Told(
+        Regression(
             group["id"],
             group["state"] == "confirmed",
             group["first_bad"],
@@ -117,11 +117,11 @@ def list_reported(store: str, head: int) -> set[Told]:
     }
 
 
-def list_replayed(farm: Farm, head: int) -> set[Told]:
+def list_replayed(farm: Farm, head: int) -> set[Regression]:
     """The same from the arrays."""
     groups = group_alerts(farm._replace(values=farm.values[:, : head + 1]))
     return {
-        Told(
+        Regression(
             group.id,
             any(change.confirmed is not None for change in group.changes),
             build_name(group.first_bad),

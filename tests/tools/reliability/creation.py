@@ -8,19 +8,18 @@ must be able to go on.
 
 from __future__ import annotations
 
-import os
-import random
 import resource
 import signal
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import CORPUS
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Findings, Results, run_recorded
+from tests.tools.reliability.processes import fork, kill_after, wait
 from warehouse import Warehouse
 from warehouse.errors import StoreError
 
@@ -38,44 +37,21 @@ def make_and_ingest(store: Path) -> None:
         warehouse.ingest([DUMP], manifest=MANIFEST)
 
 
-def die_at_size(byte_count: int, *, is_full_disk: bool) -> Callable[[], None]:
+def limit_files(byte_count: int, *, is_full_disk: bool) -> None:
     """Let no file of this process grow further: the write that tries kills it, or fails."""
-
-    def prepare() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN if is_full_disk else signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, byte_count))
-
-    return prepare
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN if is_full_disk else signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, byte_count))
 
 
-def die_after(seconds: float) -> Callable[[], None]:
-    """Kill this process after a time."""
+def kill_at_size(byte_count: int, action: Callable[[], None], *, is_full_disk: bool) -> str:
+    """What becomes of a process that does something, if no file of it may grow further."""
 
-    def prepare() -> None:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+    def act() -> None:
+        limit_files(byte_count, is_full_disk=is_full_disk)
+        action()
 
-    return prepare
-
-
-def run_child(store: Path, prepare: Callable[[], None]) -> str:
-    """Make a store in a forked process: done, killed or failed."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            prepare()
-            make_and_ingest(store)
-            status = 0
-        except StoreError:
-            status = 2
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return "killed"
-    return {0: "done", 2: "failed"}.get(os.WEXITSTATUS(status), "broken")
+    return wait(fork(act))
 
 
 def check(store: Path) -> str:
@@ -103,24 +79,23 @@ def check(store: Path) -> str:
 
 def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, Any]:
     """Kill that many makings, half of them at sizes and half of them at times."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
+    findings = Findings(seed)
     for number in range(count):
-        by_size = is_full_disk or number % 2 == 0
         step = number if is_full_disk else number // 2
-        size = step * STEP_BYTES if step < STEPS else random_.randrange(LARGEST_BYTES)
-        seconds = random_.uniform(0.001, LONGEST_SECONDS)
-        prepare = die_at_size(size, is_full_disk=is_full_disk) if by_size else die_after(seconds)
+        size = step * STEP_BYTES
+        if step >= STEPS:
+            size = findings.random.randrange(LARGEST_BYTES)
+        seconds = findings.random.uniform(0.001, LONGEST_SECONDS)
         with tempfile.TemporaryDirectory() as folder:
-            outcome = run_child(Path(folder, "store"), prepare)
-            outcomes[outcome] += 1
-            problem = "an error of no kind of ours" if outcome == "broken" else ""
-            problem = problem or check(Path(folder, "store"))
-        if problem:
-            where = f"at {size} bytes" if by_size else f"after {seconds:.3f} s"
-            problems.append(f"{where}: {problem}")
-    return {"makings": count, "seed": seed, "outcomes": dict(outcomes), "problems": problems}
+            make = partial(make_and_ingest, Path(folder, "store"))
+            if is_full_disk or number % 2 == 0:
+                where = f"at {size} bytes"
+                outcome = kill_at_size(size, make, is_full_disk=is_full_disk)
+            else:
+                where, outcome = f"after {seconds:.3f} s", kill_after(seconds, make)
+            problem = outcome if outcome in ("hung", "broken") else ""
+            findings.add(outcome, where, problem or check(Path(folder, "store")))
+    return findings.results(makings=count)
 
 
 def run(count: int, seed: int) -> Results:

@@ -13,13 +13,13 @@ import random
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import dump_names, read_dump
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Findings, Results, run_recorded
+from tests.tools.reliability.processes import fork, wait
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP
@@ -46,15 +46,14 @@ def make_store(store: Path) -> None:
         (files / f"{number:02}.etdp").write_bytes(data)
     (files / "bad.etdp").write_bytes(b"no dump" * 99)
     listed = sorted(files.iterdir())
-    child = os.fork()
-    if not child:
-        try:
-            warehouse = Warehouse.open(store, create=True)
-            for start in range(0, len(listed), 5):
-                warehouse.ingest(listed[start : start + 5], manifest=MANIFEST)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+
+    def ingest_and_die() -> None:
+        warehouse = Warehouse.open(store, create=True)
+        for start in range(0, len(listed), 5):
+            warehouse.ingest(listed[start : start + 5], manifest=MANIFEST)
+        os._exit(0)  # without closing the store
+
+    assert wait(fork(ingest_and_die)) == "done"
 
 
 def damage(path: Path, kind: str, random_: random.Random) -> None:
@@ -132,9 +131,7 @@ def torture(
     count: int, *, seed: int, kinds: Sequence[str] = KINDS, is_log_only: bool = False
 ) -> dict[str, Any]:
     """Damage a store that many times, each time another copy of it: any file, or DuckDB's log."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing places
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
+    findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder, "store")
         make_store(store)
@@ -146,24 +143,17 @@ def torture(
             copy = Path(shutil.copytree(store, Path(folder, "copy")))
             segments = [segment.path for segment in Archive(copy).segments()]
             log = log_of(copy / FILE_NAME)
-            files = [log] if is_log_only else [copy / FILE_NAME, log, random_.choice(segments)]
-            path = random_.choice(files)
-            damage(path, kind, random_)
+            files = [copy / FILE_NAME, log, findings.random.choice(segments)]
+            path = log if is_log_only else findings.random.choice(files)
+            damage(path, kind, findings.random)
             if path in segments:
-                outcome, problem = judge_archive(copy, path.name, expected)
+                what, (outcome, problem) = "segment", judge_archive(copy, path.name, expected)
             else:
-                outcome, problem = judge_index(copy, expected)
-            what = "segment" if path in segments else path.name
-            outcomes[f"{what} {kind}: {outcome}"] += 1
-            if problem:
-                problems.append(f"case {number}, {path.name} {kind}: {problem}")
+                what, (outcome, problem) = path.name, judge_index(copy, expected)
+            where = f"case {number}, {path.name} {kind}"
+            findings.add(f"{what} {kind}: {outcome}", where, problem)
             shutil.rmtree(copy)
-    return {
-        "cases": count,
-        "seed": seed,
-        "outcomes": dict(sorted(outcomes.items())),
-        "problems": problems,
-    }
+    return findings.results(cases=count)
 
 
 def run(count: int, seed: int) -> Results:

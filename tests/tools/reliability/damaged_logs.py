@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Findings, Results, run_recorded
 from warehouse import Inbox, Warehouse
 from warehouse.errors import StoreError
 from warehouse.inbox.log import SealedLog, seal_logs
@@ -79,21 +79,16 @@ def check_damaged(store: Path, edges: list[int], start: int, end: int) -> str:
 
 def torture(count: int, *, seed: int) -> dict[str, Any]:
     """Damage that many logs."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing places
-    kinds: Counter[str] = Counter()
-    problems: list[str] = []
+    findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         store, path, edges = make_logged_store(Path(folder))
         for number in range(count):
             copy = Path(shutil.copytree(store, Path(folder, "copy")))
             kind = ("cut", "zero", "flip")[number % 3]
-            kinds[kind] += 1
-            start, end = damage(copy / "inbox" / path.name, kind, random_)
-            problem = check_damaged(copy, edges, start, end)
-            if problem:
-                problems.append(f"{kind} {start}-{end}: {problem}")
+            start, end = damage(copy / "inbox" / path.name, kind, findings.random)
+            findings.add(kind, f"{kind} {start}-{end}", check_damaged(copy, edges, start, end))
             shutil.rmtree(copy)
-    return {"cases": count, "seed": seed, "kinds": dict(kinds), "problems": problems}
+    return findings.results(cases=count)
 
 
 def fill_disk() -> dict[str, Any]:

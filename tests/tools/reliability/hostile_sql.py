@@ -23,18 +23,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.corpus import read_dump
+from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.service_process import ServiceProcess
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
-from tests.support.stores import ingest, write
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.opening.snapshots import find_snapshots
 
-CONFIDENTIAL = "the secret of this machine"
 SECONDS = 2  # deadline of a statement
 MEMORY = 256 << 20  # what one may take
 OWN_MEMORY = 160 << 20  # what a worker has besides
@@ -42,39 +40,14 @@ RATE = 10  # uploads per second
 QUIET_SECONDS = 10.0
 
 
-class Ground:
-    """A folder with a secret, and a store of one dump."""
-
-    def __init__(self, folder: Path) -> None:
-        """Make it."""
-        self.folder, self.store = folder, folder / "store"
-        write(folder / "secret.txt", CONFIDENTIAL.encode())
-        ingest(self.store, write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
-
-    @contextmanager
-    def service(self) -> Iterator[ServiceProcess]:
-        """A service over it that has a snapshot."""
-        settings = {"sql_seconds": SECONDS, "sql_bytes": MEMORY}
-        with ServiceProcess(self.store, free_bytes=0, snapshot_seconds=3600, **settings) as service:
-            while not find_snapshots(self.store):
-                time.sleep(0.05)
-            yield service
-
-    def fill_in(self, attack: str, database: Path) -> str:
-        """An attack with the places that it means."""
-        marks = {
-            "{database}": database,
-            "{folder}": self.folder,
-            "{secret}": self.folder / "secret.txt",
-        }
-        for mark, place in marks.items():
-            attack = attack.replace(mark, str(place))
-        return attack
-
-    def files(self) -> dict[str, bytes]:
-        """All that is in it, but what the service puts down of who asked what."""
-        files = (path for path in self.folder.rglob("*") if path.is_file())
-        return {str(path): path.read_bytes() for path in files if not path.match("audit.*")}
+@contextmanager
+def serving(ground: AttackGround) -> Iterator[ServiceProcess]:
+    """A service over the store of a ground, which has a snapshot."""
+    settings = {"sql_seconds": SECONDS, "sql_bytes": MEMORY}
+    with ServiceProcess(ground.store, free_bytes=0, snapshot_seconds=3600, **settings) as service:
+        while not find_snapshots(ground.store):
+            time.sleep(0.05)
+        yield service
 
 
 def ask(port: int, text: str) -> tuple[int, str]:
@@ -92,8 +65,8 @@ def attack(seed: int) -> dict[str, Any]:
     """What comes of all attacks, in some order."""
     problems, statuses = [], Counter[str]()
     with tempfile.TemporaryDirectory() as name:
-        ground = Ground(Path(name))
-        with ground.service() as service:
+        ground = AttackGround(Path(name))
+        with serving(ground) as service:
             places = (ground.store / FILE_NAME, find_snapshots(ground.store)[-1].path)
             asked = list(itertools.product(attacks().items(), places))
             random.Random(seed).shuffle(asked)  # noqa: S311 - an order
@@ -111,8 +84,8 @@ def bomb(rounds: int, seed: int) -> dict[str, Any]:
     """What comes of that many rounds of bombs, while dumps are uploaded."""
     tallies, seconds, peaks = (Tally(), Tally()), dict[str, float](), [0]
     with tempfile.TemporaryDirectory() as name:
-        ground = Ground(Path(name))
-        with ground.service() as service:
+        ground = AttackGround(Path(name))
+        with serving(ground) as service:
             packets = map(DumpMaker().packet, itertools.count())
             loading = upload(
                 service.port, packets, tallies[0], connections=4, seconds=QUIET_SECONDS, rate=RATE

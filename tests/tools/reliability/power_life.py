@@ -16,10 +16,10 @@ from pathlib import Path
 from threading import Thread
 
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
+from tests.tools.reliability.judge import describe_problems, judge_store
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
-from warehouse.archive.verification import verify_archive
 from warehouse.errors import DamagedStoreError, WarehouseError
 from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from warehouse.upkeep.choice import ChosenDump, choose_dumps
@@ -34,11 +34,6 @@ MOST_DUMPS = 1_000
 CORRECTION = "device.os=Linux"
 
 Known = defaultdict[str, set[str]]  # words on dumps, by SHA-256
-
-_LEFT = """
-SELECT dumps.sha256, count(events.dump_id) AS n, any_value(manifest) AS manifest
-FROM dumps LEFT JOIN events USING (dump_id) GROUP BY dumps.dump_id, dumps.sha256
-"""
 
 
 class Life:
@@ -163,47 +158,36 @@ def check(store: Path, known: Known) -> tuple[str, str]:
     """What became of a store that is left, and what is wrong with that."""
     try:
         outcome = recover(store, create=not any("in" in words for words in known.values()))
-        with Warehouse.open(store) as warehouse:
-            rows = warehouse.sql(_LEFT).to_pylist()
-            refused = warehouse.sql("SELECT reason FROM ingest_errors").to_pylist()
-            segments = warehouse.sql("SELECT segment FROM archive_segments").to_pylist()
     except WarehouseError as error:
         return "failed", f"not ready: {type(error).__name__}: {error}"
-    stored = {row["sha256"]: row for row in rows}
-    verified = verify_archive(Archive(store), [row["segment"] for row in segments])
-    entries = Archive(store).entries(with_data=False)
-    held = {entry.sha256 for _, entry in entries if entry.byte_count is not None}
-    gone = {sha256 for sha256, words in known.items() if "forgotten" in words}
-    certain = {one for one, words in known.items() if "in" in words and "forgetting" not in words}
-    found = {
-        "lost": len(certain - stored.keys()),
-        "not forgotten": len(gone & (stored.keys() | held)),
-        "doubled": len(rows) - len(stored),
-        "partial": _count_partial(rows, known),
-        "not amended": sum(not _is_amended_well(row, known[row["sha256"]]) for row in rows),
-        "refused": sum(row["reason"] != "damaged" for row in refused),
-        "left in the inbox": len(list((store / "inbox").glob("*.*"))),
-        "damaged segments": [one.problem for one in verified if one.problem],
-    }
-    return outcome, ", ".join(f"{what}: {count}" for what, count in found.items() if count)
-
-
-def _count_partial(rows: Sequence[dict[str, object]], known: Known) -> int:
-    """Dumps with other events than all, or none where they were dropped or were about to be."""
     events = {_hash(number): tiny_dump_events(number) for number in range(MOST_DUMPS)}
 
-    def is_whole(sha256: str, n: object) -> bool:
+    def event_counts(sha256: str) -> set[int]:
+        """All events, or none where they were dropped or were about to be."""
         words = known[sha256]
         if "dropped" in words:
-            return n == 0
-        return n == events[sha256] or (n == 0 and "dropping" in words)
+            return {0}
+        return {events[sha256], 0} if "dropping" in words else {events[sha256]}
 
-    return sum(not is_whole(str(row["sha256"]), row["n"]) for row in rows)
+    problem = judge_store(
+        store,
+        {one for one, words in known.items() if "in" in words and "forgetting" not in words},
+        event_counts,
+        forgotten={sha256 for sha256, words in known.items() if "forgotten" in words},
+        may_be_damaged=True,
+    )
+    wrong = {"not amended": sum(not is_so for is_so in _are_amended(store, known))}
+    return outcome, ", ".join(filter(None, [problem, describe_problems(wrong)]))
 
 
-def _is_amended_well(row: dict[str, object], words: set[str]) -> bool:
-    is_amended = CORRECTION.partition("=")[2] in str(row["manifest"])
-    return is_amended if "amended" in words else "amending" in words or not is_amended
+def _are_amended(store: Path, known: Known) -> Iterator[bool]:
+    """Whether each dump's manifest is corrected, or not, as far as one can know."""
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.sql("SELECT sha256, manifest FROM dumps").to_pylist()
+    for row in rows:
+        words = known[row["sha256"]]
+        is_amended = CORRECTION.partition("=")[2] in str(row["manifest"])
+        yield is_amended if "amended" in words else "amending" in words or not is_amended
 
 
 def _hash(number: int) -> str:

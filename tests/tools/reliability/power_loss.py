@@ -14,15 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.documents import ROOT
+from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, Done, read_log
 from tests.tools.reliability.power_life import DEEDS, Known, Life, check, learn, recover
-from tests.tools.reliability.recorded import Results, run_recorded
 
 MODULE = "tests.tools.reliability.power_loss"
 SHIM = Path(__file__).with_name("power_shim.c")
@@ -70,10 +69,18 @@ def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
     log.unlink()
 
 
+class PowerLoss(NamedTuple):
+    """What became of a store, when the power failed, and what is wrong with the store."""
+
+    outcome: str
+    where: str
+    problem: str
+
+
 def cut_power(
     done: Sequence[Done], points: Sequence[int], random_: random.Random, shim: Path
-) -> Iterator[tuple[str, str]]:
-    """What became of the store, and what is wrong with it, for a power loss at each of the points.
+) -> Iterator[PowerLoss]:
+    """A power loss at each of the points.
 
     Args:
         done: What was done.
@@ -93,8 +100,9 @@ def cut_power(
         if is_again:
             cut_again(left, shim, random_)
         outcome, problem = check(left / STORE, known)
-        where = f"after {point:,} of {len(done):,} things{', again' if is_again else ''}"
-        yield f"{outcome} again" if is_again else outcome, problem and f"{where}: {problem}"
+        again = " again" if is_again else ""
+        where = f"after {point:,} of {len(done):,} things{again}"
+        yield PowerLoss(f"{outcome}{again}", where, problem)
         shutil.rmtree(left)
 
 
@@ -107,10 +115,7 @@ def choose_points(done: Sequence[Done], count: int, random_: random.Random) -> l
 
 def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
     """Cut the power that many times."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
-    things = 0
+    findings, things = Findings(seed), 0
     with tempfile.TemporaryDirectory() as name:
         shim = build_shim(Path(name))
         for first in range(0, count, POINTS):
@@ -118,18 +123,11 @@ def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
             folder.mkdir()
             done = log_life(folder, shim, seed + first, deeds)
             things += len(done)
-            points = choose_points(done, min(POINTS, count - first), random_)
-            for outcome, problem in cut_power(done, points, random_, shim):
-                outcomes[outcome] += 1
-                problems += [f"life {seed + first} {problem}"] if problem else []
+            points = choose_points(done, min(POINTS, count - first), findings.random)
+            for loss in cut_power(done, points, findings.random, shim):
+                findings.add(loss.outcome, f"life {seed + first} {loss.where}", loss.problem)
             shutil.rmtree(folder)
-    return {
-        "power_losses": count,
-        "seed": seed,
-        "things_done": things,
-        "outcomes": dict(sorted(outcomes.items())),
-        "problems": problems,
-    }
+    return findings.results(power_losses=count, things_done=things)
 
 
 def run(count: int, seed: int) -> Results:

@@ -22,9 +22,9 @@ from typing import Any
 
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
-from tests.tools.reliability.forked import fork, wait
+from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.operations import Operation, command
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.processes import fork, wait
 from warehouse import Warehouse
 from warehouse.errors import QueryError, WarehouseError
 

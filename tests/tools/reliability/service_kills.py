@@ -2,15 +2,14 @@
 
 Clients upload small dumps and some that are spooled, and write down what was acknowledged. The
 service is killed at random moments, or where `failpoint` says, and started again over what is left.
-After some rounds it is told to end, and its store must hold every dump that was acknowledged once,
-and each that is there whole: `make torture-service`.
+After some rounds it is told to end, and its store must hold what `judge_store` demands:
+`make torture-service`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import random
 import signal
 import sys
@@ -22,13 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.service_process import NotStartedError, ServiceProcess
-from tests.support.tiny_dumps import COUNTED
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Results, run_recorded
+from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import kill_stores
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker, Packet
-from warehouse import Warehouse
-from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
 
 FAILPOINTS = (
@@ -91,23 +88,10 @@ class Trial:
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
             code = service.wait(READY_SECONDS)
-        with Warehouse.open(self.store, read_only=True) as warehouse:
-            rows = warehouse.sql(COUNTED).to_pylist()
-            errors = warehouse.sql("SELECT * FROM ingest_errors").to_pylist()
-        stored = {row["sha256"]: row["n"] for row in rows}
-        archived = {entry.sha256 for _, entry in Archive(self.store).entries(with_data=False)}
-        left = [path.name for path in (self.store / "inbox").iterdir() if path.is_file()]
-        problems = {
-            "lost": len(self.acknowledged.keys() - stored.keys()),
-            "doubled": len(rows) - len(stored),
-            "partial": sum(stored[sha256] != self._events[sha256] for sha256 in stored),
-            "refused": len(errors),
-            "left in the inbox": len(left),
-            "not in the archive": len(stored.keys() - archived),
-            "exit status": code,
-        }
-        found = {name: count for name, count in problems.items() if count}
-        return json.dumps(found) if found else ""
+        problem = judge_store(
+            self.store, self.acknowledged.keys(), lambda sha256: [self._events[sha256]]
+        )
+        return problem or (f"exit status {code}" if code else "")
 
     def _load(self, port: int, tally: Tally, seed: float, ended: threading.Event) -> None:
         packets = self._packets(random.Random(seed))  # noqa: S311 - for choosing sizes

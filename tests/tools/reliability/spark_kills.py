@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,8 +25,10 @@ from typing import Any
 import duckdb
 
 from tests.support.command import COMMAND
+from tests.support.processes import command_line, list_processes
 from tests.support.stores import MANIFEST, write
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.findings import Findings, Results, run_recorded
+from tests.tools.reliability.judge import describe_problems, judge_rows
 from tests.tools.service.dumps import DumpMaker
 from warehouse import Warehouse
 from warehouse.lake.commits import read_state
@@ -46,7 +47,7 @@ SETTINGS = {  # machines that stand still for a while are no failure
 }
 _COMMAND = [*COMMAND, "spark"]
 _SEEN = """
-SELECT d.dump_id, d.sha256, any_value(d.n_events), count(e.dump_id)
+SELECT d.sha256, any_value(d.n_events), count(e.dump_id)
 FROM read_parquet('{lake}/dumps/**/*.parquet', hive_partitioning = false) AS d
 LEFT JOIN read_parquet('{lake}/events/**/*.parquet', hive_partitioning = false) AS e
 USING (dump_id) GROUP BY d.dump_id, d.sha256
@@ -124,10 +125,9 @@ class LakeTrial:
             return ""
         with duckdb.connect() as connection:
             rows = connection.execute(_SEEN.format(lake=self.lake)).fetchall()
-        twice = [n for n in Counter(row[1] for row in rows).values() if n > 1]
-        partial = [row for row in rows if row[2] != row[3]]
-        found = {"twice": len(twice), "partial": len(partial)}
-        return "" if not any(found.values()) else json.dumps(found)
+        counts = {sha256: [n_events] for sha256, n_events, _ in rows}
+        stored = [(sha256, n) for sha256, _, n in rows]
+        return describe_problems(judge_rows(stored, set(), lambda sha256: counts[sha256]))
 
     def check_lake(self, store: Path) -> str:
         """What is wrong with the lake, beside a store of the same dumps."""
@@ -158,19 +158,15 @@ def wait_until(is_so: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def session_processes(session: int) -> Iterator[tuple[int, str]]:
-    """Processes of a session, and their command lines."""
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError, ValueError, IndexError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] != "Z":
-                yield int(entry.name), (entry / "cmdline").read_bytes().decode(errors="replace")
+def session_processes(session: int) -> list[int]:
+    """Numbers of the processes of a session."""
+    return [p.pid for p in list_processes() if p.session == session and not p.is_zombie]
 
 
 def kill_session(session: int) -> None:
     """Kill all that a process started, and itself."""
-    for _ in range(3):  # what is started meanwhile too
-        for pid, _ in session_processes(session):
+    for _ in range(3):  # also processes that are started meanwhile
+        for pid in session_processes(session):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
@@ -179,7 +175,7 @@ def kill_session(session: int) -> None:
 def kill_executor(session: int, random_: random.Random) -> bool:
     """Kill the JVM of an executor, or a Python worker of one; whether there was any."""
     kind = random_.choice(["CoarseGrainedExecutorBackend", "pyspark.daemon"])
-    found = [pid for pid, line in session_processes(session) if kind in line]
+    found = [pid for pid in session_processes(session) if kind in command_line(pid)]
     if not found:
         return False
     with suppress(ProcessLookupError):
@@ -271,24 +267,17 @@ _OUTCOMES = {"killed", "too late"}
 
 def torture(name: str, count: int, *, seed: int) -> dict[str, Any]:
     """Kill that many times in a trial."""
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
+    findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         trial = LakeTrial(Path(folder), seed)
         for said in TRIALS[name](trial, count):
             if said in _OUTCOMES or said.startswith("ended with 0"):
-                outcomes[said] += 1
+                findings.outcomes[said] += 1
             elif said:
-                problems.append(said)
-        problems += filter(None, [trial.check_files(), trial.check_lake(Path(folder, "store"))])
-        dumps = len(trial.given)
-    return {
-        "kills": outcomes["killed"],
-        "seed": seed,
-        "dumps": dumps,
-        "outcomes": dict(sorted(outcomes.items())),
-        "problems": problems,
-    }
+                findings.problems.append(said)
+        checks = trial.check_files(), trial.check_lake(Path(folder, "store"))
+        findings.problems += filter(None, checks)
+        return findings.results(kills=findings.outcomes["killed"], dumps=len(trial.given))
 
 
 def run(count: int, seed: int) -> Results:

@@ -11,27 +11,26 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
-from tests.tools.reliability.forked import fork, wait
+from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.operations import (
     Operation,
     list_operations,
     make_history,
     write_files,
 )
-from tests.tools.reliability.recorded import Results, run_recorded
+from tests.tools.reliability.processes import BAD_ENDS, fork, kill_after, wait
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.verification import indexed_segments, verify_archive
@@ -99,11 +98,8 @@ class Trial:
     def kill(self, expected: Expected, *, seconds: float = 0.0, point: str = "") -> str:
         """Do the operation, killed after that time or at that point: what became of it."""
         self._copy()
-        child = fork(lambda: self._do(expected.operation, point))
-        if not point:
-            time.sleep(seconds)
-            os.kill(child, signal.SIGKILL)
-        return wait(child)
+        act = partial(self._do, expected.operation, point)
+        return wait(fork(act)) if point else kill_after(seconds, act)
 
     def check(self, expected: Expected, outcome: str) -> tuple[str, float]:
         """What is wrong with the store that is left, and the seconds until it was ready."""
@@ -117,7 +113,7 @@ class Trial:
             seconds = time.perf_counter() - start
             found = read_state(self._store)
             problems = {
-                outcome: outcome in {"hung", "broken"},
+                outcome: outcome in BAD_ENDS,
                 "a reader sees another state": not is_seen,
                 "another state": found not in wanted,
                 "too late": seconds > READY_SECONDS,
@@ -217,26 +213,17 @@ def torture(
     count: int, *, seed: int, points: Sequence[str] = (), names: Sequence[str] = OPERATIONS
 ) -> dict[str, Any]:
     """Kill these operations that many times at random moments, and wherever they meet a point."""
-    random_ = random.Random(seed)  # noqa: S311 - for choosing moments
-    outcomes: Counter[str] = Counter()
-    problems: list[str] = []
-    slowest = 0.0
+    findings, slowest = Findings(seed), 0.0
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), names)
-        kills = [random_moments(trial, count, random_), every_point(trial, points)]
-        for expected, where, outcome in (kill for some in kills for kill in some):
+        kills = [random_moments(trial, count, findings.random), every_point(trial, points)]
+        for expected, where, outcome in chain(*kills):
             problem, seconds = trial.check(expected, outcome)
-            outcomes[f"{expected.name}: {outcome}"] += 1
             slowest = max(slowest, seconds)
-            if problem:
-                problems.append(f"{expected.name}, {where}, {outcome}: {problem}")
-    return {
-        "kills": sum(n for name, n in outcomes.items() if name.endswith("killed")),
-        "seed": seed,
-        "outcomes": dict(sorted(outcomes.items())),
-        "slowest_ready_seconds": round(slowest, 3),
-        "problems": problems,
-    }
+            name = f"{expected.name}: {outcome}"
+            findings.add(name, f"{expected.name}, {where}, {outcome}", problem)
+    count = sum(n for name, n in findings.outcomes.items() if name.endswith("killed"))
+    return findings.results(kills=count, slowest_ready_seconds=round(slowest, 3))
 
 
 def run(count: int, seed: int) -> Results:

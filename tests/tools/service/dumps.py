@@ -8,6 +8,7 @@ import struct
 from typing import Any, NamedTuple
 
 from tests.support.etdump_builder import build_etdump
+from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST
 
 SMALL_EVENTS = 422  # of a dump of about 35 kB
@@ -49,21 +50,14 @@ class DumpMaker:
 
     def __init__(self, events: int = SMALL_EVENTS, *, runs: int = 1) -> None:
         """Make the first, with so many events in each of its runs."""
+        name = "native_call_quantized_convolution_{:02}"
+        starts = [10**9 + 1000 * i for i in range(events)]
         listed = [
-            {
-                "name": f"native_call_quantized_convolution_{i % 40:02}",
-                "instruction_id": i,
-                "start_time": 10**9 + 1000 * i,
-                "end_time": 10**9 + 1000 * i + 500 + i % 97,
-            }
-            for i in range(events)
+            timed(name.format(i % 40), start, start + 500 + i % 97, instruction_id=i)
+            for i, start in enumerate(starts)
         ]
-        marked = {"start_time": _MARK, "end_time": 10**12}
-        runs_events = [listed[0] | marked, *listed[1:]], *[listed] * (runs - 1)
-        run_data = [
-            {"name": "Execute", "events": [{"profile_event": event} for event in events_]}
-            for events_ in runs_events
-        ]
+        marked = timed(name.format(0), _MARK, 10**12, instruction_id=0)
+        run_data = [run(marked, *listed[1:]), *[run(*listed)] * (runs - 1)]
         dump = build_etdump({"version": 0, "run_data": run_data})
         at = dump.index(_TICKS.pack(_MARK))
         self._start, self._end = memoryview(dump)[:at], dump[at + _TICKS.size :]

@@ -1,7 +1,7 @@
 import duckdb
 import pytest
 
-from warehouse.catalogue.dialect import duckdb_text, without_parameter
+from warehouse.catalogue.dialect import duckdb_text, with_macros, without_parameter
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,21 @@ from warehouse.catalogue.dialect import duckdb_text, without_parameter
 )
 def test_what_engines_spell_differently_is_translated_outside_texts_and_comments(text, marked):
     assert duckdb_text(text) == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        ("tick_ns(s, d) * 2", "CASE WHEN s.unit IS NOT NULL THEN s.unit_ns WHEN s.kind"),
+        ("is_chosen(:run, r.run)", "(CAST(:run AS ARRAY<STRING>) IS NULL OR array_contains(CAST("),
+        ("exact_sum(f(a,\n  b))", "CASE WHEN count(f(a, b)) > 0 THEN aggregate(array_sort("),
+        ("variation(v, e)", "(sqrt(greatest(CASE WHEN count(e * e) > 0 THEN aggregate("),
+        ("tag(t, 'a, (b')", "try_element_at(from_json(t, 'MAP<STRING, STRING>'), 'a, (b')"),
+        ("drifted(a)", "drifted(a)"),
+    ],
+)
+def test_shared_expressions_are_written_out(text, expanded):
+    assert with_macros(text).startswith(expanded)
 
 
 def test_a_tag_is_read_out_of_json_by_its_whole_key():

@@ -59,6 +59,20 @@ def test_columns_carry_type_and_doc():
     )
 
 
+def test_names_alone_are_those_of_the_glossary():
+    section = (
+        "-- params:\n--   run\n--\n-- columns:\n--   device,\n--   x INT X.\n--   model, run\n"
+    )
+    header = parse_header(f"-- a: B.\n--\n{section}", "x.sql")
+    assert header.params[0].doc == "Only these runs, e.g. 'Execute #2'."
+    assert header.columns == (
+        Column("device", "STRING", "Name of the device."),
+        Column("x", "INT", "X."),
+        Column("model", "STRING", "Name of the model."),
+        Column("run", "STRING", "Name of the runs, stable across builds."),
+    )
+
+
 def test_header_without_parameters_and_description_is_enough():
     header = parse_header("-- a: B.\n--\n-- columns:\n--   c  INT  D.\nSELECT 1 AS c", "x.sql")
     assert (header.description, header.params) == ("", ())
@@ -106,6 +120,11 @@ def test_header_names_the_filters_it_takes(line, filters):
         ("-- no title\nSELECT 1", "x.sql:1: wanted '-- name: Purpose.'"),
         ("-- a: B.\nSELECT 1", "x.sql:1: wanted a section '-- columns:'"),
         ("-- a: B.\n--\n-- columns:\n--   c\n", "x.sql:4: wanted '--   name TYPE [= default]"),
+        (
+            "-- a: B.\n-- columns:\n--   device, c\n",
+            "x.sql:3: wanted '--   name TYPE [= default] meaning', or names in sql/glossary.sql",
+        ),
+        ("-- a: B.\n-- columns:\n--   run, run\n", "x.sql:3: run occurs twice"),
         ("-- a: B.\n-- columns:\n--   c TEXT  D.\n", "x.sql:3: type TEXT, wanted one of STRING"),
         ("-- a: B.\n-- columns:\n--   c INT D.\n--   c INT D.\n", "x.sql:4: c occurs twice"),
         ("-- a: B.\n-- columns:\n--   c INT = 1  D.\n", "x.sql:3: a column has no default"),

@@ -14,17 +14,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.serve.service import Service
-from tests.support.corpus import read_dump
+from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.cross_section import cross_section
+from tests.support.processes import command_line, list_processes, memory_bytes
 from tests.support.service import serving
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
-from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
-from warehouse.engine.store_file import FILE_NAME
 from warehouse.opening.snapshots import find_snapshots
 
-CONFIDENTIAL = "the secret of this machine"
 ATTACKS = attacks()
 MEMORY = 256 << 20
 DEADLINE = 1.0
@@ -32,14 +30,15 @@ PATIENCE = 20.0  # of these tests with a machine that does other things, too
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def ground(tmp_path_factory: pytest.TempPathFactory) -> AttackGround:
+    return AttackGround(tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture(scope="module")
+def client(ground: AttackGround) -> Iterator[TestClient]:
     """A client of a service that has a store of one dump, its snapshot, and a secret beside it."""
-    ground = tmp_path_factory.mktemp("ground")
-    write(ground / "secret.txt", CONFIDENTIAL.encode())
-    store = ground / "store"
-    ingest(store, write(ground / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
-    with serving(store, sql_seconds=DEADLINE, sql_bytes=MEMORY) as client:
-        while not find_snapshots(store):
+    with serving(ground.store, sql_seconds=DEADLINE, sql_bytes=MEMORY) as client:
+        while not find_snapshots(ground.store):
             threading.Event().wait(0.05)
         yield client
 
@@ -56,52 +55,30 @@ def ask(client: TestClient, text: str) -> httpx2.Response:
     return answer
 
 
-def fill_in(attack: str, ground: Path, database: Path) -> str:
-    for mark, place in (
-        ("{database}", database),
-        ("{folder}", ground),
-        ("{secret}", ground / "secret.txt"),
-    ):
-        attack = attack.replace(mark, str(place))
-    return attack
-
-
-@contextmanager
-def nothing_changes(ground: Path) -> Iterator[None]:
-    """But what the service itself puts down of who asked what."""
-
-    def everything() -> dict[str, bytes]:
-        files = (path for path in ground.rglob("*") if path.is_file())
-        return {
-            str(path): path.read_bytes() for path in files if not path.name.startswith("audit.")
-        }
-
-    before = everything()
-    yield
-    assert everything() == before
-
-
 @pytest.mark.parametrize(
     ("name", "place"), cross_section(product(list(ATTACKS)[::5], ("store", "snapshot")), 9)
 )
-def test_attacks_are_refused_and_change_nothing(client: TestClient, name: str, place: str) -> None:
-    store = service_of(client).store
-    database = store / FILE_NAME if place == "store" else find_snapshots(store)[-1].path
-    with nothing_changes(store.parent):
-        answer = ask(client, fill_in(ATTACKS[name], store.parent, database))
+def test_attacks_are_refused_and_change_nothing(
+    client: TestClient, ground: AttackGround, name: str, place: str
+) -> None:
+    database = None if place == "store" else find_snapshots(ground.store)[-1].path
+    before = ground.files()
+    answer = ask(client, ground.fill_in(ATTACKS[name], database))
+    assert ground.files() == before
     assert (answer.status_code, answer.json()["reason"]) == (400, "statement"), answer.text
     assert CONFIDENTIAL not in answer.text
     assert ask(client, "SELECT count(*) AS n FROM dumps").json() == [{"n": 1}]
 
 
 @pytest.mark.parametrize("name", cross_section(BOMBS, 30))
-def test_bombs_end_in_time_and_memory(client: TestClient, name: str) -> None:
-    store = service_of(client).store
+def test_bombs_end_in_time_and_memory(client: TestClient, ground: AttackGround, name: str) -> None:
     ask(client, "SELECT 1")  # by a worker that is there, then
-    with nothing_changes(store.parent), watched_workers() as peaks:
+    before = ground.files()
+    with watched_workers() as peaks:
         start = time.monotonic()
         answer = ask(client, BOMBS[name])
         seconds = time.monotonic() - start
+    assert ground.files() == before
     assert answer.status_code in {200, 400, 413, 422, 504}, answer.text
     assert seconds < DEADLINE + PATIENCE
     assert max(peaks, default=0) < MEMORY + (256 << 20)
@@ -141,8 +118,8 @@ def watched_workers() -> Iterator[list[int]]:
 
     def watch() -> None:
         while not is_over.wait(0.02):
-            for status in Path("/proc").glob("[0-9]*/status"):
-                peaks.extend(_peak_of_worker(status))
+            workers = (p.pid for p in list_processes() if "sandbox.worker" in command_line(p.pid))
+            peaks.extend(memory_bytes(pid, "VmHWM") for pid in workers)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -151,14 +128,3 @@ def watched_workers() -> Iterator[list[int]]:
     finally:
         is_over.set()
         watcher.join()
-
-
-def _peak_of_worker(status: Path) -> list[int]:
-    try:
-        command = status.with_name("cmdline").read_bytes()
-        facts = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    except OSError:  # it has ended
-        return []
-    if b"warehouse.sandbox.worker" not in command or "VmHWM" not in facts:
-        return []
-    return [int(facts["VmHWM"].split()[0]) << 10]

@@ -3,10 +3,10 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
 
 from cli.serve.http.problems import Problem
 from cli.serve.settings import ServiceSettings
@@ -37,9 +37,10 @@ def test_uploads_are_put_off_while_too_many_wait_however_small(tmp_path: Path) -
     admission = Admission(tmp_path, ServiceSettings(free_bytes=0), known)
     for number in range(9_999):
         known.accept(f"{number:064x}", "stated", 1)
-    with admission.admit(_request(), 1 << 30):
+    limits = {"is_packed": False, "most_bytes": 1 << 30}
+    with admission.admit(0, **limits):
         known.accept("f" * 64, "stated", 1)
-    with pytest.raises(Problem, match="10,000 dumps wait") as told, admission.admit(_request(), 9):
+    with pytest.raises(Problem, match="10,000 dumps wait") as told, admission.admit(9, **limits):
         pass
     assert (told.value.status_code, told.value.reason) == (429, "backlog")
 
@@ -89,30 +90,21 @@ def test_a_large_dump_that_finds_the_disk_full_is_told_so(
     assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
 
 
-def _request(**headers: str) -> Request:
-    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "method": "PUT", "headers": named})
-
-
 @pytest.mark.parametrize(
-    ("headers", "most"),
-    [
-        ({"content_length": "1000"}, 100),
-        ({"content_length": str(1 << 24)}, 64),
-        ({}, 64),
-        ({"content_length": "1000", "content_encoding": "zstd"}, 64),
-    ],
+    ("declared", "is_packed", "most"),
+    [(1000, False, 100), (1 << 24, False, 64), (0, False, 64), (1000, True, 64)],
 )
 def test_uploads_are_put_off_while_too_much_of_others_is_in_memory(
-    tmp_path: Path, headers: dict[str, str], most: int
+    tmp_path: Path, declared: int, is_packed: bool, most: int
 ) -> None:
     settings = ServiceSettings(concurrent_uploads=100, free_bytes=0, backlog_bytes=1 << 40)
     admission = Admission(tmp_path, settings, KnownDumps(Stored().index()))
+    admit = partial(admission.admit, declared, is_packed=is_packed, most_bytes=1 << 30)
     with ExitStack() as uploads:
         for _ in range(most):
-            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+            uploads.enter_context(admit())
         with pytest.raises(Problem, match="uploads are under way") as told:
-            uploads.enter_context(admission.admit(_request(**headers), 1 << 30))
+            uploads.enter_context(admit())
     assert (told.value.status_code, told.value.reason) == (429, "busy")
-    with admission.admit(_request(**headers), 1 << 30):
+    with admit():
         assert admission.uploads == 1

@@ -10,13 +10,16 @@ from typing import Any
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
+    Sides,
     build_facts,
     builds_in_order,
     chosen,
+    device_named,
     grouped,
     is_named,
     named,
     of_device,
+    two_builds,
 )
 from tests.tools.audit.recordings import Recording, Run, parse_time
 from tests.tools.audit.statistics import middle, percentile
@@ -100,7 +103,7 @@ def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         for build in builds[-(asked.get("last_n") or len(builds)) :]:
             if build not in fresh and build_facts(dumps, build)["branch"] in branches:
                 rows.append(
-                    dict(zip(("device", "model", "backend"), key, strict=True))
+                    device_named(key)
                     | {
                         "build": build,
                         "stale_count": sum(dump.build == build for dump in own),
@@ -125,8 +128,9 @@ def data_quality(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             bad = [dump for dump in own if has(dump, build_facts(dumps, dump.build))]
             if bad:
                 rows.append(
-                    dict(zip(("device", "model", "backend", "build"), key, strict=True))
+                    device_named(key[:3])
                     | {
+                        "build": key[3],
                         "problem": problem,
                         "dump_count": len(bad),
                         "of_count": len(own),
@@ -215,16 +219,11 @@ def _totalled(found: list[tuple[Recording, float, int]]) -> Row:
 
 
 def environment_changes(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    families: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in chosen(dumps, asked, "build"):
-        if dump.build in (asked["base"], asked["head"]):
-            families[of_device(dump)][dump.build == asked["head"]].append(dump)
-    rows = []
-    for key, sides in families.items():
-        where = dict(zip(("device", "model", "backend"), key, strict=True))
-        for name, path in _ATTRIBUTES.items() if all(sides) else ():
-            rows.append(where | {"attribute": name} | _environment(sides, path))
-    return rows
+    return [
+        where | {"attribute": name} | _environment(sides, path)
+        for where, sides in two_builds(dumps, asked)
+        for name, path in _ATTRIBUTES.items()
+    ]
 
 
 _ATTRIBUTES = {
@@ -237,7 +236,7 @@ _ATTRIBUTES = {
 }
 
 
-def _environment(sides: Any, path: tuple[str, ...]) -> Row:
+def _environment(sides: Sides, path: tuple[str, ...]) -> Row:
     base, head = ([v for d in side if (v := d.fact(*path)) is not None] for side in sides)
     is_heat = path[-1] == "temperature_c"
     row = {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from tests.tools.audit.oracles.places import Asked, Row, chosen, of_device
+from tests.tools.audit.oracles.places import Asked, Row, two_builds
 from tests.tools.audit.oracles.runs import when
 from tests.tools.audit.recordings import Recording, Run
 
@@ -15,17 +14,13 @@ NOT_NAMED = ("operator_call", "method", "load")
 
 def numeric_divergence(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     """For integers logged by kernels; other values are the business of numeric-gap."""
-    sides: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in chosen(dumps, asked, "build"):
-        is_logged = any(run.values for run in dump.runs)
-        if is_logged and dump.build in (asked["base"], asked["head"]):
-            sides[of_device(dump)][dump.build == asked["head"]].append(dump)
     rows = []
-    for key, (base, head) in sides.items():
-        if base and head:
-            where = dict(zip(("device", "model", "backend"), key, strict=True))
-            counts = {"base_dumps": len(base), "head_dumps": len(head)}
-            rows.append(where | counts | _pair(max(base, key=when), max(head, key=when)))
+    for where, sides in two_builds(
+        [dump for dump in dumps if any(run.values for run in dump.runs)], asked
+    ):
+        base, head = sides
+        counts = {"base_dumps": len(base), "head_dumps": len(head)}
+        rows.append(where | counts | _pair(max(base, key=when), max(head, key=when)))
     return rows
 
 

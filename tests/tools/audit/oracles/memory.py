@@ -9,11 +9,11 @@ from typing import Any
 from tests.tools.audit.oracles.places import (
     Asked,
     Row,
-    chosen,
+    Sides,
     grouped,
     named,
-    of_device,
     series_of,
+    two_builds,
 )
 from tests.tools.audit.recordings import Allocation, Recording, Run
 from tests.tools.audit.statistics import ratio
@@ -109,28 +109,23 @@ def _allocating(run: Run, place: int) -> tuple[int | None, str | None]:
 
 
 def memory_deltas(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    families: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in chosen(dumps, asked, "build"):
-        if dump.build in (asked["base"], asked["head"]):
-            families[of_device(dump)][dump.build == asked["head"]].append(dump)
     rows = []
-    for key, sides in families.items():
-        names = {run.name for side in sides for dump in side for run in dump.runs}
-        for name in names if all(sides) else ():
+    for device, sides in two_builds(dumps, asked):
+        for name in {run.name for side in sides for dump in side for run in dump.runs}:
             for where in _allocators(sides, name):
                 row = _memory_row(sides, name, where)
                 if row is not None:
-                    rows.append(dict(zip(("device", "model", "backend"), key, strict=True)) | row)
+                    rows.append(device | row)
     return rows
 
 
-def _allocators(sides: Any, name: str | None) -> list[tuple[bool, str | None]]:
+def _allocators(sides: Sides, name: str | None) -> list[tuple[bool, str | None]]:
     runs = [run for side in sides for dump in side for run in dump.runs if run.name == name]
     found: set[str | None] = {a.allocator for run in runs for a in run.allocations}
     return [(True, None), *((False, one) for one in found)] if found else []
 
 
-def _memory_row(sides: Any, name: str | None, where: tuple[bool, str | None]) -> Row | None:
+def _memory_row(sides: Sides, name: str | None, where: tuple[bool, str | None]) -> Row | None:
     is_total, allocator = where
     figures = []
     for side in sides:
@@ -179,18 +174,10 @@ def _verdict(base: Row, head: Row) -> str:
 
 
 def exact_changes(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    families: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in chosen(dumps, asked, "build"):
-        if dump.build in (asked["base"], asked["head"]):
-            families[of_device(dump)][dump.build == asked["head"]].append(dump)
-    rows = []
-    for key, sides in families.items():
-        where = dict(zip(("device", "model", "backend"), key, strict=True))
-        rows += [where | row for row in _exact(sides)] if all(sides) else []
-    return rows
+    return [where | row for where, sides in two_builds(dumps, asked) for row in _exact(sides)]
 
 
-def _exact(sides: tuple[list[Recording], list[Recording]]) -> list[Row]:
+def _exact(sides: Sides) -> list[Row]:
     measured = [[_measures(dump) for dump in side] for side in sides]
     run_counts = {len(dump.runs) for side in sides for dump in side}
     rows = []

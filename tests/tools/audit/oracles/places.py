@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +15,7 @@ from tests.tools.audit.recordings import Recording, Run, parse_time
 Asked = Mapping[str, Any]
 Row = dict[str, Any]
 Place = tuple[str | None, ...]
+Sides = tuple[list[Recording], list[Recording]]  # of base and head
 
 PLACE = ("device", "pool", "build", "model", "backend", "group")
 EVENT = ("event_name", "instruction_id", "delegate_id", "kind")
@@ -105,6 +106,23 @@ def event_named(event: Event) -> Row:
 def of_device(dump: Recording) -> tuple[str, str, str | None]:
     """Device, model and backend."""
     return (dump.device, *dump.model)
+
+
+def device_named(key: Sequence[object]) -> Row:
+    """The columns that tell which device, model and backend a row is of."""
+    return dict(zip(("device", "model", "backend"), key, strict=True))
+
+
+def two_builds(dumps: Sequence[Recording], asked: Asked) -> Iterator[tuple[Row, Sides]]:
+    """The chosen dumps of base and head, for each device and model that has both."""
+    found: dict[Any, Sides] = {}
+    for dump in chosen(dumps, asked, "build"):
+        if dump.build in (asked["base"], asked["head"]):
+            sides = found.setdefault(of_device(dump), ([], []))
+            sides[dump.build == asked["head"]].append(dump)
+    for key, sides in found.items():
+        if all(sides):
+            yield device_named(key), sides
 
 
 def build_facts(dumps: Sequence[Recording], build: str) -> Row:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tests.support.plain_comparison import p_value
-from tests.tools.audit.oracles.places import Asked, Row, builds_in_order, chosen, of_device
+from tests.tools.audit.oracles.places import Asked, Row, builds_in_order, two_builds
 from tests.tools.audit.oracles.values import Value, compared_values, values_of
 from tests.tools.audit.recordings import Recording
 
@@ -18,19 +18,15 @@ CERTAIN, DOUBTFUL = 1e-6, 1e-4  # p
 
 
 def run_shifts(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    own = [d for d in chosen(dumps, asked, "build") if d.build in (asked["base"], asked["head"])]
-    numbers = {dump.number for dump in own}
-    families: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in own:
-        families[of_device(dump)][dump.build == asked["head"]].append(dump)
-    values = [v for v in values_of(dumps) if v.dump.number in numbers and v.value is not None]
+    values: dict[int, list[Value]] = defaultdict(list)
+    for value in values_of(dumps):
+        if value.value is not None:
+            values[value.dump.number].append(value)
     rows = []
-    for key, sides in families.items():
-        if all(sides):
-            mine = [value for value in values if of_device(value.dump) == key]
-            where = dict(zip(("device", "model", "backend"), key, strict=True))
-            counts = {"base_count": len(sides[0]), "head_count": len(sides[1])}
-            rows.append(where | counts | _shift(mine, asked["head"]))
+    for where, (base, head) in two_builds(dumps, asked):
+        mine = [value for dump in base + head for value in values[dump.number]]
+        counts = {"base_count": len(base), "head_count": len(head)}
+        rows.append(where | counts | _shift(mine, asked["head"]))
     return rows
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from tests.support.plain_rollups import grouped_median
 from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.histories import with_changes
 from tests.tools.audit.oracles.places import (
@@ -24,7 +25,7 @@ from tests.tools.audit.oracles.places import (
     tag_text,
 )
 from tests.tools.audit.recordings import WARM_UP_RUNS, Recording
-from tests.tools.audit.statistics import grouped_median, middle, percentile, ratio, scaled
+from tests.tools.audit.statistics import middle, percentile, ratio, scaled
 
 NOT_COMPARED = ("operator_call", "load", "delegate_phase")
 ENOUGH = 20  # events after warm-up

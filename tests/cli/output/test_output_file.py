@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cli.output_file import standard_output_to
+from cli.output.output_file import standard_output_to
 from tests.support.command import Outcome, run_on_terminal
 from tests.support.corpus import CORPUS
 

@@ -6,67 +6,18 @@ that writes FILE deletes it.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from glob import escape
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
 
 import typer
 
 from cli.errors import IncompleteError, OutputError
-from cli.options import Output, check_format, format_for
-from cli.output.render import Format
-from cli.output.streams import write_note
 from ingest.durable import try_lock
-
-_ENDINGS = "a name that ends in " + ", ".join(
-    f".{format_}" for format_ in Format if format_ is not Format.TABLE
-)
-
-_OutputFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, which is replaced once the output is complete. A suffix such as .csv "
-        "selects the format.",
-    ),
-]
-
-
-def with_output_file(function: Callable[..., None]) -> Callable[..., None]:
-    """Add --output to a command that has --format and no --output of its own."""
-    signature = inspect.signature(function, eval_str=True)
-    own = signature.parameters
-    formats = [name for name, parameter in own.items() if parameter.annotation == Output]
-    if formats != ["output"]:
-        return function
-
-    @wraps(function)
-    def run(*args: Any, output_file: Path | None = None, **options: Any) -> None:
-        options["output"] = format_for(output_file, options["output"])
-        check_format(options["output"], is_to_file=output_file is not None)
-        with standard_output_to(output_file):
-            function(*args, **options)
-        if output_file is not None and options["output"] is Format.TABLE:
-            write_note(
-                f"note: {output_file} is a table for people, with rounded numbers; for another "
-                f"format use --format or {_ENDINGS}"
-            )
-
-    last = inspect.Parameter(
-        "output_file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OutputFile
-    )
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own.values(), last]
-    )
-    return run
 
 
 @contextmanager

@@ -1,0 +1,97 @@
+"""The options that say how a command prints its rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from cli.output.output_file import standard_output_to
+from cli.output.render import Format, write_table
+from cli.output.streams import write_note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ENDINGS = "a name that ends in " + ", ".join(
+    f".{format_}" for format_ in Format if format_ is not Format.TABLE
+)
+RowFormat = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        metavar="|".join(Format),
+        help="Output format; only table rounds numbers.",
+    ),
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In CSV and TSV, put ' before texts that start with = + - @, a tab or a line break, "
+        "so that a spreadsheet does not run them as formulas.",
+    ),
+]
+_OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write to FILE, which is replaced once the output is complete. A suffix such as .csv "
+        "selects the format.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """How a command prints its rows; a file takes the place of standard output."""
+
+    format: RowFormat = Format.TABLE
+    is_csv_safe: CsvSafe = False
+    output_file: _OutputFile = None
+
+    def write(self, table: pa.Table) -> None:
+        """Print a table; see `write_table`."""
+        write_table(table, self.format, is_csv_safe=self.is_csv_safe)
+
+    def write_rows(
+        self, rows: Iterable[Mapping[str, object]], schema: pa.Schema | None = None
+    ) -> None:
+        """Print rows; without a schema, the first row names the columns."""
+        import pyarrow as pa
+
+        self.write(pa.Table.from_pylist(list(rows), schema))
+
+    @contextmanager
+    def opened(self) -> Iterator[Self]:
+        """Redirect standard output to the file, if any; yields these options with its format."""
+        file, chosen = self.output_file, self.format
+        ending = "" if file is None else file.suffix.lower().removeprefix(".")
+        if chosen is Format.TABLE and ending in list(Format):
+            chosen = Format(ending)
+        check_format(chosen, is_to_file=file is not None)
+        with standard_output_to(file):
+            yield replace(self, format=chosen)
+        if file is not None and chosen is Format.TABLE:
+            write_note(
+                f"note: {file} is a table for people, with rounded numbers; for another format use "
+                f"--format or {_ENDINGS}"
+            )
+
+
+def check_format(value: Format, *, is_to_file: bool) -> None:
+    """Refuse to print a binary format on a terminal.
+
+    Raises:
+        BadParameter: The format is binary and standard output is a terminal.
+    """
+    if value.is_binary and not is_to_file and sys.stdout.isatty():
+        raise typer.BadParameter(
+            f"{value} is binary; send it to a file or pipe: > FILE.{value}", param_hint="'--format'"
+        )

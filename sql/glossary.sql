@@ -1,0 +1,132 @@
+-- glossary: Columns and parameters that several files share.
+--
+-- A header lists these by name alone, and spells out a column that means anything else.
+--
+-- params:
+--   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
+--                   #2'.
+--
+-- columns:
+--   dump_id               INT        Number of the dump.
+--   device                STRING     Name of the device.
+--   pool                  STRING     Device pool; null if none.
+--   build                 STRING     Id of the build.
+--   model                 STRING     Name of the model.
+--   backend               STRING     Backend of the model; null if none.
+--   group                 STRING     Value of the group_by attribute or tag; null
+--                                    without group_by.
+--   group_value           STRING     Value of the group_by attribute or tag; null
+--                                    without group_by.
+--   build_ordinal         BIGINT     Position of the build where the producer numbers
+--                                    them, else null.
+--   committed_at          TIMESTAMP  Commit time of the build; null if unknown.
+--   build_parent          STRING     Build it was made from, or of its fork point, as
+--                                    stated; null where nothing is.
+--   build_role            STRING     reference for a pinned build recorded beside
+--                                    others, else null.
+--   branch                STRING     Branch of the build; null if unknown.
+--   soc                   STRING     System on chip; null if unknown.
+--   os                    STRING     Operating system of the device; null if unknown.
+--   os_version            STRING     Its version; null if unknown.
+--   arch                  STRING     Processor architecture; null if unknown.
+--   quantization          STRING     Quantization of the model; null if none.
+--   captured_at           TIMESTAMP  Time of recording; null if unknown.
+--   first_captured_at     TIMESTAMP  First recording of the build on any device; null
+--                                    if unknown.
+--   etrecord_id           BIGINT     ETRecord of the program.
+--   ns_per_tick           DOUBLE     Nanoseconds per tick; null in cycles of unknown
+--                                    rate.
+--   delegate_ns_per_tick  DOUBLE     Nanoseconds per tick of delegate events; null for
+--                                    cycles of unknown rate.
+--   source                STRING     Path or archive member it was first read from.
+--   ingested_at           TIMESTAMP  Time of commit to the store.
+--   n_runs                INT        Runs in the dump.
+--   n_events              BIGINT     Profile events in the dump.
+--   n_flagged_events      BIGINT     Profile events whose duration cannot be right.
+--   n_allocations         BIGINT     Allocation events in the dump.
+--   n_debug_events        BIGINT     Debug events in the dump.
+--   tick_unit             STRING     Unit of a clock tick: ns, us, ms, s or cycles.
+--   byte_count            BIGINT     Size in bytes.
+--   sha256                STRING     SHA-256 of the dump's bytes, hex.
+--   place_id              BIGINT     Place of the dumps.
+--   run                   STRING     Name of the runs, stable across builds.
+--   run_name              STRING     Name of the runs; null if they have none.
+--   run_index             INT        Position of the run in its dump, from 0.
+--   run_signature_id      BIGINT     Signature of the runs: the events that they
+--                                    execute.
+--   event_signature_id    BIGINT     Signature of the events.
+--   event_name            STRING     Name of the operator, else its delegate id.
+--   instruction_id        INT        Instruction id; null outside the program.
+--   delegate_id           STRING     Delegate debug id; null outside delegates.
+--   ordinal               INT        Number among the build's instructions of that name
+--                                    and delegate id, from 1.
+--   kind                  STRING     Kind of the events.
+--   op_type               STRING     Type of the operator: addmm, Fully Connected; null
+--                                    for calls, methods and the like.
+--   module_path           STRING     Module whose own nodes it runs, '' if the
+--                                    program's; null if they are several, or without an
+--                                    ETRecord.
+--   method                STRING     Method of the program.
+--   node_index            INT        Position of the node in its graph, from 0.
+--   scope                 STRING     '' for the program's main graph, else its path.
+--   value_index           BIGINT     Which of the values that it logged in the run,
+--                                    from 0.
+--   counter               STRING     Name of the counter.
+--   unit                  STRING     ns, or ticks of a clock of unknown rate.
+--   value                 DOUBLE     Time in that unit; null without enough events.
+--   value_ns              DOUBLE     Median duration in nanoseconds; null in cycles of
+--                                    unknown rate.
+--   floor                 DOUBLE     Least value that can be compared.
+--   half_tick             DOUBLE     Half of the clock's resolution.
+--   p90_ns                DOUBLE     90th percentile.
+--   p95_ns                DOUBLE     95th percentile.
+--   p99_ns                DOUBLE     99th percentile.
+--   p99_over_p50          DOUBLE     99th percentile over median.
+--   iqr_share             DOUBLE     75th less 25th percentile over median.
+--   steady_count          BIGINT     Events after warm-up (from the sixth run of the
+--                                    run signature on).
+--   steady_p50_ns         DOUBLE     Median after warm-up; null without such events.
+--   untimed_count         BIGINT     Dumps of the row in cycles of unknown rate.
+--   peak_bytes            BIGINT     Allocation of the largest run.
+--   largest_bytes         BIGINT     Largest single allocation.
+--   series_id             BIGINT     Number of the series: device, model, backend, run,
+--                                    operator and unit.
+--   family_id             BIGINT     Number of the family whose false alarms are
+--                                    controlled together.
+--   is_head               INT        1 for a dump of the head, 0 for one of the base.
+--   base_count            BIGINT     Dumps of the base that count.
+--   head_count            BIGINT     Dumps of the head that count.
+--   base_value            DOUBLE     Median of the base's values; null without any.
+--   head_value            DOUBLE     Median of the head's values.
+--   has_base              INT        Whether the base has it, even if no dump counts.
+--   has_head              INT        Whether the head has it.
+--   is_paired             BOOLEAN    Whether the differences in pairs of dumps are
+--                                    compared.
+--   state_shift           DOUBLE     How far the state of the device moved from base to
+--                                    head, in log time; null where values have it.
+--   shift                 DOUBLE     Change in log time; null unless both have values.
+--   low                   DOUBLE     Lower end of its interval; null with too few
+--                                    values.
+--   high                  DOUBLE     Upper end.
+--   p_adjusted            DOUBLE     Share of false alarms if this were one; null where
+--                                    nothing was tested.
+--   cost                  DOUBLE     Cost of the change per run, in the unit; 0 unless
+--                                    it counts.
+--   dumps_needed          BIGINT     Dumps that each build lacks; null if none, or if
+--                                    more would not help.
+--   delta                 DOUBLE     Change as a share: 0.05 is 5 % slower
+--                                    (Hodges-Lehmann).
+--   delta_low             DOUBLE     Lower end of its 99 % interval; null with too few
+--                                    dumps for one.
+--   delta_high            DOUBLE     Upper end.
+--   minimum_detectable    DOUBLE     Change the dumps could show, as a share: half the
+--                                    interval's width.
+--   cost_ns               DOUBLE     Cost of the change per run; 0 unless the verdict
+--                                    is a change, null for clocks of unknown rate.
+--   reference             STRING     Reference build that the value is relative to;
+--                                    null if none.
+--   frame                 STRING     The compared values: raw, differences in paired
+--                                    dumps, relative to the reference, or residual,
+--                                    without the state of the device.
+--   state_delta           DOUBLE     How far that state moved from base to head, as a
+--                                    share; null unless residual.

@@ -1,0 +1,42 @@
+"""A folder that SQL must neither tell of nor change: a secret, and a store of one dump."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.corpus import read_dump
+from tests.support.stores import ingest, write
+from warehouse.engine.store_file import FILE_NAME
+
+CONFIDENTIAL = "the secret of this machine"
+
+
+class AttackGround:
+    """The folder.
+
+    Attributes:
+        folder: Where it is.
+        store: The store in it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Make the files."""
+        self.folder, self.store = folder, folder / "store"
+        write(folder / "secret.txt", CONFIDENTIAL.encode())
+        ingest(self.store, write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
+
+    def fill_in(self, attack: str, database: Path | None = None) -> str:
+        """An attack with its places filled in; the database is the store's unless given."""
+        places = {
+            "{database}": database or self.store / FILE_NAME,
+            "{folder}": self.folder,
+            "{secret}": self.folder / "secret.txt",
+        }
+        for mark, place in places.items():
+            attack = attack.replace(mark, str(place))
+        return attack
+
+    def files(self) -> dict[str, bytes]:
+        """All files by path, without a service's own record of requests."""
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files if not path.match("audit.*")}
