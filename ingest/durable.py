@@ -40,7 +40,8 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
     """An empty temporary file that replaces `path` when the body ends.
 
     The file is synced before it is renamed, so readers see the old content or the whole new one.
-    If the body fails, the path stays as it was. Temporary files of killed writers are deleted. An OSError is passed on.
+    If the body fails, the path stays as it was. Temporary files of killed writers are deleted.
+    An OSError is passed on.
 
     Args:
         path: The file to replace or to create.

@@ -1,1 +1,4 @@
-"""The archive: sealed segments that hold everything a store was made from."""
+"""The archive: sealed segments that hold everything a store was made from.
+
+Functions of this package raise ArchiveError if a segment is damaged or gone.
+"""

@@ -77,11 +77,7 @@ def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def data_bytes(segment: Segment) -> int:
-    """Uncompressed size of the entries of a segment.
-
-    Raises:
-        ArchiveError: The file is damaged or gone.
-    """
+    """Uncompressed size of the entries of a segment."""
     import pyarrow.parquet as pq
 
     with _archive_errors(segment), pa.OSFile(str(segment.path)) as source:
@@ -111,9 +107,6 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
     """Rows as entries, each with its segment's number; parts of a file in a row group are joined.
 
     With data, a file that continues in the next row group has another entry there.
-
-    Raises:
-        ArchiveError: The file is damaged or gone.
     """
     import pyarrow.parquet as pq
 
@@ -130,11 +123,6 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
 
 @contextmanager
 def _archive_errors(segment: Segment) -> Iterator[None]:
-    """Translate errors of reading a segment.
-
-    Raises:
-        ArchiveError: The file is damaged or gone.
-    """
     try:
         yield
     except (OSError, pa.ArrowException) as error:

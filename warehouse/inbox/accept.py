@@ -64,11 +64,7 @@ class Acceptor:
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:
-        """Turn the file of a large delivery into a log of its own; None if it cannot be one.
-
-        Raises:
-            StoreError: The inbox cannot be written.
-        """
+        """Turn the file of a large delivery into a log of its own; None if it cannot be one."""
         (outcome,) = self._decide([delivery])
         if outcome.is_new:
             start = time.perf_counter()

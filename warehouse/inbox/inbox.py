@@ -70,11 +70,7 @@ class Inbox:
         return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Take packed dumps; when this returns, all of them are on disk.
-
-        Raises:
-            StoreError: None was taken, for instance because the disk is full.
-        """
+        """Take packed dumps; when this returns, all of them are on disk."""
         with self._writing:
             self._writer.append(deliveries)
 

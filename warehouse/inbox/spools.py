@@ -55,11 +55,7 @@ class Spool:
         return self._path
 
     def write(self, piece: Bytes) -> None:
-        """Append a piece.
-
-        Raises:
-            StoreError: The disk is full, or the folder cannot be written.
-        """
+        """Append a piece."""
         self.byte_count += len(piece)
         if self._file is None and self.byte_count <= self._memory_bytes:
             for start in range(0, len(piece), _HELD_GIL_BYTES):
@@ -99,9 +95,6 @@ class Spool:
 
         Args:
             delivery: The record, whose dump this is.
-
-        Raises:
-            StoreError: The disk is full, or the folder cannot be written.
         """
         padded = delivery.padded(HEAD_BYTES)
         if self._file is None or padded is None:

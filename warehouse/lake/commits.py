@@ -97,9 +97,6 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     Args:
         lake: The lake.
         before: An earlier state, whose commits need not be read again: commits never change.
-
-    Raises:
-        LakeError: It cannot be read, or a commit is malformed.
     """
     commits: dict[str, Commit] = retried(
         lambda: _read_commits(lake, before.commits if before else {})
@@ -138,11 +135,7 @@ def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
 
 
 def write_commit(lake: Lake, commit: Commit) -> None:
-    """Write a commit, whose added files must exist.
-
-    Raises:
-        LakeError: It cannot be written.
-    """
+    """Write a commit, whose added files must exist."""
     value = {
         "added": [
             {
@@ -170,11 +163,6 @@ def commit_path(id_: str) -> str:
 
 
 def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
-    """All commits; FileNotFoundError is passed on if one is deleted meanwhile.
-
-    Raises:
-        LakeError: One is malformed.
-    """
     found = [file.path for file in lake.list(COMMITS) if file.path.endswith(".json")]
     commits = (
         known.get(PurePosixPath(path).stem) or _parse(lake, path, lake.read(path))
@@ -184,11 +172,6 @@ def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
 
 
 def _parse(lake: Lake, path: str, data: bytes) -> Commit:
-    """The commit in a file.
-
-    Raises:
-        LakeError: It is malformed.
-    """
     try:
         value: Any = json.loads(data)
         commit = Commit(

@@ -30,11 +30,7 @@ class LakeConnections(StoreConnections):
     """
 
     def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
-        """Take a lake in a known state, by default its present one.
-
-        Raises:
-            LakeError: It is no lake, cannot be read, or is empty.
-        """
+        """Take a lake in a known state, by default its present one."""
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)

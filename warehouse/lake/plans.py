@@ -53,9 +53,6 @@ def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) 
         id_: Id of the plan.
         files: Paths of the files.
         work: Description of the work, for its repetition after a kill; see `read_works`.
-
-    Raises:
-        LakeError: It cannot be written.
     """
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
@@ -64,11 +61,7 @@ def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) 
 
 
 def read_works(lake: Lake) -> dict[str, PlannedWork]:
-    """The work of unfinished writes, by the ids of their plans, where they describe it.
-
-    Raises:
-        LakeError: The lake cannot be read.
-    """
+    """The work of unfinished writes, by the ids of their plans, where they describe it."""
     works = {}
     for path in _paths(lake):
         with suppress(FileNotFoundError):  # finished meanwhile
@@ -79,20 +72,12 @@ def read_works(lake: Lake) -> dict[str, PlannedWork]:
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
-    """Delete plans whose files were committed.
-
-    Raises:
-        LakeError: One cannot be deleted.
-    """
+    """Delete plans whose files were committed."""
     lake.delete(_path(id_) for id_ in ids)
 
 
 def clear_plans(lake: Lake) -> None:
-    """Delete the files that broken writes have left, except those of running writers.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
-    """
+    """Delete the files that broken writes have left, except those of running writers."""
     plans = _read_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
@@ -105,11 +90,7 @@ def clear_plans(lake: Lake) -> None:
 
 
 def planned_files(lake: Lake) -> set[str]:
-    """Files that unfinished writes may leave.
-
-    Raises:
-        LakeError: The lake cannot be read.
-    """
+    """Files that unfinished writes may leave."""
     return {path for plan in _read_plans(lake) for path in plan.files}
 
 
@@ -135,11 +116,6 @@ def _read(lake: Lake, path: str) -> _Plan:
 
 
 def _value(lake: Lake, path: str) -> dict[str, Any]:
-    """The content of a plan; FileNotFoundError is passed on.
-
-    Raises:
-        LakeError: It is damaged.
-    """
     try:
         value = json.loads(lake.read(path))
         if value.keys() >= _KEYS:

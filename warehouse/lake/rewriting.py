@@ -28,9 +28,6 @@ def rewrite_parts(
 
     Returns:
         The new files, and the paths of those that they replace.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
     """
     files = files_of_parts(state, parts)
     with closing(LakeConnections(lake, state)) as connections:

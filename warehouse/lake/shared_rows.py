@@ -27,11 +27,7 @@ def write_shared_rows(
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
-    """Write the rows whose keys are not known, into a file per table with the name `id_`.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
+    """Write the rows whose keys are not known, into a file per table with the name `id_`."""
     added = []
     for table in SHARED_TABLES:
         # Closed at once if the lake cannot be written: their registered rows need the connection.

@@ -58,9 +58,6 @@ def merge_shared_tables(
 
     Returns:
         The new files, and the paths of those that they replace.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
     """
     tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
     return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
@@ -75,9 +72,6 @@ def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, 
 
     Returns:
         The new files, and the paths of those that they replace.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
     """
     texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
     with closing(LakeConnections(lake, state)) as connections:

@@ -45,11 +45,7 @@ class StoreWithLake(StoreConnections):
         *,
         writer: duckdb.DuckDBPyConnection | None = None,
     ) -> None:
-        """Name the lake and the file, which the caller keeps from being changed meanwhile.
-
-        Raises:
-            LakeError: It is no lake, or cannot be read.
-        """
+        """Name the lake and the file, which the caller keeps from being changed meanwhile."""
         super().__init__(store, file, writer=writer)
         lake.check()
         self._lake, self._state = lake, read_state(lake)

@@ -38,11 +38,7 @@ class TableFile:
 
 @contextmanager
 def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
-    """A file of the table whose folder the path names; it appears when the body ends well.
-
-    Raises:
-        LakeError: It cannot be written.
-    """
+    """A file of the table whose folder the path names; it appears when the body ends well."""
     table = table_of(path)
     deltas = _DELTAS.get(table, ())
     with lake.writing(path) as stream:

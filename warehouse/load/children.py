@@ -178,10 +178,5 @@ class ChildDecoder:
 
 
 def _check(reply: Reply) -> None:
-    """Check that a reply is no failure.
-
-    Raises:
-        ChildError: The request failed, and the child survived.
-    """
     if "failure" in reply.message:
         raise ChildError(reply.message["failure"])

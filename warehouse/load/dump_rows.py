@@ -133,11 +133,6 @@ class DumpRows:
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
-        """Check that the store has no dump of these hashes or ids.
-
-        Raises:
-            StoreError: The store has one.
-        """
         values = {"hashes": hashes, "ids": ids}
         ((count,),) = self._connection.execute(_TAKEN, values).fetchall()
         if count or len(set(hashes)) < len(hashes):

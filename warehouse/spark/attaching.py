@@ -36,10 +36,6 @@ def attach_late(
 
     Returns:
         The decoded groups.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
-        SparkError: A task failed again and again.
     """
     id_ = new_id()
     groups = group_entries(late, parallelism=parallelism, taken=removed_part_names(state))

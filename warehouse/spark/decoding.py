@@ -69,10 +69,6 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
 
     Nothing is written if a dump has changed since its survey, or would lose a companion that the
     lake has. Files of the same dumps and time of ingest are equal, whichever machine writes them.
-
-    Raises:
-        SourceError: The dumps cannot be fetched.
-        LakeError: The lake cannot be written.
     """
     group = DumpGroup.of(*json.loads(piece))
     with _local_group(group, inbox) as dumps, closing(store_in_memory()) as connection:
@@ -143,9 +139,6 @@ def decode_groups(
         inbox: Path or URI of the dumps.
         lake: Path or URI of the lake.
         at: Time of ingest of the dumps.
-
-    Raises:
-        SparkError: A task failed again and again.
     """
     pieces = [json.dumps(group) for group in groups]
     work = partial(decode_group, inbox=inbox, lake=lake, at=at)

@@ -136,11 +136,6 @@ class LakeIngester:
         return done
 
     def _take_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Ingest the dumps that the lake lacks, in one commit.
-
-        Raises:
-            LakeError: The lake cannot be read or written.
-        """
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
             state = self._read_state()
@@ -163,11 +158,7 @@ class LakeIngester:
         )
 
     def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Attach companions that came later than their dumps.
-
-        Raises:
-            LakeError: The lake cannot be read or written.
-        """
+        """Attach companions that came later than their dumps."""
         state = self._read_state()
         late = self._decide(surveyed, state).late
         if not late:

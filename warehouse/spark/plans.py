@@ -55,11 +55,7 @@ def files_of(group: DumpGroup) -> list[str]:
 
 
 def record_plan(lake: Lake, plan: IngestPlan) -> None:
-    """Record a plan as this process's own.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
+    """Record a plan as this process's own."""
     work = plan._asdict() | {"refused": [one[:5] for one in plan.refused]}
     del work["id"]
     lake.begin()
@@ -70,9 +66,6 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
     """Plans of ingests that are running or were killed, the oldest first.
 
     Unchecked plans of killed ingests are left out: they have written nothing.
-
-    Raises:
-        LakeError: The lake cannot be read.
     """
     for id_, (work, at, is_alive) in sorted(read_works(lake).items()):
         groups = tuple(DumpGroup.of(*group) for group in work["groups"])
@@ -82,10 +75,6 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
 
 
 def discard_plan(lake: Lake, plan: IngestPlan, state: LakeState) -> None:
-    """Delete a plan and its files that are not in the lake.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
+    """Delete a plan and its files that are not in the lake."""
     lake.delete(set(plan.files()) - state.files.keys())
     finish_plans(lake, [plan.id])

@@ -93,11 +93,7 @@ def plan_amendments(
 def amend_manifests(
     connection: duckdb.DuckDBPyConnection, store: Path, amendments: Sequence[Amendment]
 ) -> None:
-    """Correct manifests, in the store and in its archive.
-
-    Raises:
-        StoreError: The store cannot be written.
-    """
+    """Correct manifests, in the store and in its archive."""
     now = datetime.now(UTC)
     with recorded_upkeep(connection, store) as history:
         rows = DumpRows(connection)
@@ -154,11 +150,6 @@ def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, 
 
 
 def _check_methods(connection: duckdb.DuckDBPyConnection, amendments: Sequence[Amendment]) -> None:
-    """Check that no dump with an ETRecord changes its method.
-
-    Raises:
-        QueryError: A dump does.
-    """
     changed = [one.dump.dump_id for one in amendments if one.is_of_method()]
     found = connection.execute(_TRACED, [changed]).fetchone()
     if found:

@@ -50,9 +50,6 @@ class ArchiveReader:
         """Batches of all segments in order, without what the store has already.
 
         A dump is a duplicate where companions are attached to it.
-
-        Raises:
-            ArchiveError: A segment is damaged or gone.
         """
         for segment in segments:
             for number, entries in groupby(read_entries(segment), itemgetter(0)):
@@ -132,11 +129,6 @@ class ArchiveReader:
         return HashedFile(entry.name, entry.data, sha256)
 
     def _find(self, sha256: str) -> Entry:
-        """The entry of a file, with its bytes.
-
-        Raises:
-            ArchiveError: The archive has no such file.
-        """
         entry = self._held.get(sha256) or self._archive.find(sha256)
         if entry is None:
             raise ArchiveError(str(self._archive.folder), f"has no file of SHA-256 {sha256}")
