@@ -339,13 +339,20 @@ class Warehouse:
             graph: Name of the graph, as in the table graph_nodes; by default the program in the
                 edge dialect. ``GRAPH/METHOD`` names another method than forward.
         """
-        from warehouse.opening.stored_programs import read_stored_program
+        from ingest.etrecord.names import EDGE_PROGRAM
+        from warehouse.archive.archive import Archive
+        from warehouse.programs import exported_programs as programs
 
+        wanted = graph or EDGE_PROGRAM
         with errors_while_open(self._path, self._answering.file):
             connection = self._answering.connection("trusted")
-            return read_stored_program(
-                connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
+            file, sha256 = programs.find_etrecord(
+                connection, etrecord_id=etrecord_id, dump_id=dump_id
             )
+            archived = Archive(self._path).find(sha256)
+            if archived is not None:
+                return programs.pick_exported_program(archived.data, file.name, graph=wanted)
+            return programs.read_exported_program(file, graph=wanted, sha256=sha256)
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """Interrupt the body's questions to this store after some seconds.

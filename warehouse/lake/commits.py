@@ -137,16 +137,7 @@ def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
 def write_commit(lake: Lake, commit: Commit) -> None:
     """Write a commit, whose added files must exist."""
     value = {
-        "added": [
-            {
-                "path": one.path,
-                "table": table_of(one.path),
-                "rows": one.rows,
-                "bytes": one.bytes,
-                "dumps": one.dumps,
-            }
-            for one in commit.added
-        ],
+        "added": [one._asdict() | {"table": table_of(one.path)} for one in commit.added],
         "removed": list(commit.removed),
         "by": commit.by,
         "at": commit.at.isoformat(),

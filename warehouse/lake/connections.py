@@ -17,7 +17,7 @@ from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import files_of_parts, locate_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
-from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, related_dumps
+from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
 from warehouse.lake.views import make_tables, show_files
 
 
@@ -68,7 +68,7 @@ class LakeConnections(StoreConnections):
         files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
         if "named_run_signatures" not in named_views(query.sql):
             return files
-        related = related_dumps(connection, dumps)
+        related = select_dumps(connection, "lake_related", dumps)
         numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
         return files | {"runs": numbered["runs"]}
 

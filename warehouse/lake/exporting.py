@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from ingest.batching import batches
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.damage import lake_errors
@@ -118,7 +119,8 @@ def _export(
         report(done)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
-    for dumps in _some(work.new) or [[]]:
+    # As many dumps are committed together as make a part, even if they are of several parts.
+    for dumps in [*batches(work.new, attrgetter("n_events"), PART_EVENTS)] or [[]]:
         done = _write(connection, lake, state, dumps, known, done)
         known = None
         report(done)
@@ -196,16 +198,6 @@ def _write(
         events=done.events + sum(dump.n_events for dump in dumps),
         bytes=done.bytes + sum_bytes(written.added),
     )
-
-
-def _some(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
-    """Dumps as they are committed together: as many as make a part, be they of several."""
-    groups: dict[int, list[LakeDump]] = defaultdict(list)
-    events = 0
-    for dump in dumps:
-        groups[events // PART_EVENTS].append(dump)
-        events += dump.n_events
-    return list(groups.values())
 
 
 def _known_keys(lake: Lake, state: LakeState) -> dict[str, pa.Table]:

@@ -75,7 +75,8 @@ def decide(
     n_known = 0
     for dump in surveyed:
         refusal = _refuse(dump, manifests)
-        if refusal in recorded or (refusal is None and _is_known(dump, manifests, bad)):
+        is_known = dump.sha256 in manifests or (dump.source, dump.sha256) in bad
+        if refusal in recorded or (refusal is None and is_known):
             n_known += 1
             stored = known.get(dump.sha256)
             if stored and refusal is None and _has_more(dump, stored, bad):
@@ -96,12 +97,6 @@ def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> Refusal | None:
         return None
     detail = describe_conflict(dump.sha256, dump.manifest, known)
     return Refusal(dump.source, dump.sha256, "conflict", None, detail)
-
-
-def _is_known(
-    dump: DumpFacts, manifests: Mapping[str, str], bad: Collection[tuple[str, str | None]]
-) -> bool:
-    return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
 
 
 def _has_more(

@@ -26,11 +26,12 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
+from warehouse.lake.dump_locations import group_by_part, locate_dumps, removed_part_names
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans
-from warehouse.lake.writing import write_group
+from warehouse.lake.plans import finish_plans, write_plan
+from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.writing import WrittenFiles, commit_written, write_group
 from warehouse.load.loader import Loader
-from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
 from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
@@ -158,13 +159,29 @@ class LakeIngester:
         )
 
     def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Attach companions that came later than their dumps."""
+        """Write dumps again whose companions came later than they did, in one commit.
+
+        If it is killed, or another process rewrites the same parts, the lake stays as it is, and
+        the next ingest attaches them.
+        """
         state = self._read_state()
         late = self._decide(surveyed, state).late
         if not late:
             return LakeIngest()
-        parallelism = self._tasks.parallelism
-        decoded = attach_late(self._lake, state, late, self._decode, parallelism=parallelism)
+        id_, taken = new_id(), removed_part_names(state)
+        groups = group_entries(late, parallelism=self._tasks.parallelism, taken=taken)
+        write_plan(self._lake, id_, [file for group in groups for file in files_of(group)])
+        decoded = self._decode(groups, moment_of(id_))
+        whole = [group for group in groups if group.name not in decoded.changed]
+        hashes = {entry.sha256 for group in whole for entry in group.entries}
+        written, removed = [WrittenFiles(id_, decoded.added)], []
+        held = (dump for dump in locate_dumps(self._lake, state) if dump.sha256 in hashes)
+        for part, dumps in group_by_part(held).items():
+            without = {dump.dump_id for dump in dumps}
+            rest, files = rewrite_parts(self._lake, state, [part], without)
+            written.append(rest)
+            removed += files
+        commit_written(self._lake, written, by="spark", removed=removed)
         return LakeIngest(n_attached=decoded.n_dumps, refused=decoded.refused)
 
     def _decode(self, groups: Sequence[DumpGroup], at: datetime) -> DecodedGroups:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ingest.dump import Refusal
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, read_works, write_plan
+from warehouse.lake.plans import finish_plans, list_plans, write_plan
 from warehouse.lake.writing import group_files
 from warehouse.spark.groups import DumpGroup
 
@@ -67,10 +67,11 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
 
     Unchecked plans of killed ingests are left out: they have written nothing.
     """
-    for id_, (work, at, is_alive) in sorted(read_works(lake).items()):
-        groups = tuple(DumpGroup.of(*group) for group in work["groups"])
-        refused = tuple(Refusal(*one) for one in work["refused"])
-        if work["is_checked"] or (is_alive and datetime.now(UTC) - at < _PATIENCE):
+    for id_, _, work, at, is_alive in list_plans(lake):
+        is_recent = is_alive and datetime.now(UTC) - at < _PATIENCE
+        if work and (work["is_checked"] or is_recent):
+            groups = tuple(DumpGroup.of(*group) for group in work["groups"])
+            refused = tuple(Refusal(*one) for one in work["refused"])
             yield IngestPlan(id_, work["inbox"], groups, refused, work["is_checked"])
 
 
