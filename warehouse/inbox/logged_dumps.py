@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ingest.dump import Bytes, Companion, Dump
@@ -28,7 +28,7 @@ class LoggedDumps:
 
     Attributes:
         notes: Sentences about incomplete records, complete after the last dump.
-        places: Where files of the dumps so far stand: by SHA-256, ETRecords by their `Companion`.
+        places: Where files of the dumps so far stand: by SHA-256.
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
@@ -38,7 +38,7 @@ class LoggedDumps:
         self._made: deque[tuple[int, SealedLog]] = deque()
         self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
-        self.places: dict[Hashable, Place] = {}
+        self.places: dict[str, Place] = {}
 
     def __len__(self) -> int:
         """Number of dumps in the logs scanned so far."""
@@ -84,11 +84,8 @@ class LoggedDumps:
                     yield SourceError(where, problem, reason=DAMAGED)
 
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
-        etrecord = _companion(log, record.etrecord)
         for part in filter(None, record[1:4]):
             self.places[part.sha256] = log.path, part.offset, part.byte_count
-        if record.etrecord:
-            self.places[etrecord] = self.places[record.etrecord.sha256]
         unread = self._unread[log]
         unread.add(record.dump)
 
@@ -102,28 +99,16 @@ class LoggedDumps:
             read,
             lambda: parse_manifest(record.manifest),
             record.dump.byte_count,
-            etrecord,
+            _companion(log, record.etrecord),
             _companion(log, record.debug_buffer),
             record.dump.sha256,  # verified by the scan
         )
 
 
-@dataclass(frozen=True)
-class _LoggedBytes:
-    """Returns the bytes of a file in a log; equal if the bytes are."""
-
-    sha256: str
-    log: SealedLog = field(compare=False)
-    part: LoggedFile = field(compare=False)
-
-    def __call__(self) -> Bytes:
-        return self.log.read(self.part)
-
-
 def _companion(log: SealedLog, part: LoggedFile | None) -> Companion | None:
     if part is None:
         return None
-    return Companion(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
+    return Companion(part.name, partial(log.read, part), part.byte_count, part.sha256)
 
 
 def _keep(log: SealedLog, damage: Damage) -> Path:

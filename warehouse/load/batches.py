@@ -123,8 +123,8 @@ class ManifestAndCompanions:
         """Take the decoder, which tries each companion before this process reads it."""
         self._decoder = decoder
         self._programs = ProgramReader()
-        self._tried: set[object] = set()  # `read` of an ETRecord, with a method
-        self._broken: set[object] = set()  # `read` of ETRecords that broke the decoder
+        self._tried: set[object] = set()  # keys of ETRecords with methods
+        self._broken: set[object] = set()  # keys of ETRecords that broke the decoder
 
     def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
@@ -155,7 +155,7 @@ class ManifestAndCompanions:
     def _read_program(
         self, file: Companion | None, method: str | None, batch: Batch
     ) -> Program | None:
-        if file is None or file.read in self._broken:
+        if file is None or file.key in self._broken:
             return None
         try:
             program = isolate(lambda: self._try_and_read(file, method))
@@ -167,23 +167,23 @@ class ManifestAndCompanions:
             batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Failure):
-            self._broken.add(file.read)
+            self._broken.add(file.key)
             batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None
         return program
 
     def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
-        if (file.read, method) not in self._tried:
+        if (file.key, method) not in self._tried:
             self._decoder.try_program(file, method)
-            self._tried.add((file.read, method))
-        return self._programs.read(*((file,) if method is None else (file, method)))
+            self._tried.add((file.key, method))
+        return self._programs.read(file, method)
 
 
 def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:
     if file is None:
         return None
     try:
-        return HashedFile.of(file.name, file.read())
+        return file.read_hashed()
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -127,8 +127,8 @@ class DecodingChildren:
 class ChildDecoder:
     """Decodes in children; `isolate` turns the death of a child into a Failure."""
 
-    def __init__(self, children: DecodingChildren, places: Mapping[Hashable, Place]) -> None:
-        """Take the pool, and where files stand: by SHA-256, ETRecords by their `Companion`.
+    def __init__(self, children: DecodingChildren, places: Mapping[str, Place]) -> None:
+        """Take the pool, and where files stand by SHA-256, the key of ETRecords.
 
         A place may be added later, but before its file is decoded.
         """
@@ -160,7 +160,7 @@ class ChildDecoder:
 
     def try_program(self, file: Companion, method: str | None) -> None:
         """Check that a child survives an ETRecord."""
-        _check(self._ask("program", [self._places[file]], method=method))
+        _check(self._ask("program", [self._places[str(file.key)]], method=method))
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
         """Check that a child survives the look-up of dumps' tensors in their debug buffers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ingest.dump import Dump
 from ingest.errors import SourceError
@@ -108,7 +108,7 @@ def local_dumps(
         sources = [one for one in listed if isinstance(one, Source)]
         found = FoundDumps(sources, manifest=stated.manifest, layout=stated.layout, names=names)
         dumps = [
-            (origins[source.path], source.member, _named(dump, place))
+            (origins[source.path], source.member, dump.renamed(place.restore_paths))
             for source, dump in zip(sources, found, strict=True)
         ]
         yield LocalFiles(dumps, faults)
@@ -117,14 +117,3 @@ def local_dumps(
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
     name, problem = place.restore_paths(error.source), place.restore_paths(error.problem)
     return SourceError(name, problem, reason=error.reason)
-
-
-def _named(dump: Dump, place: WatchedPlace) -> Dump:
-    """A dump under the names that its place has for it and its companions."""
-    record, buffer = dump.etrecord, dump.debug_buffer
-    return replace(
-        dump,
-        name=place.restore_paths(dump.name),
-        etrecord=record and record._replace(name=place.restore_paths(record.name)),
-        debug_buffer=buffer and buffer._replace(name=place.restore_paths(buffer.name)),
-    )

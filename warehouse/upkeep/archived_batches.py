@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -114,7 +113,8 @@ class ArchiveReader:
         if sha256 is None:
             return None
         if sha256 not in self._records:
-            self._records[sha256] = Companion(self._find(sha256).name, _Bytes(sha256, self._find))
+            name = self._find(sha256).name
+            self._records[sha256] = Companion(name, lambda: self._find(sha256).data, key=sha256)
         file = self._records[sha256]
         try:
             return self._programs.read(file, method)
@@ -133,17 +133,6 @@ class ArchiveReader:
         if entry is None:
             raise ArchiveError(str(self._archive.folder), f"has no file of SHA-256 {sha256}")
         return entry
-
-
-@dataclass(frozen=True)
-class _Bytes:
-    """Returns the bytes of a file in the archive; equal if the files are."""
-
-    sha256: str
-    find: Callable[[str], Entry] = field(compare=False)
-
-    def __call__(self) -> Any:
-        return self.find(self.sha256).data
 
 
 def _file_row(entry: Entry, segment: int) -> dict[str, Any]:
