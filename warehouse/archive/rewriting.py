@@ -25,10 +25,8 @@ SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed: so a merge takes only se
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
     """Merge neighbouring small segments if there are at least that many.
 
-    Nothing is lost if it raises ArchiveError, for a damaged segment or a full disk.
-
-    Returns:
-        Number of segment files that are gone.
+    Nothing is lost if it raises ArchiveError, for a damaged segment or a full disk. Returns the
+    number of segment files that are gone.
     """
     merged = 0
     for neighbours in _small_neighbours(archive.segments()):

@@ -91,11 +91,7 @@ class Spool:
         return self._data
 
     def become_log(self, delivery: Delivery) -> bool:
-        """Turn the file into a log of one record, synced to disk; False if it cannot be one.
-
-        Args:
-            delivery: The record, whose dump this is.
-        """
+        """Turn the file into a log of one record, with this dump; False if it cannot be one."""
         padded = delivery.padded(HEAD_BYTES)
         if self._file is None or padded is None:
             return False

@@ -55,13 +55,6 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
 
     Readers and writers may go on meanwhile. After a kill at any moment, the next call goes on.
 
-    Args:
-        lake: The lake.
-        now: The present time.
-
-    Returns:
-        Counts of what was done.
-
     Raises:
         LakeError: It is no lake, is damaged, or cannot be read or written.
     """

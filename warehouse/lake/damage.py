@@ -16,9 +16,7 @@ from warehouse.lake.place import Lake, LakeFile
 def lake_errors(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
     """Replace an error of the body if a file of the lake turns out to be gone or cut.
 
-    Args:
-        lake: The lake.
-        state: Its state; by default the one when the body fails.
+    The state of the lake is the given one, or else the one when the body fails.
 
     Raises:
         LakeError: A file is gone or cut.

@@ -85,15 +85,8 @@ def export_store(
 ) -> ExportSummary:
     """Bring a lake up to date with a store; unchanged dumps are not written again.
 
-    After a kill at any moment, the next export goes on from the last commit.
-
-    Args:
-        connection: The store, within a transaction.
-        lake: The lake, which is made if there is none.
-        progress: Called after each commit.
-
-    Returns:
-        Counts of what was done.
+    The connection is within a transaction. The lake is made if there is none. After a kill at any
+    moment, the next export goes on from the last commit. `progress` is called after each commit.
 
     Raises:
         LakeError: The lake cannot be read or written.

@@ -42,14 +42,7 @@ class Plan(NamedTuple):
 
 
 def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
-    """Record which files a write may leave.
-
-    Args:
-        lake: The lake.
-        id_: Id of the plan.
-        files: Paths of the files.
-        work: Description of the work, for its repetition after a kill; see `list_plans`.
-    """
+    """Record which files a write may leave, and the work for its repetition after a kill."""
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
     value |= {"work": work} if work else {}

@@ -18,16 +18,9 @@ from warehouse.lake.writing import WrittenFiles, plan_parts, read_dumps, write_p
 def rewrite_parts(
     lake: Lake, state: LakeState, parts: Collection[LakePart], without: Collection[int] = ()
 ) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite the dumps of some parts of one partition into as few parts as hold them.
+    """Rewrite the dumps of parts of one partition, but for some, into as few parts as hold them.
 
-    Args:
-        lake: The lake.
-        state: Its state.
-        parts: The parts.
-        without: Dumps that are left out.
-
-    Returns:
-        The new files, and the paths of those that they replace.
+    Returns the new files, and the paths of those that they replace.
     """
     files = files_of_parts(state, parts)
     with closing(LakeConnections(lake, state)) as connections:

@@ -49,15 +49,9 @@ _USED = {
 def merge_shared_tables(
     lake: Lake, state: LakeState, *, least_files: int
 ) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite tables that dumps share into one file each, with all their rows.
+    """Rewrite tables that dumps share, and that have so many files, into one file each.
 
-    Args:
-        lake: The lake.
-        state: Its state.
-        least_files: Number of files from which on a table is rewritten.
-
-    Returns:
-        The new files, and the paths of those that they replace.
+    Returns the new files, and the paths of those that they replace.
     """
     tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
     return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
@@ -66,12 +60,7 @@ def merge_shared_tables(
 def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
     """Rewrite those tables that dumps share which have rows that no dump refers to.
 
-    Args:
-        lake: The lake.
-        state: Its state.
-
-    Returns:
-        The new files, and the paths of those that they replace.
+    Returns the new files, and the paths of those that they replace.
     """
     texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
     with closing(LakeConnections(lake, state)) as connections:

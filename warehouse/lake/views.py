@@ -38,12 +38,6 @@ def show_files(
 ) -> None:
     """Make a table's view, under its `unmerged_name`, over these files.
 
-    Args:
-        connection: The connection that gets the view.
-        lake: The lake.
-        table: The table.
-        paths: The files.
-
     Raises:
         LakeError: The files lack columns, as those of a development version do.
     """

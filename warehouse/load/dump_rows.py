@@ -112,11 +112,7 @@ class DumpRows:
     ) -> None:
         """Insert the rows of dumps whose content is inserted, and trace it with their ETRecords.
 
-        Args:
-            dumps: The dumps.
-            facts: The result of `identify` for them.
-            decoded: Their decoded rows.
-            resolution: Resolution of their delegates' clocks, in ticks.
+        `facts` are the result of `identify`, `resolution` that of the clocks of their delegates.
 
         Raises:
             StoreError: Another process has inserted one of the dumps, or one of their ids.

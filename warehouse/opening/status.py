@@ -89,11 +89,9 @@ class StoreStatus(NamedTuple):
 
 
 def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
-    """The status of a store; counts are of its newest snapshot while another process writes.
+    """The status of a store; `writer` is the open store, if this process writes it.
 
-    Args:
-        store: The store's directory.
-        writer: The open store, if this process writes it.
+    While another process writes it, the counts are those of the newest snapshot.
     """
     counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)

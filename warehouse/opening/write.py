@@ -91,11 +91,8 @@ def writing(
 ) -> Iterator[Callable[[IngestProgress], None]]:
     """A function to call with the progress of the body, which writes the store.
 
-    Args:
-        writer: The store's writer.
-        store: The store's directory.
-        progress: Called with each progress, after a check that the store still exists.
-        is_published: Publish snapshots at intervals, and one at the end.
+    It checks that the store still exists, and calls `progress`. If `is_published`, it publishes
+    snapshots at intervals, and there is one more at the end.
 
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.

@@ -131,15 +131,7 @@ def _lacks(companions: Sequence[object], known: Sequence[object]) -> bool:
 def decode_groups(
     tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
 ) -> DecodedGroups:
-    """Decode groups, each in a task of its own.
-
-    Args:
-        tasks: Machines that run the tasks.
-        groups: Groups to decode.
-        inbox: Path or URI of the dumps.
-        lake: Path or URI of the lake.
-        at: Time of ingest of the dumps.
-    """
+    """Decode groups, each in a task of its own; `at` is the time of ingest of the dumps."""
     pieces = [json.dumps(group) for group in groups]
     work = partial(decode_group, inbox=inbox, lake=lake, at=at)
     rows = tasks.run(pieces, work, DECODED_GROUPS).to_pylist()

@@ -123,10 +123,7 @@ def group_entries(
 ) -> list[DumpGroup]:
     """Dumps in groups by day and model, as in the lake.
 
-    Args:
-        entries: Dumps to decode.
-        parallelism: Least number of groups, unless they would be tiny.
-        taken: Names that must not be used again.
+    There are at least `parallelism` groups unless they would be tiny, and no name is a `taken` one.
     """
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
