@@ -21,13 +21,6 @@ BATCH_BYTES = 4 << 20
 BATCH_FILES = 140
 
 
-class Duplicate(NamedTuple):
-    """A dump whose bytes are in the store or came earlier in this run, and their manifest."""
-
-    dump: NewDump
-    known_manifest: str
-
-
 class EndedSegment(NamedTuple):
     """A segment of the archive whose entries are all in the store, and the files in it."""
 
@@ -45,7 +38,7 @@ class Batch:
         byte_count: Bytes of these dumps.
         n_refused_companions: Number of their ETRecords and debug buffers that were refused.
         dumps: Dumps to decode.
-        duplicates: Dumps whose bytes are known already.
+        duplicates: Dumps whose bytes are in the store, or came earlier in this run.
         refused: Files refused so far.
         contents: The dumps as decoded; empty if they are so big that they are to be streamed.
         changes: Other entries of the archive, to apply after the dumps.
@@ -56,7 +49,7 @@ class Batch:
     byte_count: int = 0
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    duplicates: list[Duplicate] = field(default_factory=list)
+    duplicates: list[NewDump] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     changes: list[Entry] = field(default_factory=list)
@@ -75,7 +68,7 @@ class Batch:
 
     def all_dumps(self) -> list[NewDump]:
         """The dumps to decode, then the duplicates."""
-        return [*self.dumps, *(duplicate.dump for duplicate in self.duplicates)]
+        return [*self.dumps, *self.duplicates]
 
     def logged_bytes(self) -> list[int]:
         """Bytes of each debug buffer."""
@@ -103,7 +96,7 @@ class Batch:
                 name, reason, f"the debug buffer of {dump.source}: {detail}", data
             )
             self.dumps = [bare(one) for one in self.dumps]
-            self.duplicates = [one._replace(dump=bare(one.dump)) for one in self.duplicates]
+            self.duplicates = [bare(one) for one in self.duplicates]
 
 
 def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from ingest.dump import Dump, HashedFile, Refusal
-from warehouse.load.batches import Batch, Duplicate, ManifestAndCompanions
+from warehouse.load.batches import Batch, ManifestAndCompanions
 from warehouse.load.decoders import Decoder
 from warehouse.load.stored_dumps import StoredDumps
 
@@ -43,9 +43,8 @@ class Deduplicator:
             self._manifests[dump.sha256] = dump.manifest.canonical_json()
             batch.dumps.append(dump)
             return
-        if dump.sha256 not in self._unarchived:
-            dump = dump._replace(data=None)
-        batch.duplicates.append(Duplicate(dump, known))
+        data = dump.data if dump.sha256 in self._unarchived else None
+        batch.duplicates.append(dump._replace(data=data, known_manifest=known))
 
     def _look_up(self, hashes: Sequence[str]) -> None:
         """Remember the manifests of dumps that are in the store."""

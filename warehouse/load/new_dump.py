@@ -25,6 +25,7 @@ class NewDump(NamedTuple):
         data: Its bytes; None if they are decoded already and archived.
         ids: Its ids in the archive; None for a new dump.
         taken_at: Its time of ingest in the archive; NOW for a new dump.
+        known_manifest: The manifest under which the store, or an earlier file, has these bytes.
     """
 
     source: str
@@ -35,6 +36,7 @@ class NewDump(NamedTuple):
     data: Any = None
     ids: Ids | None = None
     taken_at: datetime = NOW
+    known_manifest: str | None = None
 
     def companions(self) -> dict[str, HashedFile]:
         """The ETRecord and the debug buffer, as far as the dump has them, by attribute."""

@@ -23,7 +23,7 @@ from warehouse.archive.entries import (
 from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, Duplicate, EndedSegment
+from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, EndedSegment
 from warehouse.load.entries import parse_manifest
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
@@ -80,7 +80,8 @@ class ArchiveReader:
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
             dump = self._dump(entry, batch)
-            batch.duplicates.append(Duplicate(dump, dump.manifest.canonical_json()))
+            known = dump.manifest.canonical_json()
+            batch.duplicates.append(dump._replace(known_manifest=known))
         elif entry.kind != REFUSED and entry.data is not None:
             self._held[sha256] = entry
         elif entry.kind != ERASED:

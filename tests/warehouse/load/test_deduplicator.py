@@ -55,6 +55,6 @@ def test_the_dumps_of_a_store_are_looked_through_once_and_new_ones_are_not_looke
         assert sum("FROM dumps" in text for text in texts) == 1
         again = sort(deduplicator, b"newest", stored)
         assert [dump.data for dump in again.dumps] == [b"newest"]
-        assert [one.dump.sha256 for one in again.duplicates] == [hashlib.sha256(stored).hexdigest()]
+        assert [one.sha256 for one in again.duplicates] == [hashlib.sha256(stored).hexdigest()]
         assert sum("FROM dumps" in text for text in texts) == 2
         index.close()
