@@ -19,7 +19,7 @@ from warehouse.engine.functions import FUNCTIONS, register_functions
 from warehouse.engine.seal import seal_file
 from warehouse.engine.store_file import FILE_NAME, make_file
 
-_BUILD = writer._build
+BUILD = writer._build
 _NUMBERS = count()
 
 
@@ -69,5 +69,5 @@ def _detach(name: str) -> None:
 def _template() -> Path:
     folder = Path(mkdtemp(prefix="tracehouse-tests-"))
     atexit.register(shutil.rmtree, folder)
-    make_file(folder, _BUILD, is_shared=False)
+    make_file(folder, BUILD, is_shared=False)
     return folder / FILE_NAME

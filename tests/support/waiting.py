@@ -13,4 +13,4 @@ def until(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + DEADLINE_SECONDS
     while not is_so():
         assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
+        time.sleep(0.01)

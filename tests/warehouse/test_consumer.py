@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +10,9 @@ import pytest
 
 from ingest.dump import Dump
 from tests.support.etdump_builder import build_etdump
-from tests.support.store_template import copy_new_store
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
+from tests.support.waiting import until
 from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
@@ -23,12 +22,6 @@ from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import find_snapshots
 
 QUICK: Any = {"batch_dumps": 1, "batch_seconds": 0.02, "snapshot_seconds": 3600.0}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    copy_new_store(tmp_path / "store")
-    return tmp_path / "store"
 
 
 @contextmanager
@@ -54,19 +47,12 @@ def limit_of(warehouse: Warehouse) -> str:
     return str(limit)
 
 
-def await_it(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 @pytest.mark.smoke
 def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
     with consuming(store) as (consumer, inbox):
         sha256 = give(consumer, inbox, tiny_incoming(1))
         give(consumer, inbox, Dump.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
-        await_it(lambda: consumer.known.backlog_dumps == 0)
+        until(lambda: consumer.known.backlog_dumps == 0)
 
         assert (consumer.accepted, consumer.indexed) == (2, 1)
         assert consumer.refused == {"truncated": 1}
@@ -74,11 +60,6 @@ def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
         assert not consumer.known.is_waiting(sha256)
         assert sha256 in consumer.known.manifests([sha256])
         assert consumer.known.lag_seconds == 0
-
-
-def test_duckdb_holds_on_to_little(store: Path) -> None:
-    with Warehouse.open(store) as warehouse, Consumer(warehouse, store, **QUICK):
-        assert limit_of(warehouse) == "64.0 MiB"
 
 
 @pytest.mark.parametrize(("byte_count", "limit"), [(10, "64.0 MiB"), (2 << 20, "160.0 MiB")])
@@ -93,10 +74,10 @@ def test_two_threads_may_append_the_events_of_large_dumps(
 
     monkeypatch.setattr(Warehouse, "drain", look)
     with consuming(store, batch_seconds=3600.0) as (consumer, inbox):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         bad = Dump.of_bytes("bad", bytes(byte_count), tiny_incoming(1).manifest())
         give(consumer, inbox, bad)
-        await_it(lambda: consumer.refused)
+        until(lambda: bool(consumer.refused))
     assert limits == [limit]
 
 
@@ -108,7 +89,7 @@ def test_duckdb_has_the_memory_that_long_values_need(store: Path) -> None:
         with consuming(store, batch_dumps=4, snapshot_seconds=0.0) as (consumer, inbox):
             for dump in dumps:
                 give(consumer, inbox, Dump.of_bytes("a", dump, manifest))
-            await_it(lambda: consumer.known.backlog_dumps == 0 or consumer.problem)
+            until(lambda: consumer.known.backlog_dumps == 0 or consumer.problem is not None)
             assert (consumer.problem, consumer.indexed) == (None, len(dumps))
 
     bring_in([dump_of_values(number, count=8, byte_count=1 << 20) for number in range(12)])
@@ -134,19 +115,12 @@ def dump_of_values(number: int, *, count: int, byte_count: int) -> bytes:
     return build_etdump({"version": 0, "run_data": [{"name": "Execute", "events": events}]})
 
 
-@pytest.mark.slow
-def test_what_others_hand_over_is_indexed_too(store: Path) -> None:
-    with consuming(store) as (consumer, inbox):
-        inbox.accept(tiny_incoming(1))
-        await_it(lambda: consumer.indexed)
-
-
 def test_what_was_there_before_is_indexed_first(store: Path) -> None:
     with Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
 
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, _):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         assert consumer.indexed == 1
 
 
@@ -156,16 +130,16 @@ def test_few_dumps_that_are_large_do_not_wait_for_more(
 ) -> None:
     monkeypatch.setattr(module, "BATCH_BYTES", len(tiny_dump(1) + tiny_dump(2)))
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         give(consumer, inbox, tiny_incoming(1))
         assert consumer.indexed == 0
         give(consumer, inbox, tiny_incoming(2))
-        await_it(lambda: consumer.indexed == 2)
+        until(lambda: consumer.indexed == 2)
 
 
 def test_what_is_left_at_the_end_is_indexed_and_published(store: Path) -> None:
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
-        await_it(lambda: consumer.is_caught_up and find_snapshots(store))
+        until(lambda: consumer.is_caught_up and bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))
 
     assert len(stored_event_counts(store)) == 1
@@ -183,15 +157,15 @@ def test_a_full_disk_is_told_and_overcome_by_itself(
         raise StoreError("store", "cannot be written: No space left on device")
 
     with consuming(store) as (consumer, inbox):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         monkeypatch.setattr(Warehouse, "drain", fail)
         sha256 = give(consumer, inbox, tiny_incoming(1))
-        await_it(lambda: consumer.problem)
+        until(lambda: consumer.problem is not None)
         assert consumer.known.is_waiting(sha256)
 
         monkeypatch.setattr(Warehouse, "drain", drain)
-        await_it(lambda: not consumer.known.is_waiting(sha256))
-        await_it(lambda: consumer.problem is None)
+        until(lambda: not consumer.known.is_waiting(sha256))
+        until(lambda: consumer.problem is None)
         assert consumer.indexed == 1
 
 
@@ -205,15 +179,15 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         raise PermissionError(13, "Permission denied")
 
     with consuming(store) as (consumer, inbox):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         monkeypatch.setattr(module, "find_logs", fail)
         give(consumer, inbox, tiny_incoming(1))
-        await_it(lambda: consumer.problem)
+        until(lambda: consumer.problem is not None)
         assert str(consumer.problem) == f"{store}: cannot be read: Permission denied"
 
         monkeypatch.setattr(module, "find_logs", look)
-        await_it(lambda: consumer.indexed == 1)
-        await_it(lambda: consumer.problem is None)
+        until(lambda: consumer.indexed == 1)
+        until(lambda: consumer.problem is None)
 
 
 @pytest.mark.slow
@@ -233,7 +207,7 @@ def test_the_backlog_shrinks_while_it_is_indexed(
     monkeypatch.setattr(Warehouse, "drain", look)
     with consuming(store) as (consumer, inbox):
         give(consumer, inbox, tiny_incoming(1))
-        await_it(lambda: consumer.indexed)
+        until(lambda: consumer.indexed > 0)
     assert backlogs[1] == backlogs[0] - len(tiny_dump(1))
 
 
@@ -245,7 +219,7 @@ def test_small_segments_are_merged_while_it_runs(
     with consuming(store) as (consumer, inbox):
         for number in range(5):
             give(consumer, inbox, tiny_incoming(number))
-            await_it(lambda number=number: consumer.indexed > number)
+            until(lambda number=number: consumer.indexed > number)
 
     assert len(list((store / "archive").rglob("*.parquet"))) < 4
 
@@ -266,7 +240,7 @@ def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
 
     monkeypatch.setattr(Warehouse, "drain", look)
     with consuming(store) as (consumer, _):
-        await_it(lambda: consumer.is_caught_up)
+        until(lambda: consumer.is_caught_up)
         assert published == [2]
         opened = open_snapshot(store)
         assert opened
@@ -275,6 +249,6 @@ def test_a_store_that_has_no_snapshot_of_its_schema_gets_one_before_all_else(
 
 def test_snapshots_are_published_while_it_runs(store: Path) -> None:
     with consuming(store, snapshot_seconds=0.01) as (consumer, inbox):
-        await_it(lambda: find_snapshots(store))
+        until(lambda: bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))
-        await_it(lambda: len(find_snapshots(store)) > 1)
+        until(lambda: len(find_snapshots(store)) > 1)

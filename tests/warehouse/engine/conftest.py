@@ -1,8 +1,11 @@
-"""Stores are made here, not copied: their making is what is tested."""
+from __future__ import annotations
 
 import pytest
 
+from tests.support.store_template import BUILD
 
-@pytest.fixture(scope="module", autouse=True)
-def new_stores_are_copies():
-    """Leave what makes a store as it is."""
+
+@pytest.fixture
+def new_stores_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB builds the file of a new store, which is a copy else."""
+    monkeypatch.setattr("warehouse.engine.writer._build", BUILD)

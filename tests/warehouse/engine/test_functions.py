@@ -13,11 +13,17 @@ from warehouse.statistics.two_samples import compare_samples
 ALL = " ".join(f"{function.name}()" for function in FUNCTIONS)
 
 
+@pytest.fixture(scope="module")
+def database():
+    with duckdb.connect() as database:
+        register_functions(database, ALL)
+        yield database
+
+
 @pytest.fixture
-def connection():
-    with duckdb.connect() as connection:
-        register_functions(connection, ALL)
-        yield connection
+def connection(database):
+    database.execute("DROP TABLE IF EXISTS pairs")
+    return database
 
 
 def _ask(connection, expression, *values):

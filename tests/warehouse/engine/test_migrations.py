@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -30,15 +29,10 @@ _COLUMNS = (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a dump in it."""
     folder = tmp_path_factory.mktemp("made")
     ingest(folder / "store", CORPUS / "real" / "mixed_xnnpack_n20.etdp")
     return folder / "store"
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """A store with a dump in it."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 @pytest.fixture
@@ -104,7 +98,7 @@ def test_a_writer_applies_what_an_old_store_lacks_and_keeps_its_rows(
     assert contents(store) == contents(made) | {"toys": [("pixel8",)]}
 
 
-@pytest.mark.usefixtures("with_migration")
+@pytest.mark.usefixtures("with_migration", "new_stores_are_built")
 def test_a_new_store_is_of_the_newest_schema(tmp_path: Path) -> None:
     Warehouse.open(tmp_path / "new", create=True).close()
     with Warehouse.open(tmp_path / "new", read_only=True) as warehouse:

@@ -31,10 +31,9 @@ def test_a_canned_query_names_the_views_that_its_parameters_are_looked_up_in(nam
     assert tables & set(load_views()) <= set(named_views(query.sql))
 
 
-def test_a_question_makes_only_the_views_that_it_names(tmp_path: Path) -> None:
+def test_a_question_makes_only_the_views_that_it_names(store: Path) -> None:
     made = "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal"
-    Warehouse.open(tmp_path / "store", create=True).close()
-    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
+    with Warehouse.open(store, read_only=True) as warehouse:
         assert warehouse.sql(made).num_rows == 0
         for _ in range(2):
             warehouse.sql("SELECT * FROM named_dumps")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,37 +12,26 @@ from ingest.manifest.models import Manifest
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
+from tests.support.kills import kill_at
+from tests.support.store_inbox import hand_over, names_in_inbox
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
-from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.inbox import drain as draining
 from warehouse.inbox.log import disown_log, seal_logs
 from warehouse.load import batches, pipeline
-from warehouse.load.summary import IngestProgress, IngestSummary
-from warehouse.upkeep.rebuild import rebuild_store
+from warehouse.load.summary import IngestProgress
 
 STATED = Manifest.model_validate(MANIFEST)
-OTHER = Manifest.model_validate(MANIFEST | {"build": "other"})
 
 
 @pytest.fixture
 def warehouse(store: Path) -> Iterator[Warehouse]:
     with Warehouse.open(store) as warehouse:
         yield warehouse
-
-
-def hand_over(store: Path, *dumps: Dump) -> None:
-    with Inbox.open(store) as inbox:
-        for dump in dumps:
-            inbox.accept(dump)
-
-
-def left(store: Path) -> list[str]:
-    return sorted(path.name for path in (store / "inbox").iterdir())
 
 
 def damage(store: Path, offset: int, data: bytes) -> Path:
@@ -77,15 +64,7 @@ def test_what_is_drained_is_as_if_its_files_were_ingested(store: Path, tmp_path:
         summary = warehouse.drain()
     assert (summary.n_files, summary.n_dumps, len(summary.refused)) == (2, 1, 1)
     assert without_names(contents(store)) == without_names(contents(tmp_path / "other"))
-    assert left(store) == []
-
-
-@pytest.mark.slow
-def test_what_was_drained_can_be_rebuilt(store: Path) -> None:
-    hand_over(store, *map(tiny_incoming, range(5)), Dump.of_bytes("bad", b"no dump", STATED))
-    with Warehouse.open(store) as warehouse:
-        warehouse.drain()
-    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert names_in_inbox(store) == []
 
 
 def test_dumps_in_from_many_sides_at_once_are_in_once(store: Path) -> None:
@@ -97,17 +76,6 @@ def test_dumps_in_from_many_sides_at_once_are_in_once(store: Path) -> None:
         summary = warehouse.drain()
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (100, 20, 80)
     assert len(stored_event_counts(store)) == 20
-
-
-def test_the_same_bytes_under_another_manifest_are_a_conflict(warehouse: Warehouse, store) -> None:
-    hand_over(store, tiny_incoming(1), tiny_incoming(1, manifest=OTHER))
-    summary = warehouse.drain()
-    assert (summary.n_dumps, summary.n_conflicts) == (1, 1)
-    assert "another manifest" in summary.refused[0].detail
-
-
-def test_nothing_to_drain_is_nothing_done(warehouse: Warehouse) -> None:
-    assert warehouse.drain().n_files == 0
 
 
 def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
@@ -128,7 +96,7 @@ def test_logs_of_one_round_are_gone_before_the_next_is_looked_through(
     hand_over(store, tiny_incoming(1))
     hand_over(store, tiny_incoming(2), Dump.of_bytes("bad", b"no dump", STATED))
     seen: list[tuple[IngestProgress, int]] = []
-    summary = warehouse.drain(progress=lambda done: seen.append((done, len(left(store)))))
+    summary = warehouse.drain(progress=lambda done: seen.append((done, len(names_in_inbox(store)))))
     counts = [(one.done_files, one.total_files, n_left) for one, n_left in seen]
     assert counts == [(1, 1, 4), (3, 3, 2)]  # a log and its tally each
     assert (summary.n_dumps, len(summary.refused)) == (2, 1)
@@ -142,9 +110,11 @@ def test_a_log_is_gone_when_its_own_dumps_are_committed(
     hand_over(store, *map(tiny_incoming, range(3)))
     hand_over(store, *map(tiny_incoming, range(3, 5)))
     seen: list[tuple[int, int]] = []
-    warehouse.drain(progress=lambda done: seen.append((done.done_files, len(left(store)))))
+    warehouse.drain(
+        progress=lambda done: seen.append((done.done_files, len(names_in_inbox(store))))
+    )
     assert seen == [(2, 4), (4, 4), (5, 2)]  # a log and its tally each
-    assert left(store) == []
+    assert names_in_inbox(store) == []
 
 
 def test_a_log_stays_where_its_dumps_went_into_a_store_that_is_gone(
@@ -159,7 +129,7 @@ def test_a_log_stays_where_its_dumps_went_into_a_store_that_is_gone(
         Warehouse.open(store) as warehouse,
     ):
         warehouse.drain(progress=lambda _: (store / FILE_NAME).unlink(missing_ok=True))
-    assert [Path(name).suffix for name in left(store)] == [".sealed", ".tally"]
+    assert [Path(name).suffix for name in names_in_inbox(store)] == [".sealed", ".tally"]
 
 
 def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +158,7 @@ def test_a_log_with_a_dump_that_could_not_be_read_is_kept_and_no_other(
     monkeypatch.setattr(Dump, "read_hashed", run_out)
     summary = warehouse.drain()
     assert (summary.n_dumps, [one.reason for one in summary.refused]) == (5, ["unreadable"])
-    assert left(store) == ["damaged"]
+    assert names_in_inbox(store) == ["damaged"]
     assert [path.stem for path in (store / "inbox/damaged").iterdir()] == [bad.stem]
 
 
@@ -208,17 +178,6 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
 
 
-@pytest.mark.slow
-def test_few_dumps_are_committed_together(
-    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "BATCH_FILES", 4)
-    hand_over(store, *map(tiny_incoming, range(7)))
-    told: list[int] = []
-    warehouse.drain(progress=lambda done: told.append(done.done_files))
-    assert told == [7]
-
-
 def test_damage_in_a_later_log_harms_no_other(warehouse: Warehouse, store: Path) -> None:
     hand_over(store, *map(tiny_incoming, range(2)))
     seal_logs(store / "inbox")
@@ -227,7 +186,7 @@ def test_damage_in_a_later_log_harms_no_other(warehouse: Warehouse, store: Path)
     hand_over(store, tiny_incoming(4))
     summary = warehouse.drain()
     assert (summary.n_dumps, [one.reason for one in summary.refused]) == (4, ["damaged"])
-    assert left(store) == ["damaged"]
+    assert names_in_inbox(store) == ["damaged"]
     assert (store / "inbox/damaged" / f"{path.stem}-0.bytes").exists()
 
 
@@ -244,7 +203,7 @@ def test_a_log_that_cannot_be_read_loses_none_before_it(store: Path) -> None:
     with Warehouse.open(store) as warehouse:
         warehouse.drain()
     assert len(stored_event_counts(store)) == 2
-    assert left(store) == []
+    assert names_in_inbox(store) == []
 
 
 def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None:
@@ -266,35 +225,12 @@ def test_a_torn_end_is_noted_and_kept(warehouse: Warehouse, store: Path) -> None
 def test_a_drain_that_is_killed_is_gone_on_with(store: Path, point: str) -> None:
     hand_over(store, *map(tiny_incoming, range(2)))
     hand_over(store, *map(tiny_incoming, range(2, 4)))
-    child = os.fork()
-    if not child:
-        os.environ[VARIABLE] = f"{point}:1"
-        try:
-            Warehouse.open(store).drain()
-        finally:
-            os._exit(1)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    kill_at(f"{point}:1", lambda: Warehouse.open(store).drain())
     with Warehouse.open(store) as warehouse:
         warehouse.drain()
     assert len(stored_event_counts(store)) == 4
     assert len([one for _, one in Archive(store).entries() if one.kind == "dump"]) == 4
-    assert left(store) == []
-
-
-def test_a_store_opened_to_be_read_is_not_drained(store: Path) -> None:
-    with (
-        Warehouse.open(store, read_only=True) as warehouse,
-        pytest.raises(StoreError, match="opened to be read"),
-    ):
-        warehouse.drain()
-
-
-def test_summaries_add_up() -> None:
-    one = IngestSummary(n_files=1, n_dumps=1, notes=("a",), seconds=0.5)
-    two = IngestSummary(n_files=2, n_duplicates=2, notes=("b",), seconds=1.0)
-    assert one + two == IngestSummary(
-        n_files=3, n_dumps=1, n_duplicates=2, notes=("a", "b"), seconds=1.5
-    )
+    assert names_in_inbox(store) == []
 
 
 def without_names(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:

@@ -75,22 +75,22 @@ def test_small_parts_become_one_and_nothing_else_changes(place: Path, before: Co
     assert compact_lake(Lake(place)) == (0, 0, 0, 0)
 
 
-def test_large_parts_stay_as_they_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "PART_BYTES", 1)
-    before = {file.path for table in FACTS for file in files_of(place, table)}
-    compact_lake(Lake(place))
-    assert {file.path for table in FACTS for file in files_of(place, table)} == before
-
-
-@pytest.mark.slow
-def test_merged_parts_are_no_larger_than_need_be(
-    place: Path, before: Contents, monkeypatch: pytest.MonkeyPatch
+def test_small_parts_are_merged_and_large_ones_stay(
+    farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = max(file.bytes for file in files_of(place, "events"))
-    monkeypatch.setattr(compaction, "PART_BYTES", 3 * size)
-    compact_lake(Lake(place))
-    assert 2 <= len(files_of(place, "events")) <= 5
-    assert contents(place) == before
+    for dumps in ([1, 2], [3, 4], [5, 6]):
+        fill(tmp_path, farm, dumps)
+    before = contents(tmp_path)
+    parts = files_of(tmp_path, "events")
+    with monkeypatch.context() as patched:
+        patched.setattr(compaction, "PART_BYTES", 1)
+        compact_lake(Lake(tmp_path))
+    assert files_of(tmp_path, "events") == parts
+    monkeypatch.setattr(compaction, "PART_BYTES", 3 * max(file.bytes for file in parts))
+    compact_lake(Lake(tmp_path))
+    assert 1 <= len(files_of(tmp_path, "events")) < 3
+    assert contents(tmp_path) == before
+    assert verify_lake(Lake(tmp_path)) == []
 
 
 @pytest.mark.slow

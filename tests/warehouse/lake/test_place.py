@@ -59,12 +59,6 @@ def test_an_unfinished_file_is_hidden_from_other_engines(tmp_path: Path) -> None
         assert not unfinished.name.endswith(".parquet")
 
 
-def test_a_full_or_forbidden_place_is_an_error_that_names_it(tmp_path: Path) -> None:
-    (tmp_path / "lake").write_text("a file")
-    with pytest.raises(LakeError, match=r"lake: .*; check the address"):
-        Lake(tmp_path / "lake").begin()
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc")
 def test_a_place_where_no_folder_can_be_made_is_an_error_that_names_it() -> None:
     with pytest.raises(LakeError, match=r"/proc/lake: .*; check the address"):
@@ -134,17 +128,14 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
     assert Lake(tmp_path).exists()
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_as_one(tmp_path: Path, number: int) -> None:
-    with (
-        pytest.raises(LakeError, match="the disk is full; what was committed is safe: make room"),
-        Lake(tmp_path).writing("events/a.parquet"),
-    ):
-        raise OSError(number, "said by the system")
-
-
-def test_a_full_disk_of_files_on_their_way_to_an_object_store_is_named(tmp_path: Path) -> None:
-    lake = object_store(tmp_path)
+def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+    for number in (errno.ENOSPC, errno.EDQUOT):
+        with (
+            pytest.raises(LakeError, match="the disk is full; what was committed is safe: make"),
+            Lake(tmp_path).writing("events/a.parquet"),
+        ):
+            raise OSError(number, "said by the system")
+    lake = object_store(tmp_path)  # for which files are kept here on their way
     folder = re.escape(tempfile.gettempdir())
     with pytest.raises(LakeError, match=f"disk with {folder} is full"), lake.writing("a"):
         raise OSError(errno.ENOSPC, "said by the system")

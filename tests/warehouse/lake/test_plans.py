@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lakes import dump_ids, files_of, real_looking_farm, write_dumps
+from tests.support.lakes import dump_ids, files_of, rows_only_farm, write_dumps
 from tests.support.plans import ended_process, state_plan
 from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState, read_state
@@ -14,6 +14,12 @@ from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, list_plans, planned_files
 from warehouse.lake.writing import commit_written
+
+
+@pytest.fixture(scope="module")
+def farm():
+    """A farm; only for reading."""
+    return rows_only_farm()
 
 
 @pytest.fixture
@@ -26,8 +32,7 @@ def parquet_files(lake: Lake) -> set[str]:
 
 
 @pytest.mark.system
-def test_files_of_a_writer_that_died_are_deleted(lake: Lake) -> None:
-    farm = real_looking_farm()
+def test_files_of_a_writer_that_died_are_deleted(farm, lake: Lake) -> None:
     write_dumps(farm, lake, dump_ids(farm))
     state_plan(lake, pid=ended_process())
     clear_plans(lake)
@@ -35,8 +40,7 @@ def test_files_of_a_writer_that_died_are_deleted(lake: Lake) -> None:
     assert lake.list(PLANS) == []
 
 
-def test_files_of_a_writer_at_work_stay(lake: Lake) -> None:
-    farm = real_looking_farm()
+def test_files_of_a_writer_at_work_stay(farm, lake: Lake) -> None:
     written = write_dumps(farm, lake, dump_ids(farm))
     clear_plans(lake)
     state_plan(lake, pid=os.getppid())
@@ -48,9 +52,8 @@ def test_files_of_a_writer_at_work_stay(lake: Lake) -> None:
 
 @pytest.mark.system
 def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+    farm, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    farm = real_looking_farm()
     written = write_dumps(farm, lake, dump_ids(farm))
     state_plan(lake, pid=ended_process())
 
@@ -63,8 +66,7 @@ def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
     assert parquet_files(lake) == {file.path for file in written.added}
 
 
-def test_files_of_a_writer_elsewhere_go_after_a_day(lake: Lake) -> None:
-    farm = real_looking_farm()
+def test_files_of_a_writer_elsewhere_go_after_a_day(farm, lake: Lake) -> None:
     write_dumps(farm, lake, dump_ids(farm))
     state_plan(lake, host="elsewhere", at=(datetime.now(UTC) - timedelta(days=2)).isoformat())
     clear_plans(lake)
@@ -72,8 +74,7 @@ def test_files_of_a_writer_elsewhere_go_after_a_day(lake: Lake) -> None:
 
 
 @pytest.mark.system
-def test_committed_files_stay_though_their_plan_was_left(lake: Lake) -> None:
-    farm = real_looking_farm()
+def test_committed_files_stay_though_their_plan_was_left(farm, lake: Lake) -> None:
     written = write_dumps(farm, lake, dump_ids(farm))
     (plan,) = lake.list(PLANS)
     kept = lake.read(plan.path)
@@ -88,8 +89,7 @@ def test_committed_files_stay_though_their_plan_was_left(lake: Lake) -> None:
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_files_that_a_living_writer_makes_again_stay(lake: Lake, tmp_path: Path) -> None:
-    farm = real_looking_farm()
+def test_files_that_a_living_writer_makes_again_stay(farm, lake: Lake, tmp_path: Path) -> None:
     write_dumps(farm, lake, dump_ids(farm))
     state_plan(lake, pid=ended_process())
     written = write_dumps(farm, lake, dump_ids(farm))

@@ -48,11 +48,10 @@ def narrow(rows):
     return [{name: row[name] for name in row if name not in WIDE_IDS[1:]} for row in rows]
 
 
-@pytest.mark.parametrize("table", [*FACTS, *SHARED_TABLES])
-def test_lake_has_the_rows_of_the_store(farm, table: str, filled: Path) -> None:
-    assert sorted(map(repr, narrow(rows_of(filled, table)))) == sorted(
-        map(repr, stored(farm, table))
-    )
+def test_lake_has_the_rows_of_the_store(farm, filled: Path) -> None:
+    for table in (*FACTS, *SHARED_TABLES):
+        found = sorted(map(repr, narrow(rows_of(filled, table))))
+        assert found == sorted(map(repr, stored(farm, table))), table
 
 
 def test_ids_of_things_join_in_the_lake_as_in_the_store(farm, filled: Path) -> None:
@@ -68,7 +67,7 @@ def test_ids_of_things_join_in_the_lake_as_in_the_store(farm, filled: Path) -> N
 def test_rows_of_a_dump_keep_their_order_and_devices_stand_together(farm, filled: Path) -> None:
     events = rows_of(filled, "events")
     numbers = shared_numbers(farm)
-    for dump_id, shared in numbers.items():
+    for dump_id, shared in list(numbers.items())[::7]:
         text = "SELECT * FROM events WHERE dump_id = ?"
         own = farm.sql(text, params=[dump_id]).to_arrow_table().drop(["dump_id"]).to_pylist()
         found = [row for row in events if row["dump_id"] == shared]
@@ -96,10 +95,11 @@ def test_parts_are_bounded_and_a_large_dump_is_one_of_its_own(
     assert all(file.rows <= 3 * most for file in files_of(tmp_path, "events"))
 
 
-def test_same_dumps_are_written_to_the_same_files_wherever(farm, tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        fill(tmp_path / name, farm)
-    paths = [[file.path for file in files_of(tmp_path / n, "events")] for n in ("one", "other")]
+def test_same_dumps_are_written_to_the_same_files_wherever(
+    farm, filled: Path, tmp_path: Path
+) -> None:
+    fill(tmp_path, farm)
+    paths = [[file.path for file in files_of(place, "events")] for place in (filled, tmp_path)]
     assert paths[0] == paths[1]
 
 

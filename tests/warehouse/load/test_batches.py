@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from ingest.found_dumps import FoundDumps
 from ingest.sources import private_bytes
 from ingest.sources.paths import Source, find_sources
+from tests.support.bounded_memory import run_alone
 from tests.support.corpus import dump_names, read_dump
 from tests.support.stores import ingest, write
 from warehouse.load import batches
@@ -98,32 +97,24 @@ def test_two_members_of_one_name_are_refused_and_the_rest_of_the_zip_goes_in(
     ]
 
 
-PEAK = (
-    "import resource, sys; from warehouse import Warehouse\n"
-    "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-    "with Warehouse.open(sys.argv[1], create=True) as w:\n"
-    "    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-    "    summary = w.ingest([sys.argv[2]], manifest=manifest, jobs=2)\n"
-    "    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-    "print(summary.n_dumps, len(summary.refused), (after - before) // 1024)"
-)
-
-
 @pytest.mark.system
 @pytest.mark.slow
 def test_a_zip_of_zeros_takes_memory_for_a_few_of_its_members_only(tmp_path: Path) -> None:
-    good = read_dump(dump_names("real")[0])
     packing = zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(tmp_path / "a.zip", "w", packing, compresslevel=1) as archive:
         for i in range(16):  # 0.9 GB together
             archive.writestr(f"{i:02}.etdp", bytes([i]) * 8 + bytes(54 << 20))
-        archive.writestr("good.etdp", good)
+        archive.writestr("good.etdp", read_dump(dump_names("real")[0]))
         archive.writestr("noise.bin", os.urandom(4 << 20))  # or all of it would be refused
-    command = [sys.executable, "-c", PEAK, str(tmp_path / "store"), str(tmp_path / "a.zip")]
-    out = subprocess.check_output(command, text=True, cwd=Path(__file__).parents[3])
-    n_dumps, n_refused, megabytes = map(int, out.split())
-    assert (n_dumps, n_refused) == (1, 16)
-    assert megabytes < 500
+    code = (
+        "from pathlib import Path; from tests.support.stores import ingest\n"
+        "def run(folder):\n"
+        "    done = ingest(Path(folder) / 'store', Path(folder) / 'a.zip', jobs=2)\n"
+        "    return [done.n_dumps, len(done.refused)]\n"
+    )
+    counts, grown = run_alone(code, str(tmp_path))
+    assert counts == [1, 16]
+    assert grown < 500 << 20
 
 
 def test_batches_are_bounded_in_number_of_files(

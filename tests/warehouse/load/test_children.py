@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,10 +21,11 @@ from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import run
-from tests.support.store_template import copy_new_store
+from tests.support.store_inbox import hand_over, names_in_inbox
 from tests.support.stores import MANIFEST, contents
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
-from warehouse import Inbox, Warehouse
+from tests.support.waiting import until
+from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.children import process
 from warehouse.errors import StoreError
@@ -86,12 +86,6 @@ def broken_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Break:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    copy_new_store(tmp_path / "store")
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[children.DecodingChild]:
     """The children that are started from now on."""
     listed: list[children.DecodingChild] = []
@@ -103,16 +97,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[children.DecodingChild]:
 
     monkeypatch.setattr(children.DecodingChild, "__init__", note)
     return listed
-
-
-def hand_over(store: Path, *dumps: Dump) -> None:
-    with Inbox.open(store) as inbox:
-        for dump in dumps:
-            inbox.accept(dump)
-
-
-def files_left(store: Path) -> list[str]:
-    return [path.name for path in (store / "inbox").iterdir()]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +134,7 @@ def test_a_dump_that_breaks_a_child_costs_only_itself(
     wanted = {hashlib.sha256(tiny_dump(i)).hexdigest(): tiny_dump_events(i) for i in range(14)}
     del wanted[BAD_SHA256]
     assert stored_event_counts(store) == sorted(wanted.items())
-    assert files_left(store) == []
+    assert names_in_inbox(store) == []
     kept = Archive(store).find(BAD_SHA256)
     assert kept is not None
     assert bytes(kept.data) == tiny_dump(BAD)
@@ -235,18 +219,6 @@ def test_a_debug_buffer_that_breaks_a_child_is_refused_and_its_dump_is_taken(
     assert set(buffered["source"].to_pylist()) == {names[0], names[2]}
 
 
-@pytest.mark.slow
-def test_a_malformed_dump_in_parts_is_refused_by_the_reader(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "STREAM_BYTES", 1)
-    hand_over(store, tiny_incoming(1), Dump.of_bytes("bad", tiny_dump(2)[:-9], STATED))
-    with Warehouse.open(store) as warehouse:
-        (refusal,) = warehouse.drain().refused
-    assert refusal.source == "bad"
-    assert refusal.reason not in ("undecodable", "")
-
-
 @pytest.mark.smoke
 def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
     store: Path, started: list[children.DecodingChild]
@@ -307,24 +279,16 @@ def test_who_is_killed_while_a_child_works_loses_nothing_and_leaves_no_child(
             Warehouse.open(store).drain()
         finally:
             os._exit(1)
-    child = int(await_(lambda: log.exists() and log.read_text().strip()))
+    until(lambda: log.exists() and bool(log.read_text().strip()))
+    child = int(log.read_text())
     os.kill(draining, signal.SIGKILL)
     os.waitpid(draining, 0)
-    await_(lambda: not is_running(child))
+    until(lambda: not is_running(child))
     (log.parent / "sitecustomize.py").unlink()
     with Warehouse.open(store) as warehouse:
         assert warehouse.drain().n_dumps == BAD + 2
     assert len(stored_event_counts(store)) == BAD + 2
-    assert files_left(store) == []
-
-
-def await_(look: Callable[[], object]) -> str:
-    """What a look finds in the end."""
-    deadline = time.monotonic() + 60
-    while not (found := look()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return str(found)
+    assert names_in_inbox(store) == []
 
 
 def is_running(process: int) -> bool:

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import numpy as np
-import pytest
 
 from ingest import decode_dumps
 from ingest.manifest.models import Manifest
 from tests.support.producer_dumps import producer_dump
-from tests.support.stores import COUNTERS, MANIFEST, writing
+from tests.support.stores import COUNTERS, MANIFEST
 from warehouse.load.content import number_dumps
 from warehouse.load.counters import (
     insert_counters,
@@ -20,12 +16,6 @@ from warehouse.load.counters import (
 
 PLAIN = Manifest.model_validate(MANIFEST)
 COUNTED = Manifest.model_validate({**MANIFEST, "counters": COUNTERS})
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with writing(tmp_path / "store") as opened:
-        yield opened
 
 
 def rows(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:

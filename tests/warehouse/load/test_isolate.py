@@ -15,7 +15,7 @@ import pytest
 from ingest import decode
 from ingest.errors import SourceError
 from ingest.manifest.resolver import ManifestResolver
-from tests.support.corpus import dump_names, read_dump
+from tests.support.corpus import CORPUS, dump_names, read_dump
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
@@ -29,7 +29,7 @@ from warehouse.load import pipeline as ingestion
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.isolate import Failure, isolate
 
-ATTACKS = sorted((Path(__file__).parents[1] / "data/attacks").glob("*.etdp"))
+ATTACKS = sorted((CORPUS.parent / "attacks").glob("*.etdp"))
 DUMPS = list(dict.fromkeys(map(read_dump, dump_names("real")[:14])))[:10]
 BAD = 6  # of them
 BAD_SHA256 = hashlib.sha256(DUMPS[BAD]).hexdigest()
@@ -63,15 +63,6 @@ def without_folder(
         name: [tuple(value.replace(f"{folder}/", "") for value in row) for row in rows]
         for name, rows in stored.items()
     }
-
-
-@pytest.fixture(autouse=True)
-def _no_traces(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Lets go of the connections that an error of a test's parameters has passed through."""
-    yield
-    error = request.node.callspec.params.get("error") if hasattr(request.node, "callspec") else None
-    if error is not None:
-        error.__traceback__ = error.__context__ = None
 
 
 @pytest.fixture
@@ -141,10 +132,8 @@ def assert_only_the_bad_one_is_missing(
     cross_section(
         [
             (MemoryError(), 280, False),
-            (MemoryError(), 1, True),
-            (pa.ArrowInvalid("offset overflow while concatenating arrays\nmore"), 1, False),
             (RecursionError("maximum recursion depth exceeded"), 280, True),
-            (ValueError("a name \ud800 and \n another line"), 280, False),
+            (ValueError("a name \ud800 and \n another line"), 1, False),
         ],
         6,
     ),
@@ -168,16 +157,11 @@ def test_a_dump_that_breaks_the_decoder_costs_only_itself(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "batch_files", "is_streamed"),
-    cross_section(
-        [
-            (MemoryError(), 280, False),
-            (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
-            (duckdb.ConversionException("Conversion Error: could not"), 3, False),
-            (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
-            (KeyError(7), 1, False),
-        ],
-        6,
-    ),
+    [
+        (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
+        (duckdb.ConversionException("Conversion Error: could not"), 3, False),
+        (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
+    ],
 )
 def test_a_dump_that_the_store_does_not_take_costs_only_itself(
     folder: Path,
@@ -209,36 +193,42 @@ def test_what_was_refused_goes_in_when_the_fault_is_mended(
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True, True]
 
 
-@pytest.mark.parametrize(
-    "error",
-    cross_section(
-        [
-            KeyboardInterrupt(),
-            SystemExit(3),
-            StoreError("store", "was replaced"),
-            duckdb.IOException("IO Error: Could not write file: No space left on device"),
-            duckdb.FatalException("FATAL Error: database has been invalidated"),
-            duckdb.TransactionException("Failed to commit: Could not write"),
-            duckdb.OutOfMemoryException("could not offload: No space left on device"),
-            OSError(28, "No space left on device"),
-        ],
-        6,
-    ),
-    ids=lambda error: type(error).__name__,
-)
 def test_what_no_dump_is_to_blame_for_stops_the_ingest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break, error: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_store: Break
 ) -> None:
-    for i, data in enumerate(DUMPS):
-        write(tmp_path / f"in/{i:02}.etdp", data)
+    for i in range(BAD - 2, BAD + 1):
+        write(tmp_path / f"in/{i:02}.etdp", DUMPS[i])
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
-    broken_store(error)
-    wanted = StoreError if isinstance(error, duckdb.Error) else type(error)
-    with pytest.raises(wanted):
+    broken_store(duckdb.IOException("IO Error: Could not write file: No space left on device"))
+    with pytest.raises(StoreError):
         ingest(tmp_path / "store", tmp_path / "in")
     stored = contents(tmp_path / "store")
-    assert (len(stored["dumps"]), stored["ingest_errors"]) == (BAD, [])
+    assert (len(stored["dumps"]), stored["ingest_errors"]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        SystemExit(3),
+        StoreError("store", "was replaced"),
+        SourceError("a", "is gone"),
+        duckdb.FatalException("FATAL Error: database has been invalidated"),
+        duckdb.TransactionException("Failed to commit: Could not write"),
+        duckdb.OutOfMemoryException("could not offload: No space left on device"),
+        OSError(28, "No space left on device"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_the_whole_store_or_foreseen_ones_are_raised(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
+        isolate(lambda: fail(error))
+    assert caught.value is error
+
+
+def fail(error: BaseException) -> Any:
+    raise error
 
 
 @pytest.mark.slow
@@ -259,25 +249,24 @@ def test_a_store_that_is_found_bad_between_commits_stops_the_ingest(
     assert len(contents(tmp_path / "store")["dumps"]) == 5
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda path: path.stem)
-def test_beside_an_attack_good_dumps_go_in(tmp_path: Path, attack: Path) -> None:
+def test_beside_attacks_good_dumps_go_in(tmp_path: Path) -> None:
     for i, data in enumerate(DUMPS[:6]):
         write(tmp_path / f"in/{i:02}.etdp", data)
-    shutil.copy(attack, tmp_path / "in" / attack.name)
+    attacks = {Path(shutil.copy(attack, tmp_path / "in")) for attack in ATTACKS}
     summary = ingest(tmp_path / "store", tmp_path / "in")
-    assert summary.n_dumps + len(summary.refused) == 7
-    assert [r.source for r in summary.refused] in ([], [str(tmp_path / "in" / attack.name)])
+    assert summary.n_dumps + len(summary.refused) == 6 + len(attacks)
+    assert {Path(r.source) for r in summary.refused} <= attacks
     with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
         sources = warehouse.sql("SELECT source FROM dumps")["source"].to_pylist()
         refused = warehouse.query("ingest_errors")["source"].to_pylist()
-    assert refused == [r.source for r in summary.refused]
+    assert sorted(refused) == sorted(r.source for r in summary.refused)
     assert {Path(source).name for source in sources} >= {f"{i:02}.etdp" for i in range(6)}
 
 
 def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for i, data in enumerate(DUMPS[:9]):
+    for i, data in enumerate(DUMPS[:7]):
         write(tmp_path / f"in/{i:02}.etdp", data)
     record = shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/04.etrecord")
     shutil.copy(MODELS / "twins_portable.etrecord", tmp_path / "in/05.etrecord")
@@ -290,13 +279,13 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
 
     monkeypatch.setattr(DumpRows, "_trace", broken)
     summary = ingest(tmp_path / "store", tmp_path / "in")
-    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (10, 9, 0)
+    assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (8, 7, 0)
     (refusal,) = summary.refused
     assert (refusal.source, refusal.reason) == (str(record), "uncommittable")
     assert "04.etdp is left out: KeyError: 'instruction'" in refusal.detail
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
     again = ingest(tmp_path / "store", tmp_path / "in")
-    assert (again.n_files, again.n_dumps, again.n_duplicates) == (9, 0, 8)
+    assert (again.n_files, again.n_dumps, again.n_duplicates) == (7, 0, 6)
     assert again.refused == summary.refused
 
 
@@ -397,12 +386,7 @@ def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(
     assert summary.refused[0].detail.startswith("OverflowError: absurd clock; this is a bug")
 
 
-def test_foreseen_errors_pass_and_others_are_told_in_one_line() -> None:
-    def fail(error: BaseException) -> Any:
-        raise error
-
-    with pytest.raises(SourceError):
-        isolate(lambda: fail(SourceError("a", "is gone")))
+def test_other_errors_are_told_in_one_line() -> None:
     told = isolate(lambda: fail(ValueError("x" * 1000 + "\nmore")))
     assert isinstance(told, Failure)
     assert "\n" not in told.detail

@@ -29,12 +29,6 @@ from warehouse.load.new_dump import NewDump
 NAMES = dump_names("real")[:3]
 
 
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with writing(tmp_path / "store") as opened:
-        yield opened
-
-
 def new_dump(name: str) -> NewDump:
     return NewDump(f"{name}.etdp", f"{name:x<64}", Manifest.model_validate(MANIFEST))
 

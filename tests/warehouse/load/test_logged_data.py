@@ -7,20 +7,19 @@ import os
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ingest import decode, decode_dumps
+from ingest import decode_dumps
 from ingest.debug_buffer import DebugBuffer, read_stored
 from tests.support.bounded_memory import run_alone
 from tests.support.corpus import CORPUS, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import logged, run
 from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
-from warehouse.load import pipeline as ingestion
 
 NAMES = sorted(
     f"{path.parent.name}/{path.name.removesuffix('.debug.bin')}"
@@ -40,7 +39,7 @@ def place(folder: Path, name: str = DUMP, *, buffer: bytes | None = None) -> Pat
     return path
 
 
-def values(store: Path) -> list[dict[str, object]]:
+def values(store: Path) -> list[dict[str, Any]]:
     """Logged values in file order, with the bytes of their tensors."""
     with Warehouse.open(store, read_only=True) as warehouse:
         return warehouse.sql(
@@ -55,46 +54,38 @@ def buffer_hashes(store: Path) -> list[str | None]:
     return rows["debug_buffer_sha256"].to_pylist()
 
 
-@pytest.mark.parametrize("name", cross_section(NAMES, 4))
-def test_tensors_read_back_are_those_of_the_debug_buffer(tmp_path: Path, name: str) -> None:
-    place(tmp_path / "in", name)
-    assert ingest(tmp_path / "store", tmp_path / "in").refused == ()
-    buffer = DebugBuffer(read_buffer(name))
-    table = decode_dumps([read_dump(name)]).tables["debug_values"]
-    logged_values, stored = table.to_pylist(), values(tmp_path / "store")
-    assert len(stored) == len(logged_values)
-    for row, found in zip(logged_values, stored, strict=True):
-        if row["dtype"] is None:
-            assert found["sha256"] is None
-            continue
-        tensor = buffer.read(
-            row["dtype"], row["sizes"], strides=row["strides"], offset=row["tensor_offset"]
-        )
-        assert found["sha256"] == tensor.sha256
-        if tensor.array is not None:
-            again = read_stored(row["dtype"], row["sizes"], found["data"])
-            np.testing.assert_array_equal(again.array, tensor.array, strict=True)
+def test_tensors_read_back_are_those_of_the_debug_buffer_of_each_dump(tmp_path: Path) -> None:
+    for name in NAMES:
+        write(tmp_path / f"in/{name}.etdp", read_dump(name))
+        write(tmp_path / f"in/{name}.debug.bin", read_buffer(name))
+    write(tmp_path / "in/without.etdp", read_dump("real/mlp_xnnpack_n20_debug"))
+    summary = ingest(tmp_path / "store", tmp_path / "in")
+    assert (summary.n_dumps, summary.refused) == (len(NAMES) + 1, ())
+    hashes = [hashlib.sha256(read_buffer(name)).hexdigest() for name in NAMES]
+    assert buffer_hashes(tmp_path / "store") == [*hashes, None]
+    stored = values(tmp_path / "store")
+    for dump_id, name in enumerate(NAMES, start=1):
+        buffer = DebugBuffer(read_buffer(name))
+        found = [row for row in stored if row["dump_id"] == dump_id]
+        wanted = decode_dumps([read_dump(name)]).tables["debug_values"].to_pylist()
+        for row, value in zip(found, wanted, strict=True):
+            assert_stored(row, value, buffer)
+    without = [row for row in stored if row["dump_id"] > len(NAMES)]
+    assert without
+    assert {row["sha256"] for row in without} == {None}
 
 
-def test_without_a_debug_buffer_hashes_are_null(tmp_path: Path) -> None:
-    place(tmp_path / "in").with_suffix(".debug.bin").unlink()
-    ingest(tmp_path / "store", tmp_path / "in")
-    assert {row["sha256"] for row in values(tmp_path / "store")} == {None}
-    assert contents(tmp_path / "store")["tensors"] == []
-    assert buffer_hashes(tmp_path / "store") == [None]
-
-
-def test_each_dump_has_its_own_buffer(tmp_path: Path) -> None:
-    names = ["real/stateful_portable_n3_debug", DUMP, "real/nan_portable_n2_debug"]
-    for name in names:
-        place(tmp_path / "in", name)
-    write(tmp_path / "in/none.etdp", read_dump("real/mlp_xnnpack_n20_debug"))
-    ingest(tmp_path / "store", tmp_path / "in")
-    hashes = [hashlib.sha256(read_buffer(name)).hexdigest() for name in sorted(names)]
-    assert buffer_hashes(tmp_path / "store") == [hashes[0], None, *hashes[1:]]
-    for row in values(tmp_path / "store"):
-        has_content = row["dtype"] is not None and row["dump_id"] != 2
-        assert (row["data"] is not None) == has_content
+def assert_stored(found: dict[str, Any], value: dict[str, Any], buffer: DebugBuffer) -> None:
+    """The content of a logged value is stored as the buffer has it."""
+    dtype, sizes = value["dtype"], value["sizes"]
+    if dtype is None:
+        assert found["sha256"] is None
+        return
+    tensor = buffer.read(dtype, sizes, strides=value["strides"], offset=value["tensor_offset"])
+    assert found["sha256"] == tensor.sha256
+    if tensor.array is not None:
+        again = read_stored(dtype, sizes, found["data"])
+        np.testing.assert_array_equal(again.array, tensor.array, strict=True)
 
 
 def test_equal_contents_are_stored_once_over_many_dumps_and_ingests(tmp_path: Path) -> None:
@@ -135,18 +126,9 @@ def test_a_buffer_that_comes_later_is_attached_as_if_it_had_been_there(tmp_path:
     summary = ingest(tmp_path / "store", tmp_path / "in")
     assert (summary.n_dumps, summary.n_duplicates) == (0, 2)
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-    ingest(tmp_path / "store", tmp_path / "in")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_a_dump_that_comes_again_without_its_buffer_keeps_it(tmp_path: Path) -> None:
-    path = place(tmp_path / "in")
-    ingest(tmp_path / "store", tmp_path / "in")
-    before = contents(tmp_path / "store")
     path.with_suffix(".debug.bin").unlink()
     ingest(tmp_path / "store", tmp_path / "in")
-    assert contents(tmp_path / "store") == before
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -172,19 +154,6 @@ def test_a_buffer_that_cannot_be_read_is_refused_and_its_dump_taken(tmp_path: Pa
     assert [(r.source, r.reason) for r in summary.refused] == [(str(buffer), "unreadable")]
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (2, 1, 0)
     assert buffer_hashes(tmp_path / "store") == [None]
-
-
-@pytest.mark.slow
-def test_a_big_dump_has_the_tensors_of_a_small_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("real/stateful_portable_n3_debug", "real/dyn_portable_shapes_debug", DUMP):
-        place(tmp_path / "in", name)
-    ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(decode, "ARENA_BYTES", 512)
-    assert ingest(tmp_path / "parts", tmp_path / "in").n_dumps == 3
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
 @pytest.mark.system

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
 
+from ingest import decode
 from ingest.dump import Dump
 from ingest.found_dumps import FoundDumps
 from ingest.manifest.resolver import Manifest
-from tests.support.corpus import read_dump
-from tests.support.etrecord_builder import MODELS
+from tests.support.corpus import CORPUS, read_dump
+from tests.support.etrecord_builder import MODELS, build_zip
 from tests.support.stores import MANIFEST, contents, ingest, write
+from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
-from warehouse.engine.connection import open_cursor
-from warehouse.load import batches
+from warehouse.load import batches, stored_events
 from warehouse.load import pipeline as ingestion
 
 RECORD = MODELS / "mixed_xnnpack.etrecord"
@@ -60,34 +61,27 @@ def test_a_bad_path_is_refused_and_the_others_are_taken(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for i, name in enumerate(("load_only", "mixed_xnnpack_n20", "cnn_portable_n20")):
-        write(tmp_path / f"in/{i}.etdp", read_dump(f"real/{name}"))
+    for i in range(3):
+        write(tmp_path / f"in/{i}.etdp", tiny_dump(i))
     monkeypatch.setattr(batches, "BATCH_FILES", 1)
     monkeypatch.setattr(ingestion, "COMMIT_EVENTS", 1)
     threads: list[object] = []
-    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
-        assert warehouse._writer is not None
-        cursor = open_cursor(warehouse._writer.connection)
+    with Warehouse.open(store) as warehouse, warehouse.writing.cursor() as cursor:
         cursor.execute("SET threads = 3")
 
         def look(_: ingestion.IngestProgress) -> None:
-            threads.append(setting(cursor))
+            threads.extend(cursor.execute("SELECT current_setting('threads')").fetchall())
             assert not gc.isenabled()
             if len(threads) == 3:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             warehouse.ingest([tmp_path / "in"], manifest=MANIFEST, progress=look)
-        threads.append(setting(cursor))
-        cursor.close()
-    assert threads == [3, 3, 3, 3]
+        threads.extend(cursor.execute("SELECT current_setting('threads')").fetchall())
+    assert threads == [(3,)] * 4
     assert gc.isenabled()
-
-
-def setting(cursor: duckdb.DuckDBPyConnection) -> object:
-    return cursor.execute("SELECT current_setting('threads')").fetchall()[0][0]
 
 
 def conflicts(store: Path) -> list[tuple[str, bool]]:
@@ -96,19 +90,20 @@ def conflicts(store: Path) -> list[tuple[str, bool]]:
     return [(row["reason"], row["is_resolved"]) for row in rows]
 
 
-@pytest.mark.slow
 def test_a_conflict_says_what_differs_and_stays_open_until_the_file_agrees(tmp_path: Path) -> None:
     path, store = write(tmp_path / "a.etdp", read_dump("real/load_only")), tmp_path / "store"
     ingest(store, path)
+    before = contents(store)["dumps"]
     other = {**MANIFEST, "device": "pixel9", "os": "android"}
     for _ in range(2):
-        (refusal,) = ingest(store, path, manifest=other).refused
+        summary = ingest(store, path, manifest=other)
+        assert (summary.n_dumps, summary.n_conflicts) == (0, 1)
         wanted = "(device.name: 'pixel9' here, 'pixel8' there; device.os: 'android' here, nothing"
-        assert wanted in refusal.detail
-        assert "build" not in refusal.detail
+        assert wanted in summary.refused[0].detail
+        assert "build" not in summary.refused[0].detail
         assert conflicts(store) == [("conflict", False)]
-    copy = write(tmp_path / "b.etdp", path.read_bytes())
-    ingest(store, copy)
+    assert contents(store)["dumps"] == before
+    ingest(store, write(tmp_path / "b.etdp", path.read_bytes()))
     assert conflicts(store) == [("conflict", False)]
     ingest(store, path)
     assert conflicts(store) == [("settled_conflict", True)]
@@ -121,12 +116,64 @@ def test_a_zip_that_was_refused_is_resolved_when_its_dumps_are_in(tmp_path: Path
     write(tmp_path / "b.etdp", read_dump("real/load_only"))
     ingest(tmp_path / "store", path, tmp_path / "b.etdp")
     assert conflicts(tmp_path / "store") == [("unreadable", False)]
-    write(path, zip_of(read_dump("real/mixed_xnnpack_n20")))
+    write(path, build_zip({"x.etdp": read_dump("real/mixed_xnnpack_n20")}))
     ingest(tmp_path / "store", path)
     assert conflicts(tmp_path / "store") == [("unreadable", True)]
 
 
-def zip_of(data: bytes) -> bytes:
-    from tests.support.etrecord_builder import build_zip
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on every dump is decoded and stored in small parts."""
+    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
+    monkeypatch.setattr(batches, "BATCH_FILES", 1)
+    monkeypatch.setattr(decode, "ARENA_BYTES", 512)
+    monkeypatch.setattr(stored_events, "_MOST_EVENTS", 100)
 
-    return build_zip({"x.etdp": data})
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Dumps with ETRecords, debug buffers, or neither."""
+    folder = tmp_path / "in"
+    for name in (
+        "mixed_xnnpack_n20", "traced_str_n20", "stateful_portable_n3_debug",
+        "dyn_portable_shapes_debug", "traced_intdesc_n1_debug",
+    ):  # fmt: skip
+        write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
+        if name.endswith("_debug"):
+            shutil.copy(CORPUS / f"real/{name}.debug.bin", folder)
+    shutil.copy(RECORD, folder / "mixed_xnnpack_n20.etrecord")
+    return folder
+
+
+@pytest.mark.slow
+def test_a_big_dump_is_stored_in_parts_with_the_same_result(
+    tmp_path: Path, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    ingest(tmp_path / "whole", folder)
+    request.getfixturevalue("parts")
+    summary = ingest(tmp_path / "parts", folder)
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (5, 0, ())
+    stored = contents(tmp_path / "parts")
+    assert stored == contents(tmp_path / "whole")
+    assert stored["event_origins"]
+    assert stored["tensors"]
+
+
+@pytest.mark.slow
+def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """What it has in common with the next dump comes in with that one, traced to its ETRecord."""
+    good = read_dump("real/mixed_xnnpack_n20")
+    bad = bytearray(good)
+    bad[-300:-292] = b"\xff" * 8  # in the first run, which stands last
+    write(tmp_path / "in/a.etdp", bytes(bad))
+    write(tmp_path / "in/b.etdp", good)
+    shutil.copy(RECORD, tmp_path / "in/net.etrecord")
+    ingest(tmp_path / "whole", tmp_path / "in")
+    request.getfixturevalue("parts")
+    summary = ingest(tmp_path / "parts", tmp_path / "in")
+    assert (summary.n_dumps, [r.byte_offset is None for r in summary.refused]) == (1, [False])
+    stored = contents(tmp_path / "parts")
+    assert stored == contents(tmp_path / "whole")
+    assert stored["event_origins"]

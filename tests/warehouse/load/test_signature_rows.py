@@ -1,23 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ingest.schemas.dumps import EVENT_SIGNATURES
-from tests.support.stores import writing
 from warehouse.load import signature_rows
 from warehouse.load.signature_rows import SignatureRows
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with writing(tmp_path / "store") as opened:
-        yield opened
 
 
 def rows(ids: list[int]) -> pa.Table:

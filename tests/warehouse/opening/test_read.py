@@ -56,15 +56,10 @@ while not Path(sys.argv[2]).exists():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of one dump, with a snapshot of it."""
     store = tmp_path_factory.mktemp("made") / "store"
     ingest(store, DUMP, snapshot=True)
     return store
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """A store of one dump, with a snapshot of it."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def count_consistently(store: Path) -> tuple[int, bool]:

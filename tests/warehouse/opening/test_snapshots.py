@@ -28,15 +28,10 @@ LATE = CORPUS / "real/cnn_portable_n20.etdp"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two dumps, with a snapshot of both."""
     store = tmp_path_factory.mktemp("made") / "store"
     ingest(store, *DUMPS, snapshot=True)
     return store
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """A store of two dumps, with a snapshot of both."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def count_dumps(warehouse: Warehouse) -> int:
@@ -180,12 +175,6 @@ def test_a_publisher_killed_at_any_moment_leaves_only_whole_snapshots(store: Pat
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stderr == ""
     assert int(done.stdout) >= 10
-
-
-def test_a_store_opened_to_be_read_publishes_nothing(store: Path) -> None:
-    warehouse = Warehouse.open(store, read_only=True)
-    with warehouse, pytest.raises(StoreError, match="opened to be read"):
-        warehouse.snapshot()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ LATE = CORPUS / "real/cnn_portable_n20.etdp"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three dumps and a refused file, with a snapshot."""
     folder = tmp_path_factory.mktemp("made")
     store, files = folder / "store", [CORPUS / f"real/{name}.etdp" for name in NAMES]
     bad = write(folder / "bad.etdp", b"no dump at all" * 9)
@@ -29,12 +30,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(LATE, mended)
     ingest(store, mended, manifest=MANIFEST | {"device": "other", "build": "b2"}, snapshot=True)
     return store
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """A store of three dumps and a refused file, with a snapshot."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def state(store: Path) -> dict[str, tuple[int, int]]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from ingest import decode
 from ingest.dump import Refusal
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
@@ -31,7 +26,6 @@ from warehouse import Warehouse
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.migrations import migrate
 from warehouse.load import batches
-from warehouse.load import pipeline as ingestion
 from warehouse.load.content import decode_content
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
@@ -264,37 +258,6 @@ def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
 
 
 @pytest.mark.slow
-def test_a_big_dump_is_traced_as_a_small_one(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copy(MIXED, folder / "net.etrecord")
-    ingest(tmp_path / "whole", folder)
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(decode, "ARENA_BYTES", 1024)
-    assert ingest(tmp_path / "parts", folder).n_dumps == 3
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_what_a_big_malformed_dump_brought_comes_in_with_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    good = read_dump("real/mixed_xnnpack_n20")
-    bad = bytearray(good)
-    bad[-300:-292] = b"\xff" * 8  # in the first run, which stands last
-    write(tmp_path / "in/a.etdp", bytes(bad))
-    write(tmp_path / "in/b.etdp", good)
-    shutil.copy(MIXED, tmp_path / "in/net.etrecord")
-    ingest(tmp_path / "whole", tmp_path / "in")
-    monkeypatch.setattr(ingestion, "STREAM_BYTES", 1)
-    monkeypatch.setattr(decode, "ARENA_BYTES", 4096)
-    summary = ingest(tmp_path / "parts", tmp_path / "in")
-    assert (summary.n_dumps, len(summary.refused)) == (1, 1)
-    assert traced(tmp_path / "parts") == linked(tmp_path / "parts") != set()
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
-@pytest.mark.slow
 def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
     data = read_dump("real/mixed_xnnpack_n20")
     program = ProgramReader().read(file_at(Source(str(MIXED))))
@@ -316,41 +279,6 @@ def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -
     del stored["dumps"], expected["dumps"]
     assert stored == expected
     assert set(links(tmp_path / "store").values()) == {MIXED.name}
-
-
-INGEST = (
-    "import sys; from warehouse import Warehouse\n"
-    "from warehouse.load import batches, pipeline as ingestion\n"
-    "batches.BATCH_FILES, ingestion.COMMIT_EVENTS = 1, 1\n"
-    "manifest = {'device': 'pixel8', 'build': 'b1', 'model': 'mv2'}\n"
-    "with Warehouse.open(sys.argv[1], create=True) as w:\n"
-    "    w.ingest([sys.argv[2]], manifest=manifest, progress=lambda p: print(p, flush=True))"
-)
-
-
-@pytest.mark.system
-@pytest.mark.slow
-@pytest.mark.parametrize("lines", [4, 1])
-def test_a_killed_ingest_leaves_no_etrecord_half_traced(tmp_path: Path, lines: int) -> None:
-    for i in range(20):
-        event = timed("native_call_convolution.out", 1, 9, instruction_id=i % 9, chain_index=0)
-        write(tmp_path / f"in/{i:02}.etdp", build_etdump({"run_data": [run(event)] * (1 + i)}))
-        shutil.copy(OTHER if i % 3 else MIXED, tmp_path / f"in/{i:02}.etrecord")
-    ingest(tmp_path / "whole", tmp_path / "in")
-    process = subprocess.Popen(
-        [sys.executable, "-c", INGEST, str(tmp_path / "store"), str(tmp_path / "in")],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-    assert process.stdout is not None
-    for _ in range(lines):
-        process.stdout.readline()
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert traced(tmp_path / "store") == linked(tmp_path / "store") != set()
-    ingest(tmp_path / "store", tmp_path / "in")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
 def test_a_reader_reads_each_etrecord_once_and_equal_ones_into_one(tmp_path: Path) -> None:

@@ -36,16 +36,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def made(files: list[Path]) -> Path:
+    """The first dump was ingested wrongly, the second as it should be."""
     made = files[0].with_name("store")
     ingest(made, files[0], manifest=WRONG)
     ingest(made, files[1])
     return made
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """The first dump was ingested wrongly, the second as it should be."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def amend(store: Path, *stated: str, **where: str) -> int:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -26,11 +25,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("mixed_portable_n20", "mixed_xnnpack_n20", "cnn_portable_n20"):
         ingest(folder / "store", write(folder / f"{name}.etdp", read_dump(f"real/{name}")))
     return folder / "store"
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def test_a_compacted_store_is_smaller_and_the_same(store: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.corpus import read_dump
 from tests.support.stores import contents, ingest, write
 from warehouse import Warehouse
-from warehouse.errors import QueryError, StoreError
+from warehouse.errors import QueryError
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.forget import forget_dumps
 from warehouse.upkeep.rebuild import rebuild_store
@@ -68,8 +68,3 @@ def test_other_states_are_refused(store: Path) -> None:
         pytest.raises(QueryError, match="found 'ok', wanted one of: acknowledged, accepted, "),
     ):
         warehouse.decide("g2", state="ok", reason="")
-
-
-def test_a_store_opened_to_be_read_takes_no_decision(store: Path) -> None:
-    with Warehouse.open(store, read_only=True) as warehouse, pytest.raises(StoreError):
-        warehouse.decide("g2", state="accepted", reason="")

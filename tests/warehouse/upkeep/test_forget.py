@@ -43,18 +43,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(files: Path) -> Path:
+    """A store in which the first and the last dump are of a device of their own."""
     made = files.parent / "store"
     for name in NAMES:
         facts = MANIFEST if name == NAMES[1] else OWN
         ingest(made, files / f"{name}.etdp", manifest=facts)
     assert ingest(made, files / f"{NAMES[0]}.etdp").n_conflicts == 1
     return made
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """A store in which the first and the last dump are of a device of their own."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def forget(store: Path, device: str = "secret") -> int:

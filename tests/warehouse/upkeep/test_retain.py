@@ -28,17 +28,12 @@ FACTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two old dumps, of b1 and v2, and a new one."""
     folder = tmp_path_factory.mktemp("made")
     for name, facts in FACTS.items():
         file = write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
         ingest(folder / "store", file, manifest=MANIFEST | facts)
     return folder / "store"
-
-
-@pytest.fixture
-def store(made: Path, tmp_path: Path) -> Path:
-    """Two old dumps, of b1 and v2, and a new one."""
-    return Path(shutil.copytree(made, tmp_path / "store"))
 
 
 def drop(store: Path, kept_builds: str | None = None) -> list[int]:

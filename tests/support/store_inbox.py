@@ -1,0 +1,20 @@
+"""The inbox of a store: dumps handed over to it, and what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.dump import Dump
+from warehouse import Inbox
+
+
+def hand_over(store: Path, *dumps: Dump) -> None:
+    """Hand dumps over to a store, in one log."""
+    with Inbox.open(store) as inbox:
+        for dump in dumps:
+            inbox.accept(dump)
+
+
+def names_in_inbox(store: Path) -> list[str]:
+    """Names of the files that are left in the inbox."""
+    return sorted(path.name for path in (store / "inbox").iterdir())
