@@ -17,13 +17,12 @@ from warehouse.lake.connections import LakeConnections
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import (
     DumpLocation,
-    group_by_part,
     locate_dumps,
     removed_part_names,
 )
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
-from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.rewriting import remove_dumps
 from warehouse.lake.schemas import SHARED_TABLES
 from warehouse.lake.shared_tables import drop_unreferenced_rows
 from warehouse.lake.views import unmerged_name
@@ -154,15 +153,11 @@ def _replace(
 ) -> ExportSummary:
     """Remove changed and forgotten dumps from their parts, and write the changed ones again."""
     hashes = {dump.sha256 for dump in work.changed} | {dump.sha256 for dump in work.gone}
-    out = group_by_part(dump for dump in held if dump.sha256 in hashes)
     lake_ids = read_lake_ids(connection)
     planned = plan_parts(work.changed, removed_part_names(state))
     written = [write_parts(connection, lake, planned, lake_ids)]
-    removed: list[str] = []
-    for part, dumps in out.items():
-        rest, files = rewrite_parts(lake, state, [part], {dump.dump_id for dump in dumps})
-        written.append(rest)
-        removed += files
+    rest, removed = remove_dumps(lake, state, (dump for dump in held if dump.sha256 in hashes))
+    written += rest
     commit_written(lake, written, by=_BY, removed=removed)
     if work.gone:
         names, files = drop_unreferenced_rows(lake, read_state(lake))

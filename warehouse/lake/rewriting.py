@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import closing
 
 from warehouse.lake.commits import LakeState
 from warehouse.lake.connections import LakeConnections
-from warehouse.lake.dump_locations import files_of_parts, removed_part_names
+from warehouse.lake.dump_locations import (
+    DumpLocation,
+    files_of_parts,
+    group_by_part,
+    removed_part_names,
+)
 from warehouse.lake.ids import LakeIds
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
@@ -31,3 +36,18 @@ def rewrite_parts(
         planned = plan_parts(kept, removed_part_names(state))
         written = write_parts(connection, lake, planned, LakeIds())
     return written, [path for paths in files.values() for path in paths]
+
+
+def remove_dumps(
+    lake: Lake, state: LakeState, dumps: Iterable[DumpLocation]
+) -> tuple[list[WrittenFiles], list[str]]:
+    """Rewrite the parts of dumps without these.
+
+    Returns the new files, and the paths of those that they replace.
+    """
+    written, removed = [], []
+    for part, some in group_by_part(dumps).items():
+        rest, files = rewrite_parts(lake, state, [part], {dump.dump_id for dump in some})
+        written.append(rest)
+        removed += files
+    return written, removed

@@ -26,16 +26,16 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import group_by_part, locate_dumps, removed_part_names
+from warehouse.lake.dump_locations import locate_dumps, removed_part_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import finish_plans, write_plan
-from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.rewriting import remove_dumps
 from warehouse.lake.writing import WrittenFiles, commit_written, write_group
 from warehouse.load.loader import Loader
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
 from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
-from warehouse.spark.known import LakeKnowledge, read_refusals
+from warehouse.spark.lake_dumps import LakeDumps, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
 from warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
 from warehouse.spark.tasks import Tasks
@@ -104,7 +104,7 @@ class LakeIngester:
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
         self._stated = stated or ManifestDefaults()
-        self._known = LakeKnowledge(self._lake)
+        self._known = LakeDumps(self._lake)
         self._state: LakeState | None = None
 
     def take_all(self) -> LakeIngest:
@@ -174,13 +174,9 @@ class LakeIngester:
         decoded = self._decode(groups, moment_of(id_))
         whole = [group for group in groups if group.name not in decoded.changed]
         hashes = {entry.sha256 for group in whole for entry in group.entries}
-        written, removed = [WrittenFiles(id_, decoded.added)], []
         held = (dump for dump in locate_dumps(self._lake, state) if dump.sha256 in hashes)
-        for part, dumps in group_by_part(held).items():
-            without = {dump.dump_id for dump in dumps}
-            rest, files = rewrite_parts(self._lake, state, [part], without)
-            written.append(rest)
-            removed += files
+        rest, removed = remove_dumps(self._lake, state, held)
+        written = [WrittenFiles(id_, decoded.added), *rest]
         commit_written(self._lake, written, by="spark", removed=removed)
         return LakeIngest(n_attached=decoded.n_dumps, refused=decoded.refused)
 

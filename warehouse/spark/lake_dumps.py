@@ -19,7 +19,7 @@ from warehouse.lake.schemas import TABLES
 from warehouse.spark.surveys import KnownDump
 
 
-class LakeKnowledge:
+class LakeDumps:
     """The dumps of a lake; the ids in each file are read once."""
 
     def __init__(self, lake: Lake) -> None:
