@@ -52,7 +52,6 @@ class History:
     """Entries of one transaction, in order; without an archive they are discarded."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> None:
-        """Begin a transaction's history."""
         self._connection, self._archive = connection, archive
         self._writer: SegmentWriter | None = None
         self._entries = 0

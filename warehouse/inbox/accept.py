@@ -42,7 +42,6 @@ class Acceptor:
     """
 
     def __init__(self, inbox: Inbox, known: KnownDumps, notify: Callable[[int], object]) -> None:
-        """Take an inbox, the known dumps, and a function to call with the dumps of each write."""
         self._inbox, self._known, self._notify = inbox, known, notify
         self.observe: Callable[[float], None] = lambda _: None
         self.groups = 0

@@ -25,7 +25,6 @@ class Inbox:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder of a store's inbox; see `open`."""
         self._folder = folder
         self._writer = LogWriter(folder)
         self._writing = Lock()

@@ -17,7 +17,6 @@ class KnownDumps:
     """
 
     def __init__(self, stored: StoredDumps) -> None:
-        """Take the index of the stored dumps."""
         self._stored = stored
         self._accepted: dict[str, tuple[str, int]] = {}
         self._draining: dict[str, tuple[str, int]] = {}

@@ -57,7 +57,6 @@ class LogWriter:
     """Appends to a log of its own; begins the next one when it is full or sealed."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the inbox's folder."""
         self._folder = folder
         self._path = folder
         self._file: int | None = None
@@ -136,7 +135,6 @@ class SealedLog:
     """A sealed log that is open to be read."""
 
     def __init__(self, path: Path, file: int) -> None:
-        """Take an open file."""
         self.path, self._file = path, file
         self._key = key_of(path)
         self._map: memoryview | None = None

@@ -37,7 +37,6 @@ class LakeIds:
     """A lake's ids for those of a store, by column; absent columns have the same ids in both."""
 
     def __init__(self) -> None:
-        """Begin with the same ids in all columns."""
         self._ids: dict[str, tuple[Ints, Ints]] = {}
 
     def read_dimensions(self, connection: duckdb.DuckDBPyConnection) -> None:

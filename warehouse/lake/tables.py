@@ -26,7 +26,6 @@ class TableFile:
     """
 
     def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
-        """Take the path in the lake, and the open writer."""
         self.added = AddedFile(path, 0, 0)
         self._writer = writer
 

@@ -96,7 +96,6 @@ class DecodingChildren:
     """A pool of children, which grows to as many as are in use at a time."""
 
     def __init__(self) -> None:
-        """Start with an empty pool."""
         self._waiting: list[DecodingChild] = []
 
     def prepare(self) -> None:

@@ -15,7 +15,6 @@ class Deduplicator:
     """Sorts dumps that were read, in order and in one thread; the batches go to the commit."""
 
     def __init__(self, stored: StoredDumps, decoder: Decoder) -> None:
-        """Take the index of the stored dumps, and the decoder that tries companions."""
         self._stored = stored
         self._reader = ManifestAndCompanions(decoder)
         self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256

@@ -42,7 +42,6 @@ class DumpRows:
     """Writes rows of dumps; remembers the ids in use, so discard it after a rollback."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the ids in use."""
         self._connection = connection
         self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")

@@ -17,7 +17,6 @@ class NamedIds:
     """Ids of devices or models; equal attributes mean the same device or model."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
-        """Read the ids in use."""
         self._connection, self._table = connection, f"{kind}s"
         self._columns = dimension_columns(kind)
         text = f"SELECT {kind}_id, {', '.join(self._columns)} FROM {kind}s"  # noqa: S608
@@ -39,7 +38,6 @@ class Builds:
     """Ids of builds by name; each dump may add facts about its build."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the builds in use."""
         self._connection = connection
         rows = connection.execute("SELECT name, build_id FROM builds").fetchall()
         self._ids: dict[str, int] = dict(rows)

@@ -19,7 +19,6 @@ class SignatureRows:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        """Start without any ids in memory."""
         self._connection, self._table = connection, table
         self._known: set[int] = set()
 

@@ -122,7 +122,6 @@ class HeldSnapshot:
     """A snapshot that stays until it is released."""
 
     def __init__(self, snapshot: Snapshot, file: int) -> None:
-        """Take a locked file."""
         self.snapshot, self._file = snapshot, file
 
     def release(self) -> None:

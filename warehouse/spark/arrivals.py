@@ -21,7 +21,6 @@ class Arrivals:
     """The files that a stream had, and the new ones."""
 
     def __init__(self, list_files: Callable[[], list[WatchedFile]]) -> None:
-        """Take a function that lists the place."""
         self._list = list_files
         self._given: set[WatchedFile] = set()
         self._batches: dict[tuple[int, int], list[WatchedFile]] = {}  # by its end

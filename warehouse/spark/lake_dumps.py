@@ -23,7 +23,6 @@ class LakeDumps:
     """The dumps of a lake; the ids in each file are read once."""
 
     def __init__(self, lake: Lake) -> None:
-        """Read nothing yet."""
         self._lake = lake
         self._ids: dict[str, NDArray[np.int64]] = {}  # in order, by file
 

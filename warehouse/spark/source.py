@@ -70,7 +70,6 @@ class EtdumpSource(DataSource):
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Take the options of the read."""
         super().__init__(options)
         self._place = options.get("path", ".")
         self._table = options.get("table", "events")

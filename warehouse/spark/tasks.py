@@ -43,7 +43,6 @@ class SparkTasks:
     """Tasks of a session of Spark, which retries a failed task as often as it is configured to."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Take the session."""
         self._session = session
 
     @property
