@@ -104,8 +104,9 @@ def ingest_dumps(
         for group in _prefetch(thread, decoded_groups(pool, batches, workers, decoder)):
             if (coming := _long_values(group)) != _NONE:
                 report(coming)
-            summary += committer.commit(group)
+            # Before the commit, which may fail when some of them are stored.
             stored.add(dump.sha256 for batch in group for dump in batch.dumps)
+            summary += committer.commit(group)
             n_done += sum(batch.file_count for batch in group)
             programs.update(id_ for batch in group for id_ in batch.program_ids())
             del group  # or its columns would wait for the next group
