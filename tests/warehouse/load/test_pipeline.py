@@ -16,6 +16,7 @@ from tests.support.etrecord_builder import MODELS, build_zip
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
+from warehouse.errors import StoreError
 from warehouse.load import batches, stored_events
 from warehouse.load import pipeline as ingestion
 
