@@ -127,15 +127,13 @@ def group_entries(
     """
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
-    ordered = sorted(entries, key=_order)
+    ordered = sorted(
+        entries, key=lambda one: (partition_of(one.manifest), one.path, one.member or "")
+    )
     groups = map(tuple, batches(ordered, attrgetter("byte_count"), most))
     return [
         DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
-
-
-def _order(entry: DumpFacts) -> tuple[Partition, str, str]:
-    return partition_of(entry.manifest), entry.path, entry.member or ""
 
 
 @lru_cache(maxsize=1 << 16)
