@@ -27,13 +27,13 @@ def dump_source(file: str) -> Source:
     sources = find_sources([file])
     if len(sources) > 1:
         raise SourceError(
-            file, f"holds {len(sources):,} dumps; name one of them, such as {sources[0].name}"
+            file, f"has {len(sources):,} dumps; name one of them, such as {sources[0].name}"
         )
     return sources[0]
 
 
 def debug_buffer_beside(source: Source) -> Source | None:
-    """NAME.debug.bin beside the dump NAME.etdp, if it is there."""
+    """NAME.debug.bin of the dump NAME.etdp, if it exists."""
     from ingest.sources.paths import read_if_present
 
     stem = source.file_name.rpartition(".")[0] or source.file_name

@@ -21,7 +21,7 @@ _OPTIONAL = {
     "resvg-py": "for --plot FILE.png: pip install 'tracehouse[plots]'",
     "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
     "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
-    "pyspark": "for spark, beside Java 17: pip install 'tracehouse[spark]'",
+    "pyspark": "for spark, with Java 17: pip install 'tracehouse[spark]'",
     "pandas": "for spark and Inspector.to_dataframe: pip install pandas",
 }
 

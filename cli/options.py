@@ -142,7 +142,7 @@ Quiet = Annotated[
 ETRECORD = TextOption(
     "etrecord",
     "FILE",
-    "ETRecord of all dumps; by default NAME.etrecord beside each, or the only one in its folder.",
+    "ETRecord of all dumps; by default NAME.etrecord in the folder of each, or the only one there.",
 )
 Yes = Annotated[
     bool, typer.Option("--yes", help="Make the change; without --yes, only show what would change.")

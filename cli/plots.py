@@ -1,4 +1,4 @@
-"""Plots of answers: beside the rows on a terminal, or drawn into files."""
+"""Plots of answers: next to the rows on a terminal, or drawn into files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Plot = Annotated[
         "--plot",
         metavar="[FILE.svg|FILE.png]",
         help="Draw the answer into FILE instead of printing it. For percentiles, --plot without "
-        "FILE prints a histogram beside each row.",
+        "FILE prints a histogram next to each row.",
     ),
 ]
 
 
 def check_plot(name: str, plot: str | None) -> None:
-    """Check that a query's answer can be drawn in the form that --plot asks for.
+    """Check that a query's answer can be drawn in the form of --plot.
 
     Raises:
         BadParameter: The file is neither SVG nor PNG, or is missing for a query other than
@@ -73,16 +73,16 @@ def write_answer(name: str, table: pa.Table, options: OutputOptions, *, plot: st
     is_text = options.format is Format.TABLE and table.num_rows > 0
     is_seen = is_text and sys.stdout.isatty()
     if plot == ON_TERMINAL and is_text:
-        from queries.plots.beside import with_histograms
+        from queries.plots.terminal import with_histograms
 
         table = with_histograms(table)
     elif is_seen and name.endswith("_hotspots"):
-        from queries.plots.beside import HOTSPOTS, with_bars
+        from queries.plots.terminal import HOTSPOTS, with_bars
 
         table = with_bars(table, HOTSPOTS[name])
     options.write(table)
     if is_seen and name.endswith("_history"):
-        from queries.plots.beside import HISTORIES, trends
+        from queries.plots.terminal import HISTORIES, trends
 
         write_text("\n")
         options.write(trends(table, HISTORIES[name]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cli.errors import UsageError
 from cli.options import is_store_named
@@ -17,30 +17,10 @@ from cli.remote.choice import ServiceChoice, chosen_service
 from warehouse.errors import StoreLockedError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from cli.remote.questions import RemoteStore
     from ingest.found_dumps import FoundDumps
     from warehouse import Warehouse
     from warehouse.load.summary import IngestSummary
-
-
-class QueryableStore(Protocol):
-    """A local store, or a store behind a service; see `Warehouse`."""
-
-    def query(self, name: str, /, **params: object) -> pa.Table:
-        """Rows of a canned query."""
-
-    def sql(
-        self,
-        text: str,
-        params: Mapping[str, object] | Sequence[object] | None = None,
-        *,
-        allow_files: bool = False,
-    ) -> pa.Table:
-        """Rows of an ad-hoc SELECT."""
-
-    def schema(self) -> pa.Table:
-        """Tables, views and columns."""
 
 
 @contextmanager
@@ -150,10 +130,10 @@ def open_to_read(
 @contextmanager
 def open_to_query(
     store: Path, *, wait: float = 0.0, lake: str | None = None
-) -> Iterator[QueryableStore]:
+) -> Iterator[Warehouse | RemoteStore]:
     """The store, open for reading, or the service that is queried in its place."""
-    service = service_instead_of_store()
-    if service is None or lake is not None:
+    service = service_instead_of_store(lake)
+    if service is None:
         with open_to_read(store, wait=wait, lake=lake) as warehouse:
             yield warehouse
         return
@@ -163,8 +143,8 @@ def open_to_query(
         yield RemoteStore(connection)
 
 
-def service_instead_of_store() -> ServiceChoice | None:
-    """The service that the command line chose, if any.
+def service_instead_of_store(lake: str | None = None) -> ServiceChoice | None:
+    """The service that the command line chose, if any and if it names no lake.
 
     Raises:
         UsageError: The command line names a store, too.
@@ -172,4 +152,4 @@ def service_instead_of_store() -> ServiceChoice | None:
     service = chosen_service()
     if service and is_store_named():
         raise UsageError("wanted either --store or --url (or $TRACEHOUSE_URL), not both")
-    return service
+    return service if lake is None else None

@@ -120,7 +120,7 @@ def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Decoded:
+class _DecodedChunk:
     """Tables and signatures of well-formed dumps, and the faults of the others."""
 
     parts: list[Tables]
@@ -128,7 +128,7 @@ class _Decoded:
     faults: dict[int, Fault]
 
 
-def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded]:
+def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_DecodedChunk]:
     """Decode the dumps of a chunk; each of them is in exactly one of the results.
 
     Decoding stops at the first check that any dump fails, and restarts without the dumps that
@@ -153,9 +153,9 @@ def _decode_chunk(buffers: Sequence[Any], chunk: list[int]) -> Iterator[_Decoded
                 {name: renumber_dumps(table, indices) for name, table in part.items()}
                 for part in parts
             ]
-        yield _Decoded(parts, book, faults)
+        yield _DecodedChunk(parts, book, faults)
         return
-    yield _Decoded([], SignatureBook(), faults)
+    yield _DecodedChunk([], SignatureBook(), faults)
     half = len(chunk) // 2
     for some in (chunk[:half], chunk[half:]):
         if some:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, final
 
 from ingest.errors import ManifestError, SourceError
 from ingest.manifest.models import Manifest
@@ -30,6 +30,7 @@ class HashedFile(NamedTuple):
         return cls(name, data, hashlib.sha256(data).hexdigest())
 
 
+@final
 @dataclass(frozen=True)
 class Companion:
     """A file that comes with a dump.

@@ -23,25 +23,27 @@ class IngestError(Exception):
     """The root of the errors of `ingest`; messages name the place, the problem and the remedy."""
 
 
-class SourceError(IngestError):
-    """A path, glob or archive member cannot be read."""
-
-    def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
-        super().__init__(f"{source}: {problem}")
-        self.source = source
-        self.problem = problem
-        self.reason = reason
-
-
-class ManifestError(IngestError):
-    """The manifest of a dump is missing a field or holds a malformed one."""
-
-    reason = "manifest"
+class _FileError(IngestError):
+    """An error of a file, which the message names."""
 
     def __init__(self, source: str, problem: str) -> None:
         super().__init__(f"{source}: {problem}")
         self.source = source
         self.problem = problem
+
+
+class SourceError(_FileError):
+    """A path, glob or archive member cannot be read."""
+
+    def __init__(self, source: str, problem: str, *, reason: str = "unreadable") -> None:
+        super().__init__(source, problem)
+        self.reason = reason
+
+
+class ManifestError(_FileError):
+    """The manifest of a dump is missing a field or has a malformed one."""
+
+    reason = "manifest"
 
 
 class DumpError(IngestError):
@@ -56,13 +58,8 @@ class DumpError(IngestError):
         self.detail = detail
 
 
-class EtRecordError(IngestError):
+class EtRecordError(_FileError):
     """A file is not an ETRecord, or a part of it cannot be read."""
-
-    def __init__(self, source: str, problem: str) -> None:
-        super().__init__(f"{source}: {problem}")
-        self.source = source
-        self.problem = problem
 
 
 class RecordingError(IngestError):

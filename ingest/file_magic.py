@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
-from ingest.etdump.schema import read_heads
+from ingest.etdump.schema import read_headers
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 
 
@@ -28,7 +28,7 @@ def check_file_magic(buffers: Sequence[Any]) -> dict[int, Fault]:
             flat.append(index)
     while flat:
         try:
-            read_heads(Arena([buffers[index] for index in flat]))
+            read_headers(Arena([buffers[index] for index in flat]))
         except FaultyDumps as faulty:
             faults.update((flat[at], fault) for at, fault in faulty.faults.items())
             flat = [index for index in flat if index not in faults]

@@ -52,11 +52,9 @@ class FoundDumps:
         need_one(self._listed)
 
     def __len__(self) -> int:
-        """The number of dumps."""
         return len(self._listed)
 
     def __iter__(self) -> Iterator[Dump]:
-        """Create the dumps, one at a time."""
         return map(self._make_dump, self._listed)
 
     @property

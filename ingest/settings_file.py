@@ -25,6 +25,6 @@ def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SourceError(str(file), error.strerror or str(error)) from error
+        raise SourceError(str(file), f"{error.strerror or error}; check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SourceError(str(file), f"not TOML: {error}") from error

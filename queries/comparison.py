@@ -1,4 +1,4 @@
-"""A comparison of two builds as people read it: in words, and as a table of what changed."""
+"""A comparison of two builds for people: in words, and as a table of changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from queries.report.calls import stands_alone
+from queries.report.calls import is_unexplained_call
 from queries.report.figures import (
     count_text,
     delta_text,
@@ -37,11 +37,11 @@ _TABLE = pa.schema(
 
 
 def changed_rows(table: pa.Table) -> pa.Table:
-    """The rows of the query `comparison` whose verdict is a change, what costs most first.
+    """The rows of the query `comparison` whose verdict is a change, costliest first.
 
     Cells are texts for people: changes in percent, durations with their unit. Columns without any
-    value are left out. The metadata has a `note` of what else was compared, and of what the
-    comparison hides.
+    value are left out. The metadata has a `note` about other compared rows, and about changes that
+    the comparison may hide.
     """
     rows = table.to_pylist()
     shown = [_cells(row) for row in _changed(rows)]
@@ -51,9 +51,9 @@ def changed_rows(table: pa.Table) -> pa.Table:
 
 
 def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
-    """What the query `comparison` found, in sentences: of all operators, then of each model."""
+    """The findings of the query `comparison`, in sentences: for all operators, then per model."""
     operators = [row for row in table.to_pylist() if row["level"] == "operator"]
-    calls = [row for row in table.to_pylist() if stands_alone(row)]
+    calls = [row for row in table.to_pylist() if is_unexplained_call(row)]
     counts = Counter(row["verdict"] for row in operators)
     found = [f"{counts[name]:,} {word}" for name, word in _CHANGES.items() if counts[name]]
     what = ", ".join(found) or "no change found"
@@ -77,7 +77,7 @@ def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
 
 
 def _changed(rows: Sequence[Row]) -> list[Row]:
-    """The rows that changed, what costs most first; unknown costs come last."""
+    """The rows that changed, costliest first; unknown costs come last."""
     return sorted((row for row in rows if row["verdict"] in _CHANGES), key=_cheapness)
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING
 
-from queries.plain_values import FormatError, UnfitColumnError, plain_rows
+from queries.plain_values import FormatError, UnsupportedColumnError, plain_rows
 from queries.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def write_arrow(table: pa.Table, sink: IO[bytes]) -> None:
 
 
 def write_parquet(table: pa.Table, sink: IO[bytes]) -> None:
-    """Write a Parquet file; a column that Parquet cannot hold raises UnfitColumnError."""
+    """Write a Parquet file; a column that Parquet cannot hold raises UnsupportedColumnError."""
     sink.write(_parquet(table))
 
 
@@ -150,7 +150,7 @@ def _parquet(table: pa.Table) -> pa.Buffer:
     """The file's bytes.
 
     Raises:
-        UnfitColumnError: Parquet cannot hold a column.
+        UnsupportedColumnError: Parquet cannot hold a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -162,5 +162,5 @@ def _parquet(table: pa.Table) -> pa.Buffer:
         if table.num_columns > 1:
             for i in range(table.num_columns):  # find the column at fault
                 _parquet(table.select([i]))
-        raise UnfitColumnError("parquet", table.column_names[0], error) from error
+        raise UnsupportedColumnError("parquet", table.column_names[0], error) from error
     return sink.getvalue()

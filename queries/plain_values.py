@@ -21,7 +21,7 @@ class FormatError(QueryError):
     """A format cannot hold a table."""
 
 
-class UnfitColumnError(FormatError):
+class UnsupportedColumnError(FormatError):
     """A column has a value that the format cannot hold."""
 
     def __init__(self, form: str, column: str, error: Exception) -> None:
@@ -42,12 +42,12 @@ def python_values(name: str, column: pa.Array) -> list[Any]:
     """The values of a column as Python objects.
 
     Raises:
-        UnfitColumnError: Python cannot represent a value, such as a time after the year 9999.
+        UnsupportedColumnError: Python cannot represent a value, such as a time after the year 9999.
     """
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError) as error:
-        raise UnfitColumnError("text", name, error) from error
+        raise UnsupportedColumnError("text", name, error) from error
     return values
 
 

@@ -179,7 +179,6 @@ def _starts(numbers: Ints) -> Ints:
 
 
 def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, object]:
-    """The row of PLAN for the operators of one family."""
     lost = _most_lost(_FALSE_ALARMS / len(operators))
     needed = np.array([_dumps_needed(operator.noise, shift, lost) for operator in operators])
     methods = [
@@ -190,9 +189,9 @@ def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, obje
         **dict(zip(_FAMILY, operators[0].family, strict=True)),
         "dump_count": int(dump_count),
         "operator_count": len(operators),
-        "method_dumps": _if_known(max(methods, default=np.inf)),
-        "half_dumps": _if_known(_enough_for(0.5, needed)),
-        "most_dumps": _if_known(_enough_for(0.9, needed)),
+        "method_dumps": _int_or_none(max(methods, default=np.inf)),
+        "half_dumps": _int_or_none(_enough_for(0.5, needed)),
+        "most_dumps": _int_or_none(_enough_for(0.9, needed)),
         "seen_share": float(np.mean(needed <= dump_count)),
     }
 
@@ -202,7 +201,7 @@ def _enough_for(share: float, needed: Floats) -> float:
     return float(np.sort(needed)[math.ceil(share * len(needed)) - 1])
 
 
-def _if_known(dumps: float) -> int | None:
+def _int_or_none(dumps: float) -> int | None:
     return int(dumps) if math.isfinite(dumps) else None
 
 

@@ -22,7 +22,7 @@
 --   committed_at          TIMESTAMP  Commit time of the build; null if unknown.
 --   build_parent          STRING     Build it was made from, or of its fork point, as
 --                                    stated; null where nothing is.
---   build_role            STRING     reference for a pinned build recorded beside
+--   build_role            STRING     reference for a pinned build recorded with
 --                                    others, else null.
 --   branch                STRING     Branch of the build; null if unknown.
 --   soc                   STRING     System on chip; null if unknown.

@@ -14,10 +14,10 @@ DEFAULT_PATH = "tracehouse.store"
 
 
 def __getattr__(name: str) -> object:
-    """What users import, on first use: `tracehouse --help` must not wait for DuckDB.
+    """Import public names on first use: `tracehouse --help` must not wait for DuckDB.
 
     Raises:
-        AttributeError: Any other name.
+        AttributeError: The name is not public.
     """
     if name == "Warehouse":
         from warehouse.store import Warehouse

@@ -1,4 +1,4 @@
-"""Drains the inbox of a store that a process keeps open."""
+"""Drains the inbox of an open store in a thread."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
 
-BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed at once, however few they are
+BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
-_RETRY_SECONDS = 1.0  # from a failed drain to the next, at least
+_RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
 
 class Consumer:
     """A thread that indexes the dumps in a store's inbox.
 
-    It drains the inbox when enough dumps wait, or when the oldest has waited long enough. Use it as
-    a context manager: on exit it indexes the dumps that are left and publishes a snapshot.
+    It drains the inbox when enough dumps wait, or the oldest has waited long enough. Use the object
+    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot.
 
     Attributes:
-        memory: The limit of DuckDB's memory, which readers of the live store raise for a while.
-        known: The dumps that the store has or will have; size, number and lag of the backlog.
+        memory: DuckDB's memory limit, which readers of the live store raise temporarily.
+        known: Dumps in the store and the backlog, with the backlog's size, number and lag.
         accepted: Dumps accepted since the start.
         indexed: Dumps indexed since the start.
         refused: Files refused since the start, by reason.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
-        problem: Why the last drain failed; it is tried again.
+        problem: Error of the last drain, which is retried.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Consumer:
         batch_seconds: float,
         snapshot_seconds: float,
     ) -> None:
-        """Take a store that is open for writing; no other thread or process may write it."""
+        """Use a store that is open for writing; no other thread or process may write to it."""
         self._warehouse, self._store = warehouse, store
         self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
@@ -73,8 +73,8 @@ class Consumer:
         self.is_caught_up = False
         self.problem: WarehouseError | None = None
 
-    def given(self, count: int = 1) -> None:
-        """Count dumps that were accepted into the inbox, and are among the known ones."""
+    def count_accepted(self, count: int = 1) -> None:
+        """Count dumps that were accepted into the inbox; they must be in `known` already."""
         with self._changed:
             self._given += count
             self.accepted += count
@@ -104,7 +104,7 @@ class Consumer:
             raise
 
     def _await_work(self) -> bool:
-        """Wait until a drain is due; True if it is the last."""
+        """Wait until a drain is due; True if it is the last drain."""
         with self._changed:
             if not self.is_caught_up and not self.problem:
                 return self._is_ending
@@ -115,7 +115,7 @@ class Consumer:
             return self._is_ending
 
     def _turn(self, *, is_ending: bool) -> None:
-        """Index the dumps in the inbox; if that fails, they are safe there."""
+        """Index the dumps in the inbox; after a failure, they stay there."""
         room = self._make_room()
         try:
             if not self.is_caught_up and not _has_snapshot(self._store):
@@ -136,14 +136,14 @@ class Consumer:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
     def _make_room(self) -> AbstractContextManager[None]:
-        """More memory for DuckDB while large dumps wait, which indexes them faster."""
+        """Give DuckDB more memory while large dumps wait, to index them faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)
         self.memory.lower()
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Record what was committed, and allow DuckDB the memory that the next commit needs."""
+        """Record a commit, and allow DuckDB the memory that the next commit needs."""
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)
@@ -160,7 +160,7 @@ class Consumer:
 
 
 def _has_snapshot(store: Path) -> bool:
-    """Whether the store has a snapshot of the present schema."""
+    """Whether the store has a snapshot with the current schema."""
     try:
         opened = open_snapshot(store)
     except StoreError:

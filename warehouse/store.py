@@ -1,4 +1,4 @@
-"""A store: open it, put dumps in, ask questions."""
+"""A store: opening, ingesting and querying."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ class Warehouse:
     """An open store. Use as a context manager, or call `close`.
 
     Attributes:
-        snapshot_time: When the snapshot that is read was taken; None if the store itself is read.
-        damage: What is wrong with the store, and what to do; a snapshot is read instead.
+        snapshot_time: Time of the snapshot that is read; None for the store's own file.
+        damage: Damage of the store, and the remedy; a snapshot is read instead.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
-        """Wrap a locked store; users call `open`."""
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
@@ -65,27 +64,27 @@ class Warehouse:
         wait: float = 0.0,
         lake: str | os.PathLike[str] | None = None,
     ) -> Warehouse:
-        """Open the store in a directory; for writing, it is brought up to date as needed.
+        """Open the store in a directory; for writing, the store is migrated as needed.
 
         Args:
             path: The store's directory.
             read_only: Let other readers in, and refuse to write. While another process writes the
                 store, or if the store is of an older tracehouse, damaged or gone, its newest
                 snapshot is read.
-            create: Make a store if there is none. Without it, a misspelt path is an error.
-            is_shared: Leave the permissions of a new store to the umask; by default it is its
-                owner's alone.
+            create: Create the store if missing; otherwise, a misspelt path is an error.
+            is_shared: Leave the permissions of a new store to the umask; by default only its owner
+                has access.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
-                retention dropped from the store; LakeError is raised if there is no lake.
+                retention dropped from the store; LakeError is raised if the lake does not exist.
 
         Raises:
-            StoreError: There is no store, the directory is not one, or it cannot be written.
+            StoreError: The store does not exist, the directory is not one, or it cannot be written.
             StoreLockedError: Other processes have the store open (one may write it, or several may
                 read it), and there is no snapshot to read.
             StoreVersionError: A newer tracehouse wrote the store.
             OldStoreError: An older tracehouse wrote the store, which must be migrated to be read.
-            DamagedStoreError: The store's file is damaged or gone, and there is an archive.
+            DamagedStoreError: The store's file is damaged or gone, and an archive exists.
         """
         store = Path(path)
         if read_only:
@@ -98,15 +97,15 @@ class Warehouse:
 
     @classmethod
     def open_lake(cls, uri: str | os.PathLike[str]) -> Warehouse:
-        """Open a lake, which answers like a store; no store is needed.
+        """Open a lake, which can be queried like a store; no store is needed.
 
-        Answers are those of the lake as it is now, whatever is written to it meanwhile.
+        Answers are from the lake's current state; later writes have no effect.
 
         Args:
             uri: A folder, or a URI such as ``s3://bucket/lake``.
 
         Raises:
-            LakeError: There is no lake, it cannot be read, or it is empty.
+            LakeError: The lake does not exist, cannot be read, or is empty.
         """
         from warehouse.lake.connections import LakeConnections
         from warehouse.lake.place import Lake
@@ -126,25 +125,25 @@ class Warehouse:
         jobs: int | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestSummary:
-        """Ingest dumps; dumps that the store has already change nothing.
+        """Ingest dumps; dumps that the store already has change nothing.
 
         Args:
-            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources. Or else
-                dumps that were found before or made by `Dump.of_bytes`, which bring their own
-                manifest and ETRecord: manifest, layout and etrecord are ignored for them.
-            manifest: Fields of all dumps, e.g. ``{"device": "pixel8"}``; they override what is
-                found beside the dumps.
+            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or dumps
+                that were found before or created by `Dump.of_bytes`, which have their own
+                manifest and ETRecord, so that manifest, layout and etrecord are ignored.
+            manifest: Fields of all dumps, e.g. ``{"device": "pixel8"}``; they override manifest
+                files.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
-            etrecord: ETRecord of all dumps; by default ``NAME.etrecord`` beside each dump, or the
-                only ETRecord of its folder.
-            archive: Keep the bytes of all files in the store's archive, from which the store can
-                be rebuilt. Without it, keep the files yourself.
-            snapshot: Publish a snapshot at the end, and now and then before; see `snapshot`.
-            jobs: Threads that read and decode; by default one for each core but one.
+            etrecord: ETRecord of all dumps; by default ``NAME.etrecord`` in each dump's folder, or
+                the only ETRecord there.
+            archive: Store the bytes of all files in the archive, from which the store can be
+                rebuilt. Otherwise, keep the files yourself.
+            snapshot: Publish snapshots at intervals and at the end; see `snapshot`.
+            jobs: Threads that read and decode; by default one less than the cores.
             progress: Called after each committed batch.
 
         Returns:
-            A summary with the refused files and paths, which the table ingest_errors has too.
+            A summary with the refused files and paths, which are also in the table ingest_errors.
 
         Raises:
             StoreError: A batch cannot be written (earlier batches are committed), or the store was
@@ -176,19 +175,19 @@ class Warehouse:
     ) -> IngestSummary:
         """Ingest the dumps in the store's `Inbox`, and empty it.
 
-        Dumps of the inbox may come from anybody, so another process decodes them, which is kept
-        until the store is closed. A dump that takes too much memory or time there, or that the
-        process dies of, is refused; `ingest` has no such limits.
+        Dumps of the inbox are untrusted, so another process decodes them, which runs until the
+        store is closed. A dump that takes too much memory or time there, or crashes the process,
+        is refused; `ingest` has no such limits.
 
         Args:
-            jobs: Threads that read and decode; by default one for each core but one.
+            jobs: Threads that read and decode; by default one less than the cores.
             progress: Called after each committed batch.
 
         Returns:
-            A summary, as of `ingest`.
+            A summary, as for `ingest`.
 
         Raises:
-            StoreError: A batch cannot be written; it stays in the inbox with all after it.
+            StoreError: A batch cannot be written; it stays in the inbox with all later ones.
         """
         from warehouse.inbox.drain import drain_inbox
         from warehouse.load.children import DecodingChildren
@@ -202,10 +201,10 @@ class Warehouse:
         return replace(summary, seconds=time.perf_counter() - start)
 
     def snapshot(self) -> Snapshot:
-        """Publish a snapshot of the store, which others can read while this process writes.
+        """Publish a snapshot of the store, which other processes can read while this one writes.
 
         Returns:
-            Its path, number and time. The newest snapshots are kept, and those that are being read.
+            Path, number and time of the snapshot. The newest snapshots and those in use are kept.
 
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
@@ -219,15 +218,14 @@ class Warehouse:
         *,
         progress: Callable[[ExportProgress], None] | None = None,
     ) -> ExportSummary:
-        """Bring a lake up to date with the store, as it is now.
+        """Update a lake from the current state of the store.
 
         Args:
-            uri: A folder, or a URI such as ``s3://bucket/lake``, where a lake is made if there is
-                none.
+            uri: A folder, or a URI such as ``s3://bucket/lake``; the lake is created if missing.
             progress: Called after each commit.
 
         Returns:
-            A summary; what the lake has already is not written again.
+            A summary; data that the lake already has is not written again.
 
         Raises:
             LakeError: The lake cannot be read or written.
@@ -239,9 +237,9 @@ class Warehouse:
         lake = Lake(uri)
         lake.begin()
         writer = self._writer.connection if self._writer else None
-        beside = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
-        with closing(beside), errors_while_open(self._path, self._answering.file):
-            connection = beside.connection("trusted")
+        with_lake = StoreWithLake(self._path, self._answering.file, lake, writer=writer)
+        with closing(with_lake), errors_while_open(self._path, self._answering.file):
+            connection = with_lake.connection("trusted")
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
@@ -255,7 +253,7 @@ class Warehouse:
 
         Raises:
             StoreError: The store cannot be written, or was opened to be read.
-            QueryError: There is no such state.
+            QueryError: The state does not exist.
         """
         from warehouse.upkeep.decide import decide_group
 
@@ -266,15 +264,15 @@ class Warehouse:
 
         Args:
             name: Name of the query.
-            **params: Its parameters; texts are converted, and defaults filled in. A parameter of
-                several values takes a text or a sequence of texts, which may be globs.
+            **params: Parameters; texts are converted, and defaults filled in. A parameter of
+                several values accepts a text or a sequence of texts, which may be globs.
 
         Returns:
             The columns of the query's header, in its order. If the query reads raw events and some
             were dropped, the metadata of the table's schema has a `note`.
 
         Raises:
-            UnknownQueryError: No canned query of that name.
+            UnknownQueryError: No canned query has this name.
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
@@ -294,8 +292,8 @@ class Warehouse:
         """Rows of an ad-hoc SELECT over the tables and views.
 
         Args:
-            text: The statement. It can change nothing, read no file and write none to disk.
-            params: Values of its parameters: by name for ``$name``, in order for ``?``.
+            text: The statement, which can neither change the store nor read or write files.
+            params: Values of parameters: by name for ``$name``, in order for ``?``.
             allow_files: Let the statement read files, such as a CSV to join; the store must be
                 opened read-only for that.
 
@@ -329,7 +327,7 @@ class Warehouse:
     ) -> Any:
         """ExecuTorch's ExportedProgram of an ETRecord; executorch must be installed.
 
-        The ETRecord is read from the archive, or else from the file that it was ingested from. A
+        The ETRecord is read from the archive, otherwise from the file that it was ingested from. A
         file that is gone raises SourceError; a file that changed, or a missing executorch, raises
         QueryError.
 
@@ -355,14 +353,14 @@ class Warehouse:
             return programs.read_exported_program(file, graph=wanted, sha256=sha256)
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
-        """Interrupt the body's questions to this store after some seconds.
+        """Interrupt the body's queries of this store after some seconds.
 
-        The body raises SlowAnswerError then; close the store after that.
+        The body then raises SlowAnswerError; close the store afterwards.
         """
         return within(seconds, self._answering.interrupt)
 
     def reader(self) -> Warehouse:
-        """The same store for another thread, as it is after the last commit; it cannot write.
+        """A read-only view of this store for another thread, as of the last commit.
 
         Close the reader before this store.
 
@@ -397,8 +395,8 @@ class Warehouse:
         """Close the store; further use fails.
 
         Raises:
-            StoreError: Some rows are still in the log beside the store's file, where they are safe,
-                or the file was deleted or replaced.
+            StoreError: Some rows are still in the store's write-ahead log, where they are safe, or
+                the file was deleted or replaced.
         """
         try:
             if self._writer is not None:
@@ -423,12 +421,12 @@ class Warehouse:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
             self.close()
-        else:  # the error tells more than a failed close would
+        else:  # the body's error is more informative than that of a failed close
             self._release()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn DuckDB's errors about a question into ours."""
+        """Turn DuckDB's errors about a query into our own."""
         file = self._answering.file
         with errors_while_open(self._path, file), self._answering.explaining_errors():
             yield
@@ -447,7 +445,7 @@ class Warehouse:
 def _with_lake(
     store: Path, opened: OpenedStore, lake: str | os.PathLike[str] | None
 ) -> OpenedStore:
-    """The store with the raw events of a lake, if a lake is named."""
+    """The store with the raw events of a lake, if given."""
     if lake is None:
         return opened
     from warehouse.lake.place import Lake
@@ -455,7 +453,7 @@ def _with_lake(
 
     try:
         answering = StoreWithLake(store, opened.answering.file, Lake(lake))
-    except BaseException:  # an interrupt too must not leave the store locked
+    except BaseException:  # an interrupt, too, must not leave the store locked
         opened.release()
         raise
     opened.answering.close()

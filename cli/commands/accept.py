@@ -33,9 +33,7 @@ _Since = Annotated[
 _Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason for the decision.")]
 _Acknowledge = Annotated[
     bool,
-    typer.Option(
-        "--acknowledge", help="Somebody is working on it: keep the alert, but fail no night."
-    ),
+    typer.Option("--acknowledge", help="The alert is being worked on: keep it, but fail no night."),
 ]
 _Reopen = Annotated[bool, typer.Option("--reopen", help="Withdraw an earlier decision.")]
 

@@ -21,13 +21,11 @@ def drain(options: StoreOptions) -> None:
     is refused, and the others are loaded. If you trust the dump, extract it with 'tracehouse
     archive get SHA256' and ingest the file: 'tracehouse ingest' has no such limits.
     """
-    from cli.output.interrupt import interruptible_progress
-    from cli.output.progress import progress_bar
+    from cli.output.interrupt import interruptible_bar
 
     with (
         open_to_write(options.store, wait=options.wait) as warehouse,
-        progress_bar() as bar,
-        interruptible_progress(bar) as progress,
+        interruptible_bar() as progress,
     ):
         summary = warehouse.drain(progress=progress)
     options.write_rows([summary_row(summary)])

@@ -50,7 +50,9 @@ _RUN = "Position of a run, or median for a run of median length; repeatable. By 
 _PARTS_AT_ONCE = 5_000
 _MOST_DIGITS = 100  # of a dump_id; names of files are as long
 _MORE = (
-    TextOption("etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord beside each."),
+    TextOption(
+        "etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord in the folder of each."
+    ),
     TextOption(
         "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
     ),

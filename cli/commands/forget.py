@@ -55,7 +55,7 @@ def forget(
         write_note("note: nothing was changed; add --yes to delete these dumps for good")
     for path in find_kept_files(options.store) if is_meant else ():
         write_note(
-            f"note: {path}: an old file that was kept and may hold forgotten dumps; delete it"
+            f"note: {path}: an old file was kept, which may contain forgotten dumps; delete it"
         )
 
 

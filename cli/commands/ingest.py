@@ -61,11 +61,11 @@ def ingest(
 
     Dumps that the store already has are skipped.
 
-    Options such as --device apply to all dumps. Other fields come from NAME.json beside NAME.etdp,
+    Options such as --device apply to all dumps. Other fields come from NAME.json next to NAME.etdp,
     manifest.json in the same folder or above, --layout, or ExecuTorch's benchmark_results.json; the
     first of these that has a field wins.
 
-    For a dump NAME.etdp, NAME.debug.bin beside it is its debug buffer, and NAME.etrecord, or the
+    For a dump NAME.etdp, NAME.debug.bin is its debug buffer, and NAME.etrecord, or the
     only *.etrecord in the folder, is the ETRecord of its program. If these files come later, ingest
     the dump again.
 
@@ -76,8 +76,7 @@ def ingest(
         BadParameter: An option for local stores is used with a service.
     """
     start = time.perf_counter()
-    from cli.output.interrupt import interruptible_progress
-    from cli.output.progress import progress_bar
+    from cli.output.interrupt import interruptible_bar
 
     # Before the store is opened: a mistyped path must not create an empty store.
     found = find_dumps(paths, more, layout)
@@ -103,8 +102,7 @@ def ingest(
     try:
         with (
             open_to_write(store, create=True, wait=wait, is_shared=is_shared) as warehouse,
-            progress_bar(is_quiet=is_quiet) as bar,
-            interruptible_progress(bar) as progress,
+            interruptible_bar(is_quiet=is_quiet) as progress,
         ):
             handed_over = warehouse.drain(jobs=jobs, progress=progress)
             summary = handed_over + warehouse.ingest(

@@ -17,7 +17,6 @@ from queries.event_blocks.time_scales import TimeScale
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.sources.paths import Source
     from warehouse.programs.correlation import Correlation
 
 _MORE = (
@@ -51,7 +50,7 @@ _MORE = (
 
 def inspect(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An ETDump, a zip that holds one, or ZIP!MEMBER.")
+        str, typer.Argument(metavar="FILE", help="An ETDump, a zip with one, or ZIP!MEMBER.")
     ],
     source_time_scale: Annotated[
         TimeScale, typer.Option(case_sensitive=False, help="Unit of the dump's clock ticks.")
@@ -88,12 +87,12 @@ def inspect(
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
-    correlation = _read_correlation(more, bundled_input)
+    correlation, buffer = _read_correlation(more, bundled_input), more["debug_buffer"]
     use_user_rules(read_user_rules)
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,
-        debug_buffer=_source(more["debug_buffer"]),
+        debug_buffer=file_source(buffer) if buffer else None,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
@@ -124,10 +123,6 @@ def inspect(
 
 
 add_options(inspect, _MORE)
-
-
-def _source(file: str | None) -> Source | None:
-    return None if file is None else file_source(file)
 
 
 def _read_correlation(

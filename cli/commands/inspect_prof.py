@@ -47,6 +47,6 @@ def inspect_prof(
     wrong_count = sum(block.wrong_count for block in blocks)
     if wrong_count:
         write_note(
-            f"note: durations that cannot be right: {wrong_count:,}; shown as logged (end minus "
+            f"note: impossible durations: {wrong_count:,}; shown as logged (end minus "
             "start) and counted in the framework tax"
         )

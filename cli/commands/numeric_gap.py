@@ -18,7 +18,7 @@ from cli.output.render import Format
 _MORE = (
     TextOption("etrecord", "FILE", "ETRecord of the program that BASE ran."),
     TextOption(
-        "debug_buffer", "FILE", "Debug buffer of BASE; by default NAME.debug.bin beside it."
+        "debug_buffer", "FILE", "Debug buffer of BASE; by default NAME.debug.bin in its folder."
     ),
     TextOption("head_etrecord", "FILE", "ETRecord of the program that HEAD ran."),
     TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD, likewise."),

@@ -10,12 +10,12 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from cli.errors import as_usage_errors
-from cli.options import LakeUri, StoreOptions, add_options, parameter_option, with_options
+from cli.options import Config, LakeUri, StoreOptions, add_options, parameter_option, with_options
 from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
-from cli.stores import open_to_query, service_instead_of_store
-from queries.computed import COMPUTED
+from cli.stores import open_to_query, open_to_read, service_instead_of_store
+from queries.computed import COMPUTED, answer_computed
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
@@ -32,7 +32,8 @@ class _Catalogue(TyperGroup):
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         name = cmd_name.replace("-", "_")
         if name in COMPUTED:
-            return _computed_command(name)
+            computed = Query(COMPUTED[name], "")
+            return query_command(computed, _computed_function(computed))
         query = find_query(name)
         return query_command(query, _function(query))
 
@@ -61,15 +62,6 @@ app = typer.Typer(
     short_help="Answer a canned query.",
     help="Answer a canned query. 'tracehouse query NAME --help' shows its options and columns.",
 )
-
-
-def _computed_command(name: str) -> Command:
-    from cli.commands.nightly_verdicts import nightly_verdicts  # the only one
-
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    command = single.command(name, short_help=COMPUTED[name].purpose, cls=_CannedQuery)
-    command(with_options(nightly_verdicts))
-    return get_command(single)
 
 
 def query_command(query: Query, run: Callable[..., None]) -> Command:
@@ -101,10 +93,40 @@ def _function(query: Query) -> Callable[..., None]:
     ) -> None:
         check_plot(name, plot)
         given = parse_parameters(query, context, params)
-        if service_instead_of_store() is None or lake is not None:
+        if service_instead_of_store(lake) is None:
             given = _with_expected(query, given)
         with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
             table = warehouse.query(name, **given)
+        write_answer(name, table, options, plot=plot)
+
+    add_options(run, map(parameter_option, query.header.params))
+    return run
+
+
+def _computed_function(query: Query) -> Callable[..., None]:
+    name = query.header.name
+
+    def run(
+        context: typer.Context,
+        *,
+        config: Config = None,
+        lake: LakeUri = None,
+        plot: Plot = None,
+        options: StoreOptions,
+        **params: str | list[str] | bool | None,
+    ) -> None:
+        check_plot(name, plot)
+        given = parse_parameters(query, context, params)
+        if service := service_instead_of_store(lake):
+            service.reject_settings(config)
+            with open_to_query(options.store, wait=options.wait) as store:
+                table = store.query(name, **given)
+        else:
+            from queries.report.settings import read_settings
+
+            settings = read_settings(config)
+            with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
+                table = answer_computed(warehouse, name, given, settings)
         write_answer(name, table, options, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))

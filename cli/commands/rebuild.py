@@ -25,7 +25,7 @@ def rebuild(
     """Recreate the store's DuckDB file from its archive.
 
     The new file replaces the old one once it is complete. Each table is compared with the old
-    file's, if that can be read; if they differ, the old file is kept beside the new one.
+    file's, if that can be read; if they differ, the old file is kept next to the new one.
     """
     from cli.output.progress import progress_bar
     from ingest.producers import read_user_rules, use_user_rules

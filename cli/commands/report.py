@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -48,14 +48,6 @@ _Slack = Annotated[
 ]
 
 
-class _StoreChoice(NamedTuple):
-    """The store or lake to report on, and how long to wait for it."""
-
-    store: Path
-    wait: float
-    lake: str | None
-
-
 def report(
     base: _Base = None,
     head: Head = None,
@@ -88,9 +80,8 @@ def report(
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
-    chosen_store = _StoreChoice(store, wait, lake)
     suffix = output.suffix.lower() if output else ""
-    with _report(chosen_store, config, base=base, head=head) as made:
+    with _report(store, wait, lake, config, base=base, head=head) as made:
         with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
             text = _text(made, chosen)
@@ -113,37 +104,33 @@ def report(
 
 @contextmanager
 def _report(
-    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
+    store: Path,
+    wait: float,
+    lake: str | None,
+    config: Path | None,
+    *,
+    base: str | None,
+    head: str | None,
 ) -> Iterator[Report | RemoteReport]:
     """The report, made from a store or lake, or by a service."""
-    service = service_instead_of_store()
-    if service is None or chosen_store.lake is not None:
-        yield _make_report(chosen_store, config, base=base, head=head)
+    if service := service_instead_of_store(lake):
+        from cli.remote.reports import RemoteReport
+
+        service.reject_settings(config)
+        with service.connect(retry_seconds=wait) as connection:
+            yield RemoteReport(connection, base=base, head=head)
         return
-    from cli.remote.reports import RemoteReport
-
-    service.need_no_settings(config)
-    with service.connect(retry_seconds=chosen_store.wait) as connection:
-        yield RemoteReport(connection, base=base, head=head)
-
-
-def _make_report(
-    chosen_store: _StoreChoice, config: Path | None, *, base: str | None, head: str | None
-) -> Report:
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
 
     settings = read_settings(config)
-    with (
-        open_to_read(
-            chosen_store.store, wait=chosen_store.wait, lake=chosen_store.lake
-        ) as warehouse,
-        elapsed_line(_DOING),
-    ):
+    with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
         if base is None or head is None:
-            return nightly_report(warehouse, settings, head=head)
-        return compare_report(warehouse, settings, base=base, head=head)
+            made = nightly_report(warehouse, settings, head=head)
+        else:
+            made = compare_report(warehouse, settings, base=base, head=head)
+    yield made
 
 
 def _text(made: Report | RemoteReport, form: Form) -> str:

@@ -43,7 +43,7 @@ def retention(
     with open_to_write(options.store, wait=options.wait) as warehouse:
         old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)
         if lake is not None:
-            old = _held_alone(old, lake)
+            old = _find_in_lake(old, lake)
         if is_meant:
             drop_old_events(warehouse.writing, options.store, old)
     options.write(sum_by_build(old))
@@ -51,7 +51,7 @@ def retention(
         write_note("note: nothing was changed; add --yes to drop these events")
 
 
-def _held_alone(old: pa.Table, lake: str) -> pa.Table:
+def _find_in_lake(old: pa.Table, lake: str) -> pa.Table:
     """The dumps whose events are all in the lake."""
     import pyarrow as pa
 

@@ -10,7 +10,7 @@ def snapshot(options: StoreOptions) -> None:
     """Publish a snapshot, which other processes can read while one writes the store.
 
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
-    The newest three are kept, and those that are being read.
+    The newest three and those in use are kept.
     """
     with open_to_write(options.store, wait=options.wait) as warehouse:
         done = warehouse.snapshot()

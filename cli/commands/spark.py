@@ -65,7 +65,7 @@ def ingest(
     files = find_files(inbox)
     stated = ManifestDefaults(more, layout)
     with opened_session(master) as session:
-        done = LakeIngester(SparkTasks(session), inbox, lake, stated).take(files)
+        done = LakeIngester(SparkTasks(session), inbox, lake, stated).ingest(files)
     row = {
         "dumps": done.n_dumps,
         "events": done.n_events,
@@ -130,7 +130,7 @@ def watch(
         streaming = StreamOptions(place, pause_seconds, is_once)
         watch_inbox(session, ingester, streaming, stop=stopped_by_signals(), report=tell)
     refused = len(counts.refused)
-    write_note(f"{counts.n_dumps:,} taken, {counts.n_known:,} known, {refused:,} refused")
+    write_note(f"{counts.n_dumps:,} ingested, {counts.n_known:,} known, {refused:,} refused")
     if is_once and refused:
         fail()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ from warehouse.catalogue.queries import Query, find_query, load_catalogue
 
 if TYPE_CHECKING:
     from typer._click import Command
+
+    from warehouse.spark.answers import SparkLake
 
 _QueriedLake = Annotated[
     str, typer.Option("--lake", metavar="URI", help="The lake: a folder or a URI.")
@@ -48,6 +51,18 @@ queries = typer.Typer(
 )
 
 
+@contextmanager
+def _opened(lake: str, master: str | None) -> Iterator[SparkLake]:
+    from warehouse.lake.commits import read_filled_state
+    from warehouse.lake.place import Lake
+    from warehouse.spark.answers import SparkLake
+    from warehouse.spark.session import opened_session
+
+    state = read_filled_state(Lake(lake))
+    with opened_session(master) as session:
+        yield SparkLake(session, lake, state)
+
+
 def _function(query: Query) -> Callable[..., None]:
     def run(
         context: typer.Context,
@@ -57,15 +72,9 @@ def _function(query: Query) -> Callable[..., None]:
         options: OutputOptions,
         **params: str | list[str] | bool | None,
     ) -> None:
-        from warehouse.lake.commits import read_filled_state
-        from warehouse.lake.place import Lake
-        from warehouse.spark.answers import SparkLake
-        from warehouse.spark.session import opened_session
-
         given = parse_parameters(query, context, params)
-        state = read_filled_state(Lake(lake))
-        with opened_session(master) as session:
-            table = SparkLake(session, lake, state).query(query.header.name, **given)
+        with _opened(lake, master) as store:
+            table = store.query(query.header.name, **given)
         options.write(table)
 
     add_options(run, map(parameter_option, query.header.params))
@@ -88,16 +97,10 @@ def report(
     from queries.report.forms import render
     from queries.report.nightly import nightly_report
     from queries.report.settings import read_settings
-    from warehouse.lake.commits import read_filled_state
-    from warehouse.lake.place import Lake
-    from warehouse.spark.answers import SparkLake
-    from warehouse.spark.session import opened_session
     from warehouse.spark.verdicts import judge_on_spark
 
     settings = read_settings(config)
-    state = read_filled_state(Lake(lake))
-    with opened_session(master) as session:
-        store = SparkLake(session, lake, state)
+    with _opened(lake, master) as store:
         judge = partial(judge_on_spark, store)
         made = nightly_report(store, settings, head=head, judge=judge)
     write_text(render(made, form))

@@ -90,7 +90,7 @@ def watch(
         running.run(stopped_by_signals())
     counts = running.counts
     refused = counts.refused + _refused_by_store(take)
-    write_note(f"{counts.taken:,} taken, {counts.known:,} known, {refused:,} refused")
+    write_note(f"{counts.taken:,} accepted, {counts.known:,} known, {refused:,} refused")
     if is_once and refused:
         fail()
 
@@ -100,9 +100,9 @@ def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Tak
         from cli.handover.inboxes import open_inbox
 
         return opened.enter_context(open_inbox(store))
-    from cli.handover.delivering import ServiceUploader
+    from cli.handover.delivering import service_uploader
 
-    return opened.enter_context(ServiceUploader(service, retry_seconds=_RETRY_SECONDS))
+    return opened.enter_context(service_uploader(service, retry_seconds=_RETRY_SECONDS))
 
 
 def _refused_by_store(take: Take) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
-from types import TracebackType
+from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from cli.remote.choice import ServiceChoice
-from ingest.dump import Companion, Dump, Refusal
+from ingest.dump import Dump, Refusal
 from ingest.errors import ManifestError, ServiceError, SourceError
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import upload_dump
@@ -73,51 +73,35 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[De
                 future.cancel()
 
 
-class ServiceUploader:
-    """Sends dumps to a service, over one connection per thread; close it when they are sent."""
+@contextmanager
+def service_uploader(service: ServiceChoice, *, retry_seconds: float) -> Iterator[Take]:
+    """Yield a function that sends a dump to a service, which several threads may call at once.
 
-    def __init__(self, service: ServiceChoice, *, retry_seconds: float) -> None:
-        self._service, self._retry_seconds = service, retry_seconds
-        self._mine = threading.local()
-        self._all: list[ServiceConnection] = []
+    The function raises ServiceError if the service does not accept the dump, and SourceError if the
+    dump, its ETRecord or its debug buffer cannot be read.
+    """
+    service.connect().close()  # reports a malformed address at once
+    idle: SimpleQueue[ServiceConnection] = SimpleQueue()
 
-    def __call__(self, incoming: Dump) -> bool:
-        """Send a dump; returns whether it is new to the service.
-
-        Raises:
-            ServiceError: The service did not accept it.
-            SourceError: The dump, its ETRecord or its debug buffer cannot be read.
-        """
-        connection: ServiceConnection | None = getattr(self._mine, "connection", None)
-        if connection is None:
-            connection = self._service.connect(retry_seconds=self._retry_seconds)
-            self._mine.connection = connection
-            self._all.append(connection)
-        receipt = upload_dump(
-            connection,
-            incoming.read(),
-            incoming.manifest().canonical_json(),
-            etrecord=_bytes(incoming.etrecord),
-            debug_buffer=_bytes(incoming.debug_buffer),
-        )
+    def send(dump: Dump) -> bool:
+        try:
+            connection = idle.get_nowait()
+        except Empty:
+            connection = opened.enter_context(service.connect(retry_seconds=retry_seconds))
+        try:
+            receipt = upload_dump(
+                connection,
+                dump.read(),
+                dump.manifest().canonical_json(),
+                etrecord=dump.etrecord and dump.etrecord.read(),
+                debug_buffer=dump.debug_buffer and dump.debug_buffer.read(),
+            )
+        finally:
+            idle.put(connection)
         return receipt.is_new
 
-    def __enter__(self) -> ServiceUploader:
-        self._service.connect().close()  # reports a malformed address at once
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for connection in self._all:
-            connection.close()
-
-
-def _bytes(file: Companion | None) -> bytes | memoryview | None:
-    return None if file is None else file.read()
+    with ExitStack() as opened:
+        yield send
 
 
 def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[DeliveryResult]:

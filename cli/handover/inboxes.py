@@ -88,7 +88,7 @@ class InboxWriter:
             time.sleep(_PAUSE_SECONDS)
         self._inbox.accept(incoming)
         if self.consumer is not None:
-            self.consumer.given()
+            self.consumer.count_accepted()
         return True
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
-from cli.handover.delivering import CONFLICT, DeliveryResult, ServiceUploader, hand_over
+from cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
 from cli.output.ingest_report import write_oddities, write_refusals
-from cli.output.interrupt import interruptible_progress
+from cli.output.interrupt import interruptible_bar
 from cli.output.options import OutputOptions
-from cli.output.progress import progress_bar
 
 if TYPE_CHECKING:
     from cli.remote.choice import ServiceChoice
@@ -97,9 +96,8 @@ def upload_found(
     """
     start, summary = time.perf_counter(), UploadSummary()
     with (
-        ServiceUploader(service, retry_seconds=options.retry_seconds) as taker,
-        progress_bar(is_quiet=options.is_quiet, has_events=False) as bar,
-        interruptible_progress(bar) as progress,
+        service_uploader(service, retry_seconds=options.retry_seconds) as taker,
+        interruptible_bar(is_quiet=options.is_quiet, has_events=False) as progress,
     ):
         for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
             summary.add(one)

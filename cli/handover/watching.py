@@ -75,7 +75,7 @@ class Watch:
         """Watch until `stop` is set, or until nothing is new if `is_once`.
 
         Raises:
-            IngestError: `is_once`, and dumps cannot be handed over, or the place cannot be listed.
+            IngestError: `is_once`, and dumps cannot be submitted, or the place cannot be listed.
             StoreError: Likewise.
         """
         while not stop.is_set():

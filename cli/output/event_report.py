@@ -36,7 +36,7 @@ def write_block_notes(blocks: Sequence[BlockData]) -> None:
     )
     if count:
         write_note(
-            f"note: durations that cannot be right, left out of these numbers: {count:,}; "
+            f"note: impossible durations, left out of these numbers: {count:,}; "
             "--format json lists them under flagged"
         )
 

@@ -7,20 +7,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from cli.output.progress import FileProgress, progress_bar
 from cli.output.streams import write_note
 
-if TYPE_CHECKING:
-    from cli.output.progress import FileProgress
-
-
-Report = Callable[["FileProgress"], None]
+Report = Callable[[FileProgress], None]
 
 
 @contextmanager
-def interruptible_progress(bar: Report | None) -> Iterator[Report]:
-    """Yield a callback for progress, which updates the bar, if any.
+def interruptible_bar(*, is_quiet: bool = False, has_events: bool = True) -> Iterator[Report]:
+    """Yield a callback for progress, which updates a bar; see `progress_bar`.
 
     If Ctrl-C ends the process during the body, a line on standard error says how far it got.
     """
@@ -37,7 +33,10 @@ def interruptible_progress(bar: Report | None) -> Iterator[Report]:
         )
         return f"stopped: {done} done; run the same command again to do the rest"
 
-    with note_if_interrupted(describe):
+    with (
+        progress_bar(is_quiet=is_quiet, has_events=has_events) as bar,
+        note_if_interrupted(describe),
+    ):
         yield report
 
 

@@ -1,7 +1,7 @@
 """`--output FILE`: standard output written to a file that is replaced in one step when complete.
 
-The output goes to a locked temporary file beside FILE. Ctrl-C may leave it behind; the next command
-that writes FILE deletes it.
+The output goes to a locked temporary file next to FILE. Ctrl-C may leave it behind; the next
+command that writes FILE deletes it.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ def standard_output_to(path: Path | None) -> Iterator[None]:
         return
     target = path.resolve()
     _sweep(target)
-    beside = target.with_name(f"{_beginning(target)}{os.getpid()}")
+    temporary = target.with_name(f"{_temporary_prefix(target)}{os.getpid()}")
     ended = None
     try:
-        with _opened(beside, path):
+        with _opened(temporary, path):
             try:
                 yield
             except typer.Exit as exit_:  # the command failed in part; keep its output
                 ended = exit_
-        _put_in_place(beside, target)
+        _put_in_place(temporary, target)
     except IncompleteError as error:
         raise OutputError(f"{error.place}: {error.problem}; the file is unchanged") from error
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     if ended:
         raise ended
 
 
-def _beginning(target: Path) -> str:
+def _temporary_prefix(target: Path) -> str:
     """Prefix of the names of temporary files for this target."""
     return f".{target.name[:100]}."
 
 
 def _sweep(target: Path) -> None:
     """Delete temporary files of stopped commands: files that no process locks."""
-    beginning = _beginning(target)
+    beginning = _temporary_prefix(target)
     for path in target.parent.glob(f"{escape(beginning)}*"):
         if not path.name.removeprefix(beginning).isdecimal():
             continue
@@ -74,7 +74,7 @@ def _sweep(target: Path) -> None:
                 os.close(descriptor)
 
 
-def _put_in_place(beside: Path, target: Path) -> None:
+def _put_in_place(temporary: Path, target: Path) -> None:
     """Move a file over another, keeping the other's permissions.
 
     Raises:
@@ -82,8 +82,8 @@ def _put_in_place(beside: Path, target: Path) -> None:
     """
     try:
         if target.exists():
-            beside.chmod(target.stat().st_mode & 0o777)
-        beside.replace(target)
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     except OSError as error:
         raise OutputError(f"{target}: {error.strerror}") from error
 

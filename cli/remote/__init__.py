@@ -1,1 +1,1 @@
-"""Commands that use a service: the same questions, asked over HTTP."""
+"""Commands that use a service: the same queries over HTTP."""

@@ -52,7 +52,7 @@ class ServiceChoice:
         except ServiceError as error:
             raise UsageError(f"--url: {error}") from error
 
-    def need_no_settings(self, config: Path | None) -> None:
+    def reject_settings(self, config: Path | None) -> None:
         """Check that no settings file was named.
 
         Raises:

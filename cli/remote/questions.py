@@ -74,6 +74,11 @@ class RemoteStore:
         return self._ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
+        """The table in the answer to a request.
+
+        Raises:
+            ServiceError: The answer has no table.
+        """
         import pyarrow as pa
 
         answer = self._ask(method, path, body)
@@ -81,7 +86,8 @@ class RemoteStore:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
-            raise self._unexpected(path) from error
+            detail = "unexpected answer; is this the address of a tracehouse service?"
+            raise ServiceError(self._connection.url + path, detail, reason="answer") from error
 
     def _ask(self, method: str, path: str, body: bytes = b"") -> ServiceAnswer:
         """The answer to a question.
@@ -102,10 +108,6 @@ class RemoteStore:
         if taken_at := answer.headers.get(SNAPSHOT_HEADER):
             write_note(f"note: answered from the service's snapshot of {_with_age(taken_at)}")
         return answer
-
-    def _unexpected(self, path: str) -> ServiceError:
-        detail = "unexpected answer; is this the address of a tracehouse service?"
-        return ServiceError(self._connection.url + path, detail, reason="answer")
 
 
 def _path(path: str, pairs: Sequence[tuple[str, str]]) -> str:

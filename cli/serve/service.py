@@ -85,7 +85,7 @@ class Service:
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
-            self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.given)
+            self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.count_accepted)
             self.commits = Commits(
                 self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )

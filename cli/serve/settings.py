@@ -78,7 +78,7 @@ def read_service_settings(
         elif name in named:
             place = f"{PREFIX}{name.upper()}"
         if first["type"] == "extra_forbidden":
-            problem = f"there is no such field{suggest(name, list(ServiceSettings.model_fields))}"
+            problem = f"no such field{suggest(name, list(ServiceSettings.model_fields))}"
         raise SettingsError(f"{place}: {problem}") from error
 
 

@@ -21,7 +21,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Heads:
+class DumpHeaders:
     """Dumps without the contents of their runs: one row per dump, and one per run in file order.
 
     Attributes:
@@ -51,7 +51,7 @@ class Allocators:
 
 
 @dataclass(frozen=True)
-class RunHeads:
+class RunHeaders:
     """Runs without their events: one row per run, and the allocators."""
 
     tables: TableColumn

@@ -16,7 +16,7 @@ from ingest.etdump.columns import (
     AllocationEvents,
     Allocators,
     DebugEvents,
-    Heads,
+    DumpHeaders,
     Runs,
     Texts,
 )
@@ -109,7 +109,7 @@ class Dumps:
         excerpt: Set if the record has one run and only some of its events.
     """
 
-    heads: Heads
+    heads: DumpHeaders
     name: Texts
     bundled_input_index: NDArray[np.int32]
     has_events: NDArray[np.bool_]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
-from ingest.etdump.columns import Heads, RunHeads, Runs
+from ingest.etdump.columns import DumpHeaders, RunHeaders, Runs
 from ingest.etdump.dumps import Dumps, RunExcerpt, StoredRuns, collect_extras
 from ingest.etdump.entries import collect_entries, count_before, find_distinct
 from ingest.etdump.flatbuffer import read_vectors
@@ -29,7 +29,7 @@ from ingest.etdump.limits import (
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
 )
-from ingest.etdump.schema import read_events, read_run_heads
+from ingest.etdump.schema import read_events, read_run_headers
 from ingest.etdump.scope import PartTooLarge, Scope
 from ingest.signatures import LoggedEvent
 
@@ -40,7 +40,7 @@ _ZERO = np.zeros(1, np.int64)
 class _Run:
     """A run whose events are not read yet: its own table, and the position of its event list."""
 
-    head: RunHeads
+    head: RunHeaders
     first_item: int
     event_count: int
 
@@ -96,7 +96,7 @@ class _Survey:
 
 
 def read_long_run(
-    arena: Arena, heads: Heads, book: SignatureBook, ledger: Ledger
+    arena: Arena, heads: DumpHeaders, book: SignatureBook, ledger: Ledger
 ) -> Iterator[Dumps]:
     """Read and verify one run of a single dump, then yield its events in parts.
 
@@ -129,12 +129,12 @@ def read_long_run(
     yield from _yield_parts(again, heads, survey, layout, id_)
 
 
-def _open(arena: Arena, heads: Heads, ledger: Ledger) -> _Run:
+def _open(arena: Arena, heads: DumpHeaders, ledger: Ledger) -> _Run:
     scope = Scope.of_dumps(arena, heads.run_dump)
     scope.charge(ledger.visited)
     scope.allow(MOST_EVENT_BYTES)
     try:
-        head = read_run_heads(scope, heads.run_word)
+        head = read_run_headers(scope, heads.run_word)
     except PartTooLarge:
         raise FaultyDumps({0: EVENT_TOO_LARGE}) from None
     scope.allow(len(arena.u8))
@@ -215,7 +215,7 @@ def _value_positions(survey: _Survey) -> NDArray[np.int32]:
 
 
 def _yield_parts(
-    run: _Run, heads: Heads, survey: _Survey, layout: Layout, id_: int
+    run: _Run, heads: DumpHeaders, survey: _Survey, layout: Layout, id_: int
 ) -> Iterator[Dumps]:
     positions = _value_positions(survey)
     profile_ends = np.cumsum([len(numbers) for numbers in survey.profiles])

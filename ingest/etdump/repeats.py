@@ -28,7 +28,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
-from ingest.etdump.columns import Heads, Runs
+from ingest.etdump.columns import DumpHeaders, Runs
 from ingest.etdump.schema import PROFILE_WIDTHS, read_runs
 from ingest.etdump.scope import Scope
 from ingest.etdump.templates import can_be_templates
@@ -151,7 +151,7 @@ def find_repeats(arena: Arena, pieces: Pieces) -> Repeats:
     return Repeats(templates, blocks, visited)
 
 
-def cut_pieces(arena: Arena, heads: Heads) -> Pieces:
+def cut_pieces(arena: Arena, heads: DumpHeaders) -> Pieces:
     """The pieces: each goes from a run's table to the next one's, or to the end of the dump."""
     word, dump = heads.run_word, heads.run_dump
     order = np.argsort(word, kind="stable")

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, Ints
-from ingest.etdump.columns import Heads, Texts
+from ingest.etdump.columns import DumpHeaders, Texts
 from ingest.etdump.dumps import Dumps, StoredRuns, collect_extras
 from ingest.etdump.layouts import SignatureBook, lay_out_runs
 from ingest.etdump.ledger import Ledger, repeated_text
 from ingest.etdump.limits import MOST_PART_TEXT, PART_BYTES
 from ingest.etdump.long_runs import read_long_run
 from ingest.etdump.repeats import Part, Pieces, Repeats, cut_pieces, find_repeats
-from ingest.etdump.schema import read_heads, read_runs
+from ingest.etdump.schema import read_headers, read_runs
 from ingest.etdump.scope import PartTooLarge, Scope
 
 
@@ -36,7 +36,7 @@ def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[D
     Raises:
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
-    heads = read_heads(arena)
+    heads = read_headers(arena)
     is_whole = len(arena.lo) > 1 or len(arena.u8) <= part_bytes
     pieces = cut_pieces(arena, heads)
     reader = _Reader(arena, heads, pieces, book, Ledger(arena, heads.visited), is_whole)
@@ -58,7 +58,7 @@ class _Reader:
     """Reads runs of an arena, all at once if they are whole dumps."""
 
     arena: Arena
-    heads: Heads
+    heads: DumpHeaders
     pieces: Pieces
     book: SignatureBook
     ledger: Ledger
@@ -84,7 +84,7 @@ class _Reader:
             return
         yield dumps
 
-    def _read_at_once(self, heads: Heads, pieces: Pieces) -> Dumps:
+    def _read_at_once(self, heads: DumpHeaders, pieces: Pieces) -> Dumps:
         """The runs of a record, charged to the ledger.
 
         Raises:
@@ -109,7 +109,7 @@ class _Reader:
         )
         return dumps
 
-    def _read_rest(self, heads: Heads, repeats: Repeats) -> tuple[Part, Ints]:
+    def _read_rest(self, heads: DumpHeaders, repeats: Repeats) -> tuple[Part, Ints]:
         """The runs that do not repeat others, and the bytes visited so far, per dump."""
         is_rest = np.ones(len(heads.run_word), bool)
         for part in repeats.templates:
@@ -124,7 +124,9 @@ class _Reader:
         return Part(rest, read_runs(scope, heads.run_word[rest])), scope.visited
 
 
-def _unite(heads: Heads, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints) -> Dumps:
+def _unite(
+    heads: DumpHeaders, repeats: Repeats, rest: Part, book: SignatureBook, sizes: Ints
+) -> Dumps:
     """One record of the runs read in full and their repeats."""
     parts = [part for part in (*repeats.templates, rest) if len(part.run)] or [rest]
     laid_out = [lay_out_runs(part.runs, book, heads.run_dump[part.run], sizes) for part in parts]

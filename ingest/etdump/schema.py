@@ -27,9 +27,9 @@ from ingest.etdump.columns import (
     AllocationEvents,
     Allocators,
     DebugEvents,
-    Heads,
+    DumpHeaders,
     ProfileEvents,
-    RunHeads,
+    RunHeaders,
     Runs,
     Texts,
     find_allocators,
@@ -59,7 +59,7 @@ _ALLOCATION = (4, 8)
 _DEBUG = (8, 4, 4, 4, 4, 4)
 
 
-def read_heads(arena: Arena) -> Heads:
+def read_headers(arena: Arena) -> DumpHeaders:
     """Verify identifier, size prefix, root and run vector of every dump.
 
     Raises:
@@ -80,7 +80,7 @@ def read_heads(arena: Arena) -> Heads:
     row, index, words = expand_vectors(vectors, length)
     word = scope.follow(words, owner[row])
     version = roots.int32(0, 0).view(np.uint32).astype(np.int64)
-    return Heads(version, is_size_prefixed, scope.visited, owner[row], index, word)
+    return DumpHeaders(version, is_size_prefixed, scope.visited, owner[row], index, word)
 
 
 def _check_identifiers(scope: Scope, size: Ints) -> NDArray[np.bool_]:
@@ -134,13 +134,13 @@ def read_runs(scope: Scope, word: Ints) -> Runs:
         FaultyDumps: A run is malformed or out of the scope's bounds.
         PartTooLarge: The runs are too large to be read at once.
     """
-    head = read_run_heads(scope, word)
+    head = read_run_headers(scope, word)
     _, vectors, owner = head.tables.refs(3)
     row, position, words = _follow_vector(scope, vectors, owner)
     return read_events(head, words, owner[row], position)
 
 
-def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
+def read_run_headers(scope: Scope, word: Ints) -> RunHeaders:
     """Read and verify the runs at `word` without their events; run i has owner i.
 
     Raises:
@@ -148,7 +148,7 @@ def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
         PartTooLarge: The runs are too large to be read at once.
     """
     tables = read_tables(scope, word, np.arange(len(word)), _RUN)
-    return RunHeads(
+    return RunHeaders(
         tables,
         _texts(tables, 0),
         tables.int32(1, -1),
@@ -157,7 +157,7 @@ def read_run_heads(scope: Scope, word: Ints) -> RunHeads:
     )
 
 
-def read_events(head: RunHeads, words: Ints, owner: Ints, position: Ints) -> Runs:
+def read_events(head: RunHeaders, words: Ints, owner: Ints, position: Ints) -> Runs:
     """Read and verify the events at `words`, each at `position` in the run `owner`.
 
     Raises:

@@ -36,7 +36,7 @@ _TENSOR_TABLE = (1, 4, 4, 8)
 
 
 @dataclass(frozen=True)
-class Longs:
+class Int64Lists:
     """A nullable column of lists of 64-bit integers: presence, lengths, and all items in order."""
 
     present: Mask
@@ -49,8 +49,8 @@ class Tensors:
     """One row per tensor."""
 
     dtype: NDArray[np.int8]
-    sizes: Longs
-    strides: Longs
+    sizes: Int64Lists
+    strides: Int64Lists
     offset: Ints
 
 
@@ -80,7 +80,7 @@ class Values:
 
 
 _NONE = np.zeros(0, np.int64)
-_NO_LONGS = Longs(_NONE.astype(bool), _NONE, _NONE)
+_NO_LONGS = Int64Lists(_NONE.astype(bool), _NONE, _NONE)
 NO_VALUES = Values(
     type=_NONE.astype(np.int32),
     is_output=_NONE.astype(bool),
@@ -176,7 +176,7 @@ def _read_all_tensors(values: TableColumn, tag: NDArray[np.int32]) -> tuple[Ints
     return event[order], element[order], tensors
 
 
-def _read_longs(tables: TableColumn, slot: int, order: Ints) -> Longs:
+def _read_longs(tables: TableColumn, slot: int, order: Ints) -> Int64Lists:
     """The slot's lists of longs, verified for all tables, returned for those in `order`."""
     rows, words, owner = tables.refs(slot)
     lengths = read_vectors(tables.scope, words, owner, 8)
@@ -186,4 +186,4 @@ def _read_longs(tables: TableColumn, slot: int, order: Ints) -> Longs:
     word[rows], length[rows] = words, lengths
     row, index, _ = expand_vectors(word[order], length[order])
     items = tables.scope.arena.u64[((word[order][row] + 1) >> 1) + index].view(np.int64)
-    return Longs(present[order], length[order], items)
+    return Int64Lists(present[order], length[order], items)

@@ -128,7 +128,6 @@ def _read_method(
 
 
 def _tensor_type(value: _Table) -> str:
-    """The type of a tensor; empty for other values."""
     tensor = value.table(1)
     if tensor is None or value.number(0, "B") != _TENSOR:
         return ""

@@ -70,7 +70,6 @@ def build_etrecord_tables(record: EtRecord) -> dict[str, pa.Table]:
 
 
 def _charged(rows: Iterable[_Row], id_: int, allowance: Allowance) -> Iterator[_Row]:
-    """The rows with the ETRecord's id, charged to the allowance."""
     for row in rows:
         allowance.take(_ROW_BYTES + sum(len(value) for value in row if isinstance(value, str)))
         yield id_, *row

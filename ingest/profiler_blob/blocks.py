@@ -180,7 +180,7 @@ def _end_of_block(view: memoryview, at: int) -> int:
     """
     version, *numbers = _NUMBERS.unpack_from(view, at + _VERSION_AT)
     if version != VERSION:
-        detail = f"a block of version {version}, wanted {VERSION}"
+        detail = f"a block of version {version}, wanted {VERSION}: the file may be no profiler blob"
         raise FaultyDumps({0: Fault("bad_version", at + _VERSION_AT, detail)})
     end = at + HEADER.itemsize
     for i, (array, dtype) in enumerate(_ARRAYS.items()):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.etdump.arena import Arena, FaultyDumps, Ints
-from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, Heads, Texts
+from ingest.etdump.columns import NO_DEBUGS, AllocationEvents, Allocators, DumpHeaders, Texts
 from ingest.etdump.dumps import NO_METADATA, Dumps, Extras, StoredRuns
 from ingest.etdump.entries import find_distinct
 from ingest.etdump.layouts import Layout, SignatureBook
@@ -57,7 +57,6 @@ def _cut(blocks: Blocks, part_bytes: int) -> list[int]:
 
 
 def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extras) -> Dumps:
-    """The blocks as runs of a dump."""
     events = blocks.rows("events", rows)
     counts = blocks.counts("events")[rows]
     layouts, layout = _lay_out(events, counts, book)
@@ -68,7 +67,7 @@ def _read_blocks(blocks: Blocks, rows: slice, book: SignatureBook, extras: Extra
         for code, index in dict.fromkeys(keys)
     }
     return Dumps(
-        heads=Heads(
+        heads=DumpHeaders(
             version=np.array([VERSION]),
             is_size_prefixed=np.array([False]),
             visited=np.array([len(blocks.data)]),

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ingest.errors import RecordingError, SourceError
 from ingest.sources.companions import DEBUG_BUFFER_SUFFIX
 from ingest.sources.paths import Source, read_source
+from ingest.sources.reading import describe_refusal
 
 Array = NDArray[Any]
 
@@ -100,8 +101,7 @@ def check_program(path: str) -> None:
         with open(path, "rb") as file:
             head = file.read(_IDENTIFIER.stop)
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        raise SourceError(Source(path).name, problem) from error
+        raise SourceError(Source(path).name, describe_refusal(error)) from error
     if head[_IDENTIFIER] != b"ET":
         raise SourceError(Source(path).name, "is not an ExecuTorch program; wanted a .pte file")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.flatbuffer import read_tables
-from ingest.etdump.schema import read_heads, read_runs
+from ingest.etdump.schema import read_headers, read_runs
 from ingest.etdump.scope import Scope
 
 _SLAB_BYTES = 16 << 20
@@ -85,7 +85,7 @@ class DumpTemplate:
             DumpError: An event starts or ends at tick 0, which a dump does not store.
         """
         arena = Arena([dump])
-        heads = read_heads(arena)
+        heads = read_headers(arena)
         scope = Scope.of_dumps(arena, heads.run_dump)
         profiles = read_runs(scope, heads.run_word).profiles
         tables = profiles.tables
@@ -125,7 +125,6 @@ class DumpTemplate:
 
 
 def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
-    """Word of the event vector of each run, if any."""
     everyone = np.zeros(len(run_word), np.int64)
     tables = read_tables(
         Scope.of_dumps(arena, everyone), run_word, np.arange(len(run_word)), _RUN_WIDTHS
@@ -135,9 +134,8 @@ def _event_vectors(arena: Arena, run_word: Ints) -> dict[int, int]:
 
 
 def _runs_and_tables(dump: bytes) -> tuple[Ints, Ints]:
-    """Positions of all runs and all tables in them, in bytes."""
     arena = Arena([dump])
-    heads = read_heads(arena)
+    heads = read_headers(arena)
     scope = Scope.of_dumps(arena, heads.run_dump)
     read_runs(scope, heads.run_word)
     return heads.run_word * 4, np.concatenate([word for _, word in scope.tables]) * 4

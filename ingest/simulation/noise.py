@@ -57,7 +57,6 @@ def _round_delegates(timeline: Timeline, times: Ints) -> Ints:
 
 
 def _draw_process(noise: Noise, event_count: int, rng: np.random.Generator) -> Floats:
-    """Level of each event in a process."""
     is_slow = rng.random(event_count) < _SLOW_PROCESS_SHARE
     slow: Floats = is_slow * np.log(_SLOW_PROCESS_RATIO)
     return slow + rng.standard_normal(event_count) * noise.process

@@ -16,7 +16,7 @@ import numpy as np
 
 from ingest.etdump.arena import Arena
 from ingest.etdump.columns import ProfileEvents, Runs
-from ingest.etdump.schema import read_heads, read_runs
+from ingest.etdump.schema import read_headers, read_runs
 from ingest.etdump.scope import Scope
 from ingest.signatures import event_kind
 from ingest.tracer.dump_builder import DumpBuilder
@@ -200,7 +200,7 @@ class TemplateProgram:
 def read_program(dump: bytes) -> TemplateProgram:
     """The program of a real dump with a run that loads it, followed by equal iterations."""
     arena = Arena([dump])
-    heads = read_heads(arena)
+    heads = read_headers(arena)
     runs = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word)
     counts = runs.profile_counts
     iterations = len(counts) - 1

@@ -94,8 +94,8 @@ def describe_absence(path: str) -> str:
         near = difflib.get_close_matches(name, os.listdir(folder or "."))
     except OSError:
         near = []
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"does not exist: no {name!r} in {folder or '.'!r}{hint}"
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check the path"
+    return f"does not exist: no {name!r} in {os.path.abspath(folder)!r}; {hint}"
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:

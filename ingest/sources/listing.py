@@ -16,7 +16,7 @@ from ingest.errors import SourceError
 from ingest.sources.file_tree import describe_absence, expand_glob, walk
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source, parse_source
-from ingest.sources.reading import ABSENT, describe_refusal
+from ingest.sources.reading import ABSENT, describe_refusal, reading_errors
 from ingest.sources.zip_artifacts import (
     DUMP_SUFFIXES,
     ZIP_SUFFIX,
@@ -25,7 +25,6 @@ from ingest.sources.zip_artifacts import (
     is_zip,
     list_dumps,
 )
-from ingest.sources.zip_limits import ZIP_FAULTS
 
 Path = str | os.PathLike[str] | Source
 
@@ -130,10 +129,8 @@ class _Listing:
         return self._folders[folder] + path[name:]
 
     def _list_folder(self, path: str) -> list[Source]:
-        try:
+        with reading_errors(Source(path).name):
             os.scandir(path).close()
-        except OSError as error:
-            raise SourceError(Source(path).name, describe_refusal(error)) from error
         sources = self._list_tree(path)
         if not sources:
             problem = f"no dumps in this folder or below, wanted {WANTED}"
@@ -201,22 +198,14 @@ def _list_member(source: Source, member: str) -> list[Source]:
 
 
 def _has_member(source: Source, member: str) -> bool:
-    try:
+    with reading_errors(source.name):
         artifact, rest = find_artifact(source.path, member)
         return artifact is not None and rest in artifact
-    except OSError as error:
-        raise SourceError(source.name, describe_refusal(error)) from error
-    except ZIP_FAULTS as error:
-        raise SourceError(source.name, f"damaged zip: {error}") from error
 
 
 def _read_archive(path: str) -> list[str]:
-    try:
+    with reading_errors(Source(path).name):
         return list_dumps(path)
-    except OSError as error:
-        raise SourceError(Source(path).name, describe_refusal(error)) from error
-    except ZIP_FAULTS as error:
-        raise SourceError(Source(path).name, f"damaged zip: {error}") from error
 
 
 def _is_archive(path: str) -> bool:

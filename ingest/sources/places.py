@@ -95,7 +95,6 @@ def split_zip(text: str) -> tuple[str | None, str]:
 
 
 def _folder_of(member: str) -> str:
-    """The folder of a member, as in `Folder.inner`."""
     archive, rest = split_zip(member)
     folder = rest.rpartition("/")[0]
     return folder if archive is None else f"{archive}!{folder}"

@@ -88,7 +88,7 @@ def _copy(read: Callable[[int], bytes | memoryview], size: int, name: str) -> me
                     _write(copy.fileno(), chunk, count)
                 count += len(chunk)
             os.ftruncate(copy.fileno(), count)
-        except _NoRoom as error:
+        except _DiskFull as error:
             raise SourceError(
                 name,
                 f"there is no space for a private copy in {folder} ({error}); "
@@ -106,8 +106,8 @@ def _write(file: int, chunk: bytes | memoryview, position: int) -> None:
             written = os.pwrite(file, rest, position)
             rest, position = rest[written:], position + written
     except OSError as error:
-        raise _NoRoom(error.strerror) from error
+        raise _DiskFull(error.strerror) from error
 
 
-class _NoRoom(Exception):  # noqa: N818 - control flow, never shown
+class _DiskFull(Exception):  # noqa: N818 - control flow, never shown
     """The copy cannot grow."""

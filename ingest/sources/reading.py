@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ingest.errors import SourceError
 from ingest.sources.places import Source
@@ -43,7 +45,7 @@ def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | 
     """
     data = read_if_present(source, most_bytes=most_bytes)
     if data is None:
-        raise SourceError(source.name, "does not exist (any more)")
+        raise SourceError(source.name, "does not exist (any more); check the path")
     return data
 
 
@@ -56,17 +58,32 @@ def read_if_present(
         SourceError: The file exists, but cannot be read.
     """
     try:
-        if source.member is None:
-            return read_file(source.path, source.name, most_bytes=most_bytes)
-        return read_member(source, source.member, most_bytes)
-    except OSError as error:
-        if error.errno in ABSENT:
+        with reading_errors(source.name):
+            if source.member is None:
+                return read_file(source.path, source.name, most_bytes=most_bytes)
+            return read_member(source, source.member, most_bytes)
+    except SourceError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in ABSENT:
             return None
-        raise SourceError(source.name, describe_refusal(error)) from error
+        raise
+
+
+@contextmanager
+def reading_errors(name: str) -> Iterator[None]:
+    """Translate errors of reading a file or zip.
+
+    Raises:
+        SourceError: The file cannot be read, or the zip is damaged.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(name, describe_refusal(error)) from error
     except ZIP_FAULTS as error:
-        raise SourceError(source.name, f"damaged zip: {error}") from error
+        raise SourceError(name, f"damaged zip: {error}") from error
 
 
 def describe_refusal(error: OSError) -> str:
     """Why a file cannot be read."""
-    return f"cannot be read: {error.strerror or error}"
+    remedy = "; check the path" if error.errno in ABSENT else ""
+    return f"cannot be read: {error.strerror or error}{remedy}"

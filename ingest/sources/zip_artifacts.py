@@ -100,7 +100,6 @@ class Artifact:
         return {folder: frozenset(files) for folder, files in folders.items()}
 
     def __contains__(self, member: str) -> bool:
-        """Whether there is a member of that name."""
         return member in self._infos
 
     def size_of(self, member: str) -> int:
@@ -221,7 +220,7 @@ def _keep_artifact(
     name = Source(path, inner).name
     data = _keep_artifact(path, None, version, process).read(inner, name, MAX_MEMBER_BYTES)
     if data is None:
-        raise SourceError(name, "does not exist (any more)")
+        raise SourceError(name, "does not exist (any more); check the path")
     return Artifact(MemoryFile(data), name, len(data))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ingest.etdump.arena import Ints, Mask
 from ingest.etdump.columns import Texts
-from ingest.etdump.values import Longs
+from ingest.etdump.values import Int64Lists
 from ingest.schemas.dumps import DECODED, UINT64
 
 EMPTY = {name: schema.empty_table() for name, schema in DECODED.items()}
@@ -103,7 +103,7 @@ def named(
     return texts(member, found)
 
 
-def lists(longs: Longs) -> pa.Array:
+def lists(longs: Int64Lists) -> pa.Array:
     """A nullable column of lists."""
     ends = np.concatenate([[0], np.cumsum(longs.length)]).astype(np.int32)
     buffers = [_bits(longs.present), pa.py_buffer(ends)]

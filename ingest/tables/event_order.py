@@ -67,7 +67,7 @@ class Slots:
         self.has_loops = bool((self.alike > 1).any())
 
 
-class Sheet:
+class EventGrid:
     """Stored events of some runs, 2-dimensional if the runs share a layout, else 1-dimensional."""
 
     def __init__(self, stored: StoredRuns, dumps: Dumps, slots: Slots) -> None:
@@ -104,7 +104,7 @@ class Order:
         counts: Events of each block.
     """
 
-    sheets: list[Sheet]
+    sheets: list[EventGrid]
     rows: Ints
     sample: Ints
     counts: Ints
@@ -151,7 +151,7 @@ def order_events(dumps: Dumps, slots: Slots) -> Order:
         np.cumsum(run_count) - run_count, run_count
     )
     first_row, run_count = base[block], run_count[block]
-    sheets = [Sheet(stored, dumps, slots) for stored in dumps.stored]
+    sheets = [EventGrid(stored, dumps, slots) for stored in dumps.stored]
     parts = []
     for sheet in sheets:
         rows = sheet.of_runs(run_count) * sheet.of_slots(slots.before)
@@ -173,7 +173,7 @@ def _sort_mixed(
 ) -> None:
     """Correct the rows of runs in blocks whose runs have several layouts."""
     run = np.concatenate([stored.run for stored in dumps.stored])
-    sheet = Sheet(StoredRuns(run, is_uniform=False), dumps, slots)
+    sheet = EventGrid(StoredRuns(run, is_uniform=False), dumps, slots)
     mixed = np.flatnonzero(sheet.of_runs(is_mixed))
     keys = [sheet.of_runs(np.arange(len(block))), sheet.of_slots(slots.rank), sheet.of_runs(block)]
     order = np.lexsort([key[mixed] for key in keys])

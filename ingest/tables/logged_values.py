@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ingest.etdump.arena import Ints, Mask
 from ingest.etdump.columns import DebugEvents
 from ingest.etdump.entries import count_before
-from ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Longs, Tensors
+from ingest.etdump.values import DTYPES, MISSING, VALUE_TYPES, Int64Lists, Tensors
 from ingest.tables.arrow_columns import EMPTY, build_table, lists, named, plain, strings
 
 _NO_TENSOR = -(2**31)  # not the value of any byte
@@ -67,8 +67,8 @@ def _tensor_columns(tensors: Tensors, is_tensor: Mask) -> list[pa.Array]:
         column[is_tensor] = values
         return column
 
-    def spread_lists(longs: Longs) -> Longs:
-        return Longs(spread(longs.present, 0), spread(longs.length, 0), longs.items)
+    def spread_lists(longs: Int64Lists) -> Int64Lists:
+        return Int64Lists(spread(longs.present, 0), spread(longs.length, 0), longs.items)
 
     return [
         named(spread(tensors.dtype.astype(np.int32), _NO_TENSOR), DTYPES, {_NO_TENSOR: None}),

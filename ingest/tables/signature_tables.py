@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.etdump.layouts import SignatureBook
-from ingest.etdump.values import Longs
+from ingest.etdump.values import Int64Lists
 from ingest.tables.arrow_columns import build_table, is_utf8, lists, readable, readable_or_none
 
 _FULL = 1 << 16  # signatures kept as objects before they become rows
@@ -43,7 +43,7 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
         list(book.runs),
         [readable_or_none(name) for name, _, _ in book.runs.values()],
         [index for _, index, _ in book.runs.values()],
-        lists(Longs(np.ones(len(ids), bool), lengths, items)),
+        lists(Int64Lists(np.ones(len(ids), bool), lengths, items)),
     )
 
 

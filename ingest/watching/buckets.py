@@ -76,7 +76,7 @@ class Bucket:
         """
         with tempfile.TemporaryDirectory(prefix="tracehouse-watch-") as copies:
             self._copies = copies
-            for wanted in {*paths, *self._belonging(paths)}:
+            for wanted in {*paths, *self._list_companions(paths)}:
                 self._copy(wanted, Path(copies, wanted.lstrip("/")))
             yield [f"{copies}/{path.lstrip('/')}" for path in paths]
 
@@ -85,7 +85,7 @@ class Bucket:
         scheme = self.name.partition("://")[0] + ("://" if self.root[0] != "/" else ":///")
         return text.replace(f"{self._copies}/", scheme) if self._copies else text
 
-    def _belonging(self, paths: Sequence[str]) -> Iterator[str]:
+    def _list_companions(self, paths: Sequence[str]) -> Iterator[str]:
         """Manifests and companions that may belong to the files."""
         own = {name for path in paths for name in companion_names(path)}
         for folder in {os.path.dirname(path) for path in paths}:

@@ -103,10 +103,10 @@ class Follower:
         files, folders = self._notices.read()
         for path in files:
             if _is_wanted(path) and (seen := self._place.look(path)):
-                yield from self._if_new(seen)
+                yield from self._list_if_new(seen)
         for folder in folders:
             for seen in islice(self._walk(folder), self._most_files):
-                yield from self._if_new(seen)
+                yield from self._list_if_new(seen)
 
     def _advance(self, new: dict[str, WatchedFile]) -> bool:
         """Sweep over some files and add the new ones to `new`; whether the sweep is complete."""
@@ -115,7 +115,7 @@ class Follower:
             if seen is None:
                 self._end_sweep()
                 return True
-            for found in self._if_new(seen):
+            for found in self._list_if_new(seen):
                 new[found.path] = found
                 self._is_clean = False
         return False
@@ -145,7 +145,7 @@ class Follower:
                 self._problems.append(error)
                 self._is_whole = False
 
-    def _if_new(self, seen: WatchedFile) -> Iterator[WatchedFile]:
+    def _list_if_new(self, seen: WatchedFile) -> Iterator[WatchedFile]:
         if seen not in self._taken and self._put_off.get(seen, 0.0) <= self._now():
             self._put_off.pop(seen, None)
             yield seen

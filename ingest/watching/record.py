@@ -36,7 +36,6 @@ class WatchRecord:
         self._written = len(kept)
 
     def __contains__(self, seen: WatchedFile) -> bool:
-        """Whether the file was ingested and has not changed since."""
         key = _key(seen)
         if key not in self._taken:
             return False
@@ -44,7 +43,6 @@ class WatchRecord:
         return True
 
     def __len__(self) -> int:
-        """Number of ingested files."""
         return len(self._taken)
 
     def add(self, files: Iterable[WatchedFile]) -> None:
@@ -80,8 +78,8 @@ class WatchRecord:
 
     def _rewrite(self, path: Path) -> None:
         try:
-            with replacing(path) as beside:
-                beside.write_bytes(_HEAD + array("Q", self._taken).tobytes())
+            with replacing(path) as temporary:
+                temporary.write_bytes(_HEAD + array("Q", self._taken).tobytes())
         except OSError as error:
             raise SourceError(str(path), f"cannot be written: {error.strerror}") from error
         self.close()

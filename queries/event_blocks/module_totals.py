@@ -132,7 +132,6 @@ def _known(blocks: Sequence[BlockData]) -> str:
 
 
 def _counted(events: Iterable[EventData], is_inside: IsInside) -> Iterator[EventData]:
-    """The events that count for a module."""
     timed = [event for event in events if event.samples and event.samples.statistics]
     for group in groups_of_instruction(timed):
         yield from counted_of_group(group, is_inside)

@@ -25,7 +25,6 @@ class ProfileSamples:
     """Profile events of one dump by run signature, which is a block, and event signature."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        """Index the events of one dump's decoded tables."""
         events = tables["events"]
         starts = _low_words(tables["runs"]["start_ticks"])
         self._run = events["run_index"].to_numpy()

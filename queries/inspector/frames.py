@@ -35,7 +35,7 @@ def write_tsv(file: IO[str], columns: Columns) -> None:
 
 
 def as_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values as in a column of pandas: integers beside fractions or gaps become floats.
+    """The values as in a column of pandas: integers mixed with fractions or gaps become floats.
 
     >>> as_one_type([1, None]), as_one_type([1, 2]), as_one_type([1, "a", None])
     ([1.0, nan], [1, 2], [1, 'a', None])

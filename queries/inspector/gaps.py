@@ -65,7 +65,7 @@ def _paired_values(
     lists = {operator.debug_handles for operator in base.operators if len(operator.values) > 1}
 
     def keep(reference: NDArray[Any], value: NDArray[Any]) -> float:
-        """Keep the values, and return their index."""
+        """Store the values, and return their index."""
         kept.append((reference, value))
         return len(kept) - 1
 

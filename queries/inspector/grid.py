@@ -14,7 +14,7 @@ from itertools import zip_longest
 from queries.inspector.frames import Columns
 from queries.printable import printable
 
-_PADDING = 2  # of a header, besides that of all cells
+_PADDING = 2  # of a header, in addition to that of all cells
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 _Lines = list[str]

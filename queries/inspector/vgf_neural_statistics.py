@@ -88,7 +88,6 @@ def _to_bytes(metadata: object) -> bytes:
 
 
 def _read_json(data: bytes) -> Any:
-    """The value; None if the data is not JSON."""
     try:
         return json.loads(data)
     except ValueError:  # also raised for invalid UTF-8

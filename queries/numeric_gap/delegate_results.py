@@ -24,7 +24,6 @@ class DelegateResults:
     """The delegates of one method of an ETRecord."""
 
     def __init__(self, record: EtRecord, method: str) -> None:
-        """Read the method's graph; an unreadable graph raises EtRecordError."""
         graph = record.edge_graph(method)
         self._nodes = read_nodes(graph) if graph else []
         self._given = read_outputs(graph) if graph else frozenset()

@@ -63,8 +63,8 @@ def join_operators(
     """
     ours = RunValues(base, is_by_handle=is_by_handle)
     theirs = RunValues(head, is_by_handle=is_by_handle)
-    ours.adopt_views(views[0], theirs)
-    theirs.adopt_views(views[1], ours)
+    ours.move_views(views[0], theirs)
+    theirs.move_views(views[1], ours)
     return _ordered(
         [pair for key in ours.results | theirs.results for pair in _join(key, ours, theirs)]
     )
@@ -78,7 +78,7 @@ def _join(key: Key, ours: RunValues, theirs: RunValues) -> Iterator[Pair]:
         return
     if isinstance(key, int) and ours.steps(key) != theirs.steps(key):
         earlier = f"an earlier step of debug handle {key}"
-        hiders = ours.hider(key), theirs.hider(key)
+        hiders = ours.hiding_operator(key), theirs.hiding_operator(key)
         if any(hiders):
             yield from _only_base(
                 base[-1:], key, earlier if hiders[0] else _absence(key, theirs, "head")
@@ -126,7 +126,7 @@ def _absence(key: Key, other: RunValues, name: str) -> str:
     """The reason that the other run has no value for a debug handle or call."""
     if not isinstance(key, int):
         return f"{name}: no such call"
-    operator = other.hider(key)
+    operator = other.hiding_operator(key)
     if operator is None:
         return f"{name}: nothing logged for debug handle {key}"
     place = f"{operator.name}, instruction {operator.instruction_id}"

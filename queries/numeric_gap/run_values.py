@@ -86,7 +86,7 @@ class RunValues:
             for handle in dict.fromkeys(operator.debug_handles if is_by_handle else ()):
                 self._carriers[handle].append(position)
 
-    def adopt_views(self, views: Mapping[int, int], other: RunValues) -> None:
+    def move_views(self, views: Mapping[int, int], other: RunValues) -> None:
         """Move values to handles that only `other` has and nothing computes here.
 
         In `views`, each such handle is a view of another handle, whose last result it gets.
@@ -95,12 +95,12 @@ class RunValues:
             source: int | None = views.get(key) if isinstance(key, int) else None
             while source is not None and source not in self._carriers:
                 source = views.get(source)
-            if source is None or source in other.results or self.hider(source):
+            if source is None or source in other.results or self.hiding_operator(source):
                 continue
             self.results[key] = [self.results[source].pop()]
             self.viewed.add(key)
 
-    def hider(self, key: Key) -> Operator | None:
+    def hiding_operator(self, key: Key) -> Operator | None:
         """The last operator with a handle, if it hides the handle's value."""
         carriers = self._carriers.get(key, []) if isinstance(key, int) else []
         results = self.results.get(key)

@@ -86,7 +86,9 @@ def _companions(store: Warehouse, dump_id: int) -> dict[str, Any]:
     """
     found: list[dict[str, Any]] = store.sql(_DUMP, {"id": dump_id}).to_pylist()
     if not found:
-        raise QueryError(f"dump {dump_id}: the store has no such dump")
+        raise QueryError(
+            f"dump {dump_id}: the store has no such dump; 'tracehouse query dumps' lists all"
+        )
     return found[0]
 
 

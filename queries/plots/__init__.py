@@ -1,1 +1,1 @@
-"""Plots of canned queries' answers: marks beside the rows, and drawings."""
+"""Plots of canned queries' answers: marks for rows on a terminal, and drawings."""

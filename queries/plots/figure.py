@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import svg
 
-from queries.plots.beside import HISTORIES, series_columns
+from queries.plots.terminal import HISTORIES, series_columns
 from queries.report.drawing import Scale, label, lines, scale_of, title
 from queries.report.figures import count_text, delta_text, duration_text, name_text, number_text
 from warehouse.errors import QueryError

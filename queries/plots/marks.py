@@ -75,7 +75,6 @@ def _edges(low: float, high: float, count: int) -> list[float]:
 
 
 def _below(value: float, shares: Sequence[float], values: Sequence[float]) -> float:
-    """The share of values below a value."""
     if value <= values[0]:
         return 0.0
     for (a, low), (b, high) in pairwise(zip(shares, values, strict=True)):

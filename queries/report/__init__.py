@@ -1,1 +1,1 @@
-"""Reports about what changed between builds: one content, several forms."""
+"""Reports about changes between builds: one content, several forms."""

@@ -1,4 +1,4 @@
-"""The groups of a night as alerts: what state each is in, what it costs, what to do about it."""
+"""The groups of a night as alerts, with state, cost and next step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
-# Which query shows a measure of whole dumps.
+# The query that shows a measure of whole dumps.
 _QUERIES = {
     "load_time": "cold_start",
     "cold_start": "cold_start",
@@ -35,14 +35,14 @@ Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
 
 
 class Evidence(NamedTuple):
-    """What an alert says of the changes of a group.
+    """The evidence of an alert for the changes of a group.
 
     Attributes:
-        operators: Operator types or measures that moved, that of the first member in front.
+        operators: Operator types or measures that moved, that of the first member first.
         members: The series that changed, costliest first.
         explains: Methods and delegate calls that moved with them.
-        environment: What changed around the code of each of the members.
-        method_ns: Time in the base of the method that the first member is in, if known.
+        environment: Changes of the environment of each member.
+        method_ns: Time in the base of the first member's method, if known.
         event: Name of the first member in patterns of owners.
         commands: Commands that show the group again.
     """
@@ -59,12 +59,12 @@ class Evidence(NamedTuple):
 def list_alerts(
     night: HeadNight, commits: Mapping[str, str | None], environment: Environment
 ) -> list[Group]:
-    """The groups that a report shows: open ones, and those that ended or got faster lately.
+    """The groups that a report shows: open ones, and recent ends and improvements.
 
     Args:
         night: The night.
         commits: Source revision of each build, where known.
-        environment: What changed around the code where a series changed.
+        environment: Changes of the environment of a changed series.
     """
     lately = len(night.fleet.nights) - night.rules.base_builds
     shown = [
@@ -119,7 +119,7 @@ def _describe(
     environment: Environment,
     methods: Mapping[tuple[int, str], int],
 ) -> Group:
-    """A group; the next ones of the `described` are its changes, and what it explains."""
+    """A group, whose changes and explained changes are next in `described`."""
     pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
     pairs = _ranked(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
@@ -144,7 +144,7 @@ def _describe(
 def night_alert(
     night: HeadNight, group: ChangeGroup, builds: Sequence[str], evidence: Evidence
 ) -> Group:
-    """A group of a night as an alert; `builds` are the names of those that the group numbers."""
+    """A group of a night as an alert; `builds` are the names of builds by number."""
     state, decision = find_state(night, group), night.decisions.get(group.id)
     fixed = [change.fixed for change in group.changes if change.fixed is not None]
     return make_alert(
@@ -162,7 +162,7 @@ def night_alert(
 
 
 def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
-    """An alert: what follows from evidence and settings, and the other fields of a group."""
+    """An alert from evidence and settings, with the other fields of a group."""
     members, first = evidence.members, evidence.members[0]
     named = list(dict.fromkeys(chain.from_iterable(evidence.environment)))
     return Group(
@@ -182,7 +182,7 @@ def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
 def _ranked(
     pairs: Sequence[tuple[Member, LevelChange]], operators: Sequence[str]
 ) -> list[tuple[Member, LevelChange]]:
-    """Members and their changes by operator type and backend, by what these and they cost."""
+    """Members and their changes by operator type and backend, costliest first."""
 
     def kind(pair: tuple[Member, LevelChange]) -> tuple[str, str]:
         return operators[pair[1].series], pair[0].backend or ""
@@ -219,7 +219,7 @@ def compare_commands(member: Member, bad: str, good: str) -> list[str]:
 def bisect_commands(
     head: str, group: str, bad_commit: str | None, good_commit: str | None
 ) -> list[str]:
-    """Commands that find the commit of a group; none where a build's commit is not known."""
+    """Commands that find the commit of a group; none if a build's commit is unknown."""
     if not bad_commit or not good_commit:
         return []
     step = f"./record.sh || exit 125; tracehouse bisect-step {group} --head {quote(head)}"

@@ -27,7 +27,7 @@ _WRITTEN = re.compile(r"\s*([0-9_.,eE+-]+?)\s*([^\d\s.,+-][^\d]*)?\s*")
 
 
 def in_base_unit(value: float, unit: str) -> tuple[float, str]:
-    """A value in ns, bytes, a share or /s, if its unit is one of these kinds; else as it is.
+    """A value in ns, bytes, a share or /s if its unit is of such a kind; otherwise unchanged.
 
     >>> in_base_unit(2, "mb"), in_base_unit(3, "mJ")
     ((2000000.0, 'bytes'), (3.0, 'mJ'))
@@ -52,7 +52,7 @@ def parse_amount(value: object) -> Amount:
     (Amount(value=20971520.0, unit='bytes'), Amount(value=12.0, unit=None))
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not an amount.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         number, unit = float(value), None

@@ -1,4 +1,4 @@
-"""Whether a build has the change of a group: what `git bisect run` asks at every step."""
+"""A step of `git bisect run`: whether a build has the change of a group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warehouse.store import Warehouse
 
 Ints = NDArray[np.int64]
 
-_HALF = 0.5  # of the change: dumps that are surely on one side of it are good or bad
+_HALF = 0.5  # share of the change: dumps that are surely on one side of it are good or bad
 _BUILD_OF_COMMIT = """
 SELECT b.name FROM builds AS b JOIN builds_in_order AS o ON o.build = b.name
 WHERE starts_with($commit, b.commit) AND length(b.commit) >= 7 ORDER BY o.position DESC LIMIT 1
@@ -33,14 +33,14 @@ WHERE starts_with($commit, b.commit) AND length(b.commit) >= 7 ORDER BY o.positi
 
 
 class BisectStep(NamedTuple):
-    """What the dumps of a build say of a group, and why."""
+    """The verdict of a build's dumps on a group, with the reason."""
 
     answer: Literal["good", "bad", "skip"]
     reason: str
 
 
 def find_commit(store: Warehouse, commit: str) -> str | None:
-    """The last build made of a source revision, which builds may abbreviate; None without one."""
+    """The last build of a source revision, which builds may abbreviate; None without one."""
     rows = store.sql(_BUILD_OF_COMMIT, {"commit": commit})
     return rows["name"][0].as_py() if len(rows) else None
 
@@ -55,41 +55,41 @@ def judge_step(
 ) -> BisectStep:
     """Compare a build's dumps with the good base of a group, series by series.
 
-    A measure without noise says bad if all dumps of the build are nearer to its new value. Another
-    series says bad if its dumps are surely nearer to the new level than to the old one (the 99 %
-    interval of their shift lies beyond half of the change), good if they are surely not; most of
-    those that say something decide.
+    A measure without noise is bad if all dumps of the build are nearer to its new value. Another
+    series is bad if its dumps are surely nearer to the new level than to the old one (the 99 %
+    interval of their shift lies beyond half of the change), and good if they are surely not. The
+    majority of the bad and good series decides.
 
     Args:
         store: The store.
         group_id: The group, as the report of `head` names it.
-        build: The build in question; in or out of the lineage of `head`.
-        head: Build whose report is meant; by default the last one.
-        settings: Those of the report.
+        build: The build to judge; in or out of the lineage of `head`.
+        head: Build of the report; by default the last one.
+        settings: Settings of the report.
 
     Raises:
-        OptionError: There is no such group or build.
+        OptionError: The group or build does not exist.
     """
     find_build(store, build, "--build")
     night = judge_head(store, head, settings)
     exact = judge_measures(store, night)
     for group in exact.groups:
         if group.id == group_id:
-            return _decide(build, group, _ask_exact(store, exact.history, group, build))
+            return _decide(build, group, _judge_exact(store, exact.history, group, build))
     group = find_group(night, group_id, "bisect-step")
     changes = list(group.changes)
     recorded = np.array([each.build == build for each in night.fleet.nights])
     if not recorded.any():
         night, changes = _add_build(store, night, changes, build)
         recorded = np.array([each.build == build for each in night.fleet.nights])
-    answers = [_ask(night, change, np.flatnonzero(recorded)) for change in changes]
+    answers = [_judge_series(night, change, np.flatnonzero(recorded)) for change in changes]
     return _decide(build, group, [answer for answer in answers if answer is not None])
 
 
-def _ask_exact(
+def _judge_exact(
     store: Warehouse, history: ExactHistory, group: ChangeGroup, build: str
 ) -> list[str]:
-    """What a build has of each measure without noise: one nearer to the new value is bad."""
+    """The verdict of each measure without noise: bad if nearer to the new value."""
     rows = store.sql(expand_statement("exact_values"), {"head": build})
     own = judge_exact(rows.filter(pc.equal(rows["build"], build)), build, 1)
     values = {each.key: each.points[-1] for each in own.series}
@@ -108,7 +108,7 @@ def _ask_exact(
 def _add_build(
     store: Warehouse, night: HeadNight, changes: list[LevelChange], build: str
 ) -> tuple[HeadNight, list[LevelChange]]:
-    """The night with a build after it that is none of its lineage; and the changes there."""
+    """The night with a further build from outside its lineage; and the changes there."""
     statement = read_statement("fleet_values")
     rows = store.sql(statement, {"head": night.head})
     others = store.sql(statement, {"head": build})
@@ -126,8 +126,8 @@ def _add_build(
     return replace(night, fleet=fleet, replay=result), moved
 
 
-def _ask(night: HeadNight, change: LevelChange, nights: Ints) -> str | None:
-    """What the dumps of some nights say of a change; None if there are too few."""
+def _judge_series(night: HeadNight, change: LevelChange, nights: Ints) -> str | None:
+    """The verdict of some nights' dumps on a change; None for too few dumps."""
     counts = night.replay.cells.dump_count[change.series, nights]
     if counts.sum() < night.rules.least_dumps:
         return None
@@ -142,8 +142,8 @@ def _decide(build: str, group: ChangeGroup, answers: list[str]) -> BisectStep:
     bad, good = answers.count("bad"), answers.count("good")
     what = f"the change of {' and '.join(group.operators)} in group {group.id}"
     if not answers:
-        return BisectStep("skip", f"{build}: too few dumps of what {what} is about")
-    counted = f"{bad} of {len(answers)} series have it, {good} have not"
+        return BisectStep("skip", f"{build}: too few dumps of the series of {what}")
+    counted = f"{bad} of {len(answers)} series have it, {good} do not"
     if bad == good:
         return BisectStep("skip", f"{build}: too close to call {what}: {counted}; record more")
     return BisectStep("bad" if bad > good else "good", f"{build}: {what}: {counted}")

@@ -1,4 +1,4 @@
-"""Limits that a team has set, and what a head has of what they limit."""
+"""Budgets that a team has set, and the limited values of a head."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from warehouse.regressions.exact_changes import MEMORY, ExactHistory
 from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
 _METHOD = "method"
-_MOST_TOLD = 5
+_MOST_LISTED = 5
 
 
 class _Measurement(NamedTuple):
-    """What the head has of a measure: the lowest and the highest of what is to be limited."""
+    """The lowest and highest value of a limited measure in the head."""
 
     family: Family
     measure: str
@@ -34,11 +34,11 @@ class _Measurement(NamedTuple):
 
 
 def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], list[str]]:
-    """What the limits of a team say of a head, broken ones first; and limits that say nothing.
+    """The results of budgets for a head, broken ones first; and notes on unused budgets.
 
     Args:
         night: The head as of its night.
-        exact: Its measures without noise.
+        exact: The head's measures without noise.
     """
     limits = night.settings.budgets
     if not limits:
@@ -57,14 +57,14 @@ def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], 
 
 
 def list_broken(budgets: Sequence[Budget]) -> list[str]:
-    """The first broken limits in a line each, and how many more there are."""
+    """The first broken budgets, one per line, and the number of others."""
     broken = [_text(budget) for budget in budgets if budget.is_broken]
-    more = [f"over budget: {len(broken) - _MOST_TOLD:,} more"] * (len(broken) > _MOST_TOLD)
-    return [*(f"over budget: {text}" for text in broken[:_MOST_TOLD]), *more]
+    more = [f"over budget: {len(broken) - _MOST_LISTED:,} more"] * (len(broken) > _MOST_LISTED)
+    return [*(f"over budget: {text}" for text in broken[:_MOST_LISTED]), *more]
 
 
 def broken_text(budgets: Sequence[Budget]) -> str:
-    """How many limits are broken, to end a sentence; nothing if none is."""
+    """The number of broken budgets, to end a sentence; empty if none."""
     broken = sum(budget.is_broken for budget in budgets)
     return f", budgets broken: {broken:,}" if broken else ""
 
@@ -98,9 +98,9 @@ def _warning(
 ) -> str:
     what = f"the budget of {limit.measure} (device {limit.device}, model {limit.model})"
     if named:
-        return f"{what} is in {limit.unit}, its values are in {named[0].unit}: nothing is judged"
+        return f"{what} is in {limit.unit}, its values are in {named[0].unit}: it is not judged"
     known = ", ".join(sorted({each.measure for each in measured})) or "nothing"
-    return f"{what} fits nothing that the head has; it has {known}"
+    return f"{what} matches nothing in the head, which has {known}"
 
 
 def _measures(night: HeadNight) -> Iterator[_Measurement]:

@@ -1,4 +1,4 @@
-"""Which of two builds is the older one, and a doubt whether they were swapped."""
+"""A note if two builds seem to be swapped: the head is older than the base."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 
 
 class _BuildTimes(NamedTuple):
-    """What shows which of two builds is the older one; None where unknown."""
+    """Data that show which of two builds is older; None if unknown."""
 
     ordinal: int | None
     committed_at: datetime | None
@@ -21,9 +21,9 @@ class _BuildTimes(NamedTuple):
 
 
 def note_order(store: Queryable, *, base: str, head: str) -> str | None:
-    """A doubt whether base and head were swapped; None unless the head is the older build.
+    """A note that base and head may be swapped; None unless the head is older.
 
-    Builds go by their ordinals, else by their commit times, else by their recordings. Commit times
+    Builds are ordered by ordinals, else by commit times, else by recordings. Commit times
     count only if they are before the recordings, and recordings only if they do not overlap.
     """
     rows = store.query("coverage", build=[base, head]).to_pylist()
@@ -39,12 +39,11 @@ def note_order(store: Queryable, *, base: str, head: str) -> str | None:
         return None
     return (
         f"by its {by} the head {head} is older than the base {base}: 'slower' here means that "
-        f"{base} is faster; if that is not meant, swap them"
+        f"{base} is faster; if that is not intended, swap them"
     )
 
 
 def _times(rows: Sequence[Row]) -> _BuildTimes:
-    """The times of a build, from its rows of the query `coverage`."""
     first = min(
         (row["first_captured_at"] for row in rows if row["first_captured_at"]), default=None
     )

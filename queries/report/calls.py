@@ -1,4 +1,4 @@
-"""Delegates' calls that changed where no operator in them shows it."""
+"""Delegate calls that changed although no operator inside shows it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _PLACE = ("device", "model", "backend", "run")
 _SERIES = (*_PLACE, "event_name", "delegate_id", "ordinal")
 
 
-def stands_alone(row: Mapping[str, Any]) -> bool:
-    """Whether a row is of a delegate's call that changed where no operator in it explains that."""
+def is_unexplained_call(row: Mapping[str, Any]) -> bool:
+    """Whether a row is a changed delegate call without an operator inside that explains it."""
     is_changed = row["verdict"] in ("regression", "improvement")
     return is_changed and row["level"] == "delegate" and row["explained_by"] is None
 
 
 def name_hidden_operators(store: Queryable, group: Group, min_change: float) -> Group:
-    """The group with the operators that its calls may be, where none in them changed.
+    """The group with candidate operators for calls in which no operator changed.
 
-    They are those that `comparison` names of the last good and the first bad build; none where
-    these two do not show the change by themselves.
+    The candidates are those that `comparison` names for the last good and the first bad build;
+    there are none if these two builds do not show the change by themselves.
     """
     members = [*group.members, *group.explains]
     shown = {_names(member, _PLACE) for member in members if member.kind == "delegate_op"}

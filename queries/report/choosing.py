@@ -1,4 +1,4 @@
-"""The groups of a night that somebody decides about at once."""
+"""Selection of the groups of a night for a decision."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from warehouse.regressions.groups import ChangeGroup
 
 
 class GroupFilter(NamedTuple):
-    """Which groups are meant; every part that is given must hold.
+    """A filter of groups; every given part must match.
 
     Attributes:
-        model: Globs of models: the group has an operator of one that fits.
-        device: Globs of devices, likewise.
-        since: Build that it began in or after.
+        model: Globs of models, of which the group has an operator.
+        device: Globs of devices, of which the group has an operator.
+        since: Build in or after which the group began.
     """
 
     model: Sequence[str] = ()
@@ -27,12 +27,12 @@ class GroupFilter(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether any part is."""
+        """Whether any part is given."""
         return bool(self.model or self.device or self.since)
 
 
 class _Candidate(NamedTuple):
-    """A group, its place among the builds, and where it is."""
+    """A group, its place among the builds, and its devices and models."""
 
     id: str
     is_regression: bool
@@ -44,16 +44,16 @@ class _Candidate(NamedTuple):
 def choose_groups(
     night: HeadNight, exact: ExactNight, ids: Sequence[str], filter_: GroupFilter
 ) -> list[str]:
-    """Ids of the groups that are named, or of all regressions of the night that a filter leaves.
+    """Ids of the named groups, or of all regressions of the night that pass a filter.
 
     Args:
         night: The night, with its groups of operators.
-        exact: Its measures without noise, with theirs.
-        ids: Groups that are named.
-        filter_: What the others must fit.
+        exact: The measures without noise, with their groups.
+        ids: Named groups.
+        filter_: Filter of the other groups.
 
     Raises:
-        OptionError: There is no such group or build, or the filter leaves none.
+        OptionError: A group or build does not exist, or no group passes the filter.
     """
     builds = exact.history.builds
     known = list(_candidates(night, exact))
@@ -102,7 +102,9 @@ def _number_of(night: HeadNight, builds: Sequence[str], build: str | None) -> in
     if build is None:
         return 0
     if build not in builds:
-        problem = f"the report of {night.head} goes by no build '{build}'{suggest(build, builds)}"
+        problem = (
+            f"the report of {night.head} does not know the build '{build}'{suggest(build, builds)}"
+        )
         raise OptionError("accept", "--since", problem)
     return builds.index(build)
 

@@ -1,7 +1,7 @@
-"""What a report says, whatever form it takes; its JSON is stable and documented by its schema.
+"""The content of a report, independent of its form; its JSON is stable and has a schema.
 
-Times are nanoseconds, changes shares (0.05 is 5 % slower), numbers finite, lists in an order that
-the same store always gives again.
+Times are in nanoseconds, changes are shares (0.05 is 5 % slower), numbers are finite, and the order
+of lists is reproducible.
 """
 
 from __future__ import annotations
@@ -22,35 +22,39 @@ class BuildPoint(Part):
 
     build: str
     dump_count: int = Field(description="Dumps of the build that count.")
-    median_ns: float | None = Field(description="Median of their values; null without any.")
+    median_ns: float | None = Field(description="Median of the dumps' values; null without any.")
     median: float | None = Field(
-        default=None, description="The same of a measure that is no time, in its unit."
+        default=None, description="Median of a measure other than time, in its unit."
     )
 
 
 class Member(Part):
-    """One series that a group says moved: an operator of a model on a device."""
+    """A series that moved: an operator of a model on a device."""
 
-    device: str | None = Field(description="Null where only the devices of a pool together show.")
+    device: str | None = Field(
+        description="Null if only the devices of a pool together show the change."
+    )
     pool: str | None
     model: str
     backend: str | None
-    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
+    run: str = Field(description="Name of the runs, stable across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int = Field(
-        description="Which instruction of that name and delegate id, from 1; 0 for a measure."
+        description="Number among instructions of equal name and id, from 1; 0 for a measure."
     )
     kind: str = Field(description="Kind of its events, or of the measure: exact has no noise.")
     unit: str = Field(description="Unit of base_values and head_values: ns, ticks, bytes, ...")
-    module_path: str | None = Field(description="Module it runs, with an ETRecord; else null.")
-    delta: float | None = Field(description="Null of a measure that was 0.")
+    module_path: str | None = Field(
+        description="Module that the operator runs, with an ETRecord; otherwise null."
+    )
+    delta: float | None = Field(description="Null for a measure that was 0.")
     delta_low: float | None = Field(description="Lower end of the 99 % interval.")
     delta_high: float | None
     p_adjusted: float | None
     base_ns: float | None = Field(description="Null for clocks of unknown rate.")
     head_ns: float | None
-    cost_ns: float | None = Field(description="What the change costs per run: head less base.")
+    cost_ns: float | None = Field(description="Cost of the change per run: head minus base.")
     base_values: list[float] = Field(
         description="A value per dump of the base; one for all of an exact measure."
     )
@@ -58,14 +62,14 @@ class Member(Part):
     history: list[BuildPoint] = Field(description="Builds up to the head, oldest first.")
     may_be: str | None = Field(
         default=None,
-        description="Of a delegate's call that changed though no operator in it shows it: the "
-        "longest that could hide half of it; else null.",
+        description="For a delegate call that changed although no operator inside shows it: the "
+        "longest operators that could hide half of the change; otherwise null.",
     )
-    rule: str = Field(description="Which rule and which numbers made the verdict.")
+    rule: str = Field(description="The rule and the numbers behind the verdict.")
 
 
 class EnvironmentChange(ModelPart):
-    """What changed around the code between base and head."""
+    """A change of the environment between base and head."""
 
     attribute: str = Field(description="E.g. os_version, firmware, governor, threads.")
     base: str
@@ -78,55 +82,59 @@ class Headline(Part):
     title: str = Field(
         description="E.g. 'dw / portable on lab: convolution #5 and 2 more, method 9.13 → 9.62 ms'."
     )
-    operator: str = Field(description="Operator type, module or delegate that moved most by cost.")
+    operator: str = Field(description="Operator type, module or delegate with the highest cost.")
     operators: list[str] = Field(description="All that moved, costliest first.")
     delta: float | None = Field(description="Change of the costliest member.")
     cost_ns: float | None = Field(description="Costs of all members per run, added up.")
     device_count: int
     model_count: int
     member_count: int
-    total_share: float | None = Field(description="Of the change of whole methods; null if none.")
+    total_share: float | None = Field(
+        description="Share of the change of whole methods; null if none."
+    )
     method_share: float | None = Field(
-        description="What the costliest place pays, as a share of its method's time in the base; "
+        description="Cost in the costliest place, as a share of its method's time in the base; "
         "null if unknown."
     )
 
 
 class Group(Part):
-    """Series that moved by one cause, as far as is known: one alert."""
+    """Series that probably moved for one cause: one alert."""
 
     id: str = Field(description="Stays the same from night to night.")
     state: State
     direction: Direction
-    first_bad: str = Field(description="First build that shows it.")
+    first_bad: str = Field(description="First build with the change.")
     last_good: str | None = Field(description="Last build before it; the cause is between both.")
     headline: Headline
     members: list[Member] = Field(description="Costliest first.")
-    explains: list[Member] = Field(description="Methods and delegate calls that moved by it.")
+    explains: list[Member] = Field(description="Methods and delegate calls that moved with them.")
     dumps_needed: int = Field(description="More dumps of the head that could confirm; 0 if none.")
     reason: str | None = Field(description="Why it was accepted; null if it was not.")
     owner: str | None = Field(description="From tracehouse.toml.")
-    fixed_in: str | None = Field(description="Build from which it is gone; null if it is there.")
+    fixed_in: str | None = Field(
+        description="First build without the change; null if it is still there."
+    )
     environment: list[EnvironmentChange] = Field(
-        description="What changed around the code where it began, by model."
+        description="Changes of the environment where the change began, by model."
     )
     is_of_environment: bool = Field(
         default=False,
-        description="Whether such a change, other than of temperature, may explain every member.",
+        description="Whether such a change, other than temperature, may explain every member.",
     )
-    commands: list[str] = Field(description="Commands that show it again and bisect it.")
+    commands: list[str] = Field(description="Commands that show the change again and bisect it.")
 
 
 class RunShift(ModelPart):
-    """How far all operators of a model on a device moved together: the device's state."""
+    """The common movement of all operators of a model on a device: the device's state."""
 
     shift: float
     limit: float
-    is_notable: bool = Field(description="Whether it is beyond the limit.")
+    is_notable: bool = Field(description="Whether the shift exceeds the limit.")
 
 
 class OperatorChange(ModelPart):
-    """An operator that one of the builds lacks, or time that moved to another place."""
+    """An operator that only one build has, or time that moved elsewhere."""
 
     change: Literal[
         SeriesVerdict.NEW_OP,
@@ -134,7 +142,7 @@ class OperatorChange(ModelPart):
         SeriesVerdict.MOVED,
         SeriesVerdict.MODE_MIX,
     ]
-    run: str = Field(description="Name of the runs that holds across builds: 'Execute #2'.")
+    run: str = Field(description="Name of the runs, stable across builds: 'Execute #2'.")
     event_name: str
     delegate_id: str | None
     ordinal: int
@@ -143,12 +151,12 @@ class OperatorChange(ModelPart):
 
 
 class Missing(ModelPart):
-    """A series of dumps that the head has none of: never taken as unchanged."""
+    """A model on a device without dumps of the head, which never counts as unchanged."""
 
     last_build: str | None = Field(
         description="The last build of the base with dumps of it; null if none."
     )
-    is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml names it.")
+    is_expected: bool = Field(description="Whether [[expected]] in tracehouse.toml lists it.")
 
 
 class DriftPoint(Part):
@@ -156,11 +164,13 @@ class DriftPoint(Part):
 
     session: str
     recorded_on: date | None
-    drift: float = Field(description="How much slower the reference was than usual, as a share.")
+    drift: float = Field(
+        description="Slowdown of the reference against its usual time, as a share."
+    )
 
 
 class ReferenceDrift(Part):
-    """How the state of a device changed, as its reference builds show it."""
+    """The changing state of a device, as shown by its reference builds."""
 
     device: str
     references: list[str] = Field(description="The reference builds.")
@@ -171,48 +181,48 @@ class Sensitivity(ModelPart):
     """The smallest change of a model's operators on a device that the report would show."""
 
     series_count: int = Field(description="Operators that the head has.")
-    judged_count: int = Field(description="Those of them that could be judged.")
+    judged_count: int = Field(description="Operators that could be judged.")
     explained_count: int = Field(
-        description="Those of them whose change was explained by the shift of the whole run."
+        description="Operators whose change was explained by the shift of the whole run."
     )
     typical: float | None = Field(
-        description="The change that could hide in an operator, the median by time; null where "
-        "half of the time was not judged."
+        description="The change that could hide in an operator: the median, weighted by time; null "
+        "if half of the time was not judged."
     )
     worst: float | None = Field(description="The largest such change; null if none was judged.")
     worst_operator: str | None = Field(description="The operator in which it could hide.")
-    is_blind: bool = Field(description="Whether its silence says too little to be green.")
-    missing: str | None = Field(description="What it takes to judge all of it; null if nothing.")
+    is_blind: bool = Field(description="Whether too large a change could hide for a green report.")
+    missing: str | None = Field(description="Data needed to judge all operators; null if complete.")
 
 
 class Coverage(Part):
-    """What the head was recorded on."""
+    """The recordings of the head."""
 
     device_count: int
     model_count: int
     dump_count: int
-    series_count: int = Field(description="Operators of a model on a device that it has.")
-    judged_count: int = Field(description="Those of them that could be judged.")
+    series_count: int = Field(description="Operators of models on devices in the head.")
+    judged_count: int = Field(description="Operators that could be judged.")
     missing: list[Missing]
     too_few: list[str] = Field(
-        description="What it takes to judge a model: 'DEVICE MODEL BACKEND: N dumps, M wanted'."
+        description="Data needed to judge a model: 'DEVICE MODEL BACKEND: N dumps, M wanted'."
     )
 
 
 class Stability(ModelPart):
-    """How steady a model runs on a device, in the head."""
+    """The steadiness of a model on a device, in the head."""
 
     dump_count: int
     cv: float | None = Field(description="Spread over mean of the dumps' medians.")
     iqr_share: float | None
     p99_over_p50: float | None
     max_over_min: float | None
-    score: float | None = Field(description="0 to 100, as ExecuTorch's benchmark tooling has it.")
+    score: float | None = Field(description="0 to 100, as in ExecuTorch's benchmark tooling.")
     note: str | None = Field(description="E.g. that its noise hides changes; null if none.")
 
 
 class Quality(Part):
-    """How far the numbers can be trusted."""
+    """The quality of the data."""
 
     stability: list[Stability]
     environment: list[EnvironmentChange]
@@ -220,7 +230,7 @@ class Quality(Part):
 
 
 class RefusedFile(Part):
-    """A file that ingest refused and that is not resolved."""
+    """A refused file that is not resolved."""
 
     source: str
     reason: str
@@ -233,20 +243,20 @@ class Report(Part):
     kind: Literal["nightly", "compare"]
     head: str
     base: list[str] = Field(
-        description="Builds that the head is compared with, newest first; of a night those before "
-        "its open regressions began."
+        description="Builds that the head is compared with, newest first; in a nightly report, "
+        "those before its open regressions began."
     )
     recorded_on: date | None = Field(description="Day of the head's last recording, if known.")
-    commits: dict[str, str] = Field(description="Source revisions of the builds named, if known.")
+    commits: dict[str, str] = Field(description="Source revisions of the named builds, if known.")
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
-    notes: list[str] = Field(description="What to know before reading on; shown in every form.")
+    notes: list[str] = Field(description="Notes to read first; shown in every form.")
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]
     exact_changes: list[ExactChange]
     budgets: list[Budget] = Field(
-        description="What [[budgets]] of tracehouse.toml say, broken ones first."
+        description="Results of [[budgets]] in tracehouse.toml, broken ones first."
     )
     framework_tax: list[TaxRow]
     coverage: Coverage
@@ -257,4 +267,6 @@ class Report(Part):
     quality: Quality
     refused: list[RefusedFile]
     verdict_counts: dict[str, int] = Field(description="Series by verdict.")
-    rules: dict[str, str | int | float | bool | None] = Field(description="What it was made by.")
+    rules: dict[str, str | int | float | bool | None] = Field(
+        description="The thresholds of the report."
+    )

@@ -1,6 +1,6 @@
-"""Marks of plots as SVG to stand in a page: colours are the page's, every text is escaped.
+"""Elements of plots as SVG for a page: colours are the page's, and every text is escaped.
 
-svg.py writes texts as they are, so everything that is not a number of ours goes through `safe`.
+svg.py does not escape texts, so everything except our own numbers passes through `safe`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import svg
 
 
 class Scale(NamedTuple):
-    """Where values stand between two edges; in the middle if all are one value."""
+    """Maps values to places between two edges; to the middle if all are equal."""
 
     low: float
     high: float
@@ -34,17 +34,17 @@ def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def label(x: float, y: float, text: str, anchor: str) -> svg.Element:
-    """A text at a place: start, middle or end is the part of it that is there."""
+    """A text at a place; `anchor` is the part of it there: start, middle or end."""
     return svg.Text(x=x, y=y, text=safe(text), text_anchor=anchor)  # type: ignore[arg-type]
 
 
 def title(text: str) -> svg.Element:
-    """What shows of an element on hover."""
+    """The text of an element on hover."""
     return svg.Title(text=safe(text))
 
 
 def lines(points: Iterable[tuple[float, float | None]]) -> Iterator[svg.Element]:
-    """Lines through points, broken where one has no height."""
+    """Lines through points, interrupted at points without a height."""
     for has_value, run in groupby(points, lambda point: point[1] is not None):
         if has_value:
             through = [svg.Point(x, y) for x, y in run if y is not None]
@@ -54,7 +54,7 @@ def lines(points: Iterable[tuple[float, float | None]]) -> Iterator[svg.Element]
 def picture(
     parts: list[svg.Element], *, width: float, height: float, text: str, class_: str
 ) -> str:
-    """An image with a name for those who hear the page."""
+    """An image with a name for screen readers."""
     box = svg.ViewBoxSpec(0, 0, width, height)
     extra = {"role": "img", "aria-label": safe(text)}
     drawn = svg.SVG(viewBox=box, class_=[class_], elements=parts, xmlns=None, extra=extra)
@@ -62,5 +62,5 @@ def picture(
 
 
 def safe(text: str) -> str:
-    """A text as SVG takes it."""
+    """A text, escaped for SVG."""
     return escape(text)

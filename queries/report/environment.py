@@ -1,8 +1,8 @@
-"""What changed around the code where a series changed: judged by the dumps that are compared.
+"""Changes of the environment where a series changed, judged by the compared dumps.
 
-An attribute explains a change of a model if none of the dumps at the new level was recorded with a
-value that dumps of the base have. Series that are relative to a reference build are not excused by
-what the reference was recorded with in the same session, too.
+An attribute explains a change of a model if no dump at the new level was recorded with a value that
+dumps of the base have. For series relative to a reference build, values that the reference of the
+same session shares do not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
 _TEMPERATURE = "temperature"
 _WARMER_CELSIUS = 5
 _AS_REFERENCE = "as the reference"
-_REFERENCE = ""  # no build is called so
+_REFERENCE = ""  # not the name of a build
 _SHOWN = 3
 
 
@@ -42,20 +42,20 @@ class Family(NamedTuple):
         return cls(*(row[name] for name in cls._fields))
 
     def __str__(self) -> str:
-        """The names in a row, as commands take them."""
+        """The names, joined as commands accept them."""
         return " ".join(filter(None, self))
 
 
 class Environments:
-    """What all recordings of a store were made in."""
+    """The environments of all recordings of a store."""
 
     def __init__(self, store: Queryable) -> None:
-        """Read the manifests of a store, once they are wanted."""
+        """Read the manifests of a store on first use."""
         self._store = store
 
     @cached_property
     def _rows(self) -> Mapping[tuple[Family, FleetNight], list[Row]]:
-        """What was stated, by recording; that of reference builds under no build, too."""
+        """The stated attributes by recording; reference builds also under an empty build."""
         rows: dict[tuple[Family, FleetNight], list[Row]] = defaultdict(list)
         for row in self._store.sql(read_statement("recorded_environments")).to_pylist():
             family = Family.of(row)
@@ -76,7 +76,7 @@ class Environments:
         *,
         has_reference: bool = False,
     ) -> list[EnvironmentChange]:
-        """What changed between the dumps of some recordings of a model and those of others.
+        """Changes of the environment between two sets of recordings of a model.
 
         Args:
             family: The model.
@@ -107,7 +107,7 @@ class Environments:
     def _values(
         self, family: Family, nights: Iterable[FleetNight], name: str, *, has_reference: bool
     ) -> set[str]:
-        """Values of an attribute; that of the reference beside counts as no value of its own."""
+        """Values of an attribute; a value shared with the session's reference does not count."""
         found = set()
         for night in nights:
             own = self._stated(family, night, name)
@@ -133,5 +133,5 @@ class Environments:
 
 
 def may_explain(change: EnvironmentChange) -> bool:
-    """Whether a change can be why times changed: a warmer night is listed, but is no excuse."""
+    """Whether a change can explain changed times; a warmer night is listed, but does not."""
     return change.attribute != _TEMPERATURE

@@ -1,4 +1,4 @@
-"""Measures without noise that changed, as alerts: confirmed at once, accepted like all others."""
+"""Changed measures without noise as alerts, which are confirmed immediately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 
-# Fields of a member that only noise, time and operators fill.
+# Fields of a member that apply only to noise, time and operators.
 _NO_NOISE = (
     *("pool", "delegate_id", "module_path", "delta_low", "delta_high"),
     *("p_adjusted", "base_ns", "head_ns", "cost_ns"),
@@ -32,9 +32,9 @@ class ExactNight(NamedTuple):
     """Measures without noise as of a night.
 
     Attributes:
-        history: The measures of the head and of the builds before it.
-        groups: Their changes put together, those that nobody wants to hear of left out.
-        muted: How many changes were left out, by reason.
+        history: The measures of the head and of earlier builds.
+        groups: Their changes in groups, without muted ones.
+        muted: Number of muted changes, by reason.
     """
 
     history: ExactHistory
@@ -43,7 +43,7 @@ class ExactNight(NamedTuple):
 
 
 def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
-    """The measures without noise of a head and of the builds before it.
+    """The measures without noise of a head and of earlier builds.
 
     Args:
         store: The store.
@@ -63,11 +63,11 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
-    """A night without the changes of counters that stand among the exact measures.
+    """A night without the changes of counters that are also exact measures.
 
     Args:
         night: The night.
-        exact: Its measures without noise.
+        exact: The night's measures without noise.
     """
     changed = {(*each.family, each.measure) for each in map(exact.of, exact.changes)}
 
@@ -93,9 +93,9 @@ def list_exact_alerts(
 
     Args:
         night: The night.
-        exact: Its measures.
+        exact: The night's measures.
         commits: Source revision of each build, where known.
-        environments: What all recordings were made in.
+        environments: The environments of all recordings.
     """
     builds = exact.history.builds
     return [
@@ -134,7 +134,7 @@ def _describe(
 
 
 def _rank(member: Member) -> tuple[object, ...]:
-    """What moved most comes first."""
+    """Sort key: the largest movement first."""
     moved = float("inf") if member.delta is None else abs(member.delta)
     names = (member.device, member.model, member.backend, member.event_name)
     return -moved, tuple(name or "" for name in names)

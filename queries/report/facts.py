@@ -1,4 +1,4 @@
-"""What a report takes from canned queries: measures without noise, tax, quality, refusals."""
+"""Parts of a report from canned queries: measures without noise, tax, quality, refusals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 
 class Facts(NamedTuple):
-    """Parts of a report, see `Report`."""
+    """Parts of a report; see `Report`."""
 
     exact_changes: list[ExactChange]
     framework_tax: list[TaxRow]
@@ -45,13 +45,13 @@ class Facts(NamedTuple):
 def read_facts(
     store: Queryable, *, base: str | None, head: str, until: datetime | None = None
 ) -> Facts:
-    """What the store says of a build beside its operators' times.
+    """Facts about a build other than operators' times.
 
     Args:
         store: The store.
-        base: The build it is compared with; None if there is none.
+        base: The build to compare with, if any.
         head: The build.
-        until: Files that were refused later are left out; None if none are.
+        until: Time after which refused files are left out, if any.
     """
     steadiness = store.query("stability", build=head).to_pylist()
     known = store.query("ingest_errors", until=until).to_pylist()
@@ -80,7 +80,7 @@ def read_commits(store: Queryable) -> dict[str, str]:
 def named_commits(
     commits: Mapping[str, str], builds: Iterable[str], groups: Iterable[Group]
 ) -> dict[str, str]:
-    """The source revisions of builds, and of those between which the groups began."""
+    """The source revisions of builds, including those between which the groups began."""
     ends = (build for group in groups for build in (group.first_bad, group.last_good))
     named = {*builds, *ends}
     return {build: commit for build, commit in commits.items() if build in named}
@@ -89,7 +89,7 @@ def named_commits(
 def add_expected(
     store: Queryable, missing: Iterable[Missing], settings: Settings, head: str
 ) -> list[Missing]:
-    """What is missing of a head, with what the settings expect every night."""
+    """Missing recordings of a head, including those that the settings expect every night."""
     found = list(missing)
     if not settings.expected:
         return found
@@ -104,7 +104,7 @@ def add_expected(
 
 
 def _is_same(missing: Missing, gap: Row) -> bool:
-    """Whether a gap is of what is missing; one without a backend is of any."""
+    """Whether a gap equals a missing recording; a gap without a backend means any."""
     is_place = (missing.device, missing.model) == (gap["device"], gap["model"])
     return is_place and gap["backend"] in (None, missing.backend)
 
@@ -112,11 +112,11 @@ def _is_same(missing: Missing, gap: Row) -> bool:
 def list_notes(
     missing: Sequence[Missing], drift: Sequence[ReferenceDrift], relative: Collection[str]
 ) -> list[str]:
-    """What a reader is to know first.
+    """Notes for a reader, to be read first.
 
     Args:
-        missing: What is missing of the head.
-        drift: How the reference builds drifted.
+        missing: Missing recordings of the head.
+        drift: Drift of the reference builds.
         relative: Devices whose times are relative to a reference build.
     """
     absent = [row for row in missing if row.is_expected]
@@ -131,8 +131,8 @@ def list_notes(
     if builds:
         notes.append(
             f"times on {', '.join(devices[:_MOST_NAMED])}{more_devices} are relative to the "
-            f"reference build {' and '.join(builds)}, in tables and in plots: what the device "
-            "did to both cancels"
+            f"reference build {' and '.join(builds)}, in tables and in plots: effects of the "
+            "device on both cancel"
         )
     return notes
 
@@ -152,7 +152,7 @@ def _reference_drift(store: Queryable, until: datetime | None) -> list[Reference
 
 
 def _list_steps(rows: Sequence[Row]) -> list[str]:
-    """Where whole processes ran at one of two speeds, and how often that changed."""
+    """Models whose processes ran at one of two speeds, and the number of switches."""
     stepped = [row for row in rows if row["level_gap"] is not None]
     lines = []
     for row in stepped[:_MOST_STEPS]:
@@ -205,6 +205,6 @@ def _framework_tax(store: Queryable, base: str | None, head: str) -> list[TaxRow
 
 
 def measure_name(measure: str, run: str | None, allocator: str | None) -> str:
-    """A measure in words; its runs are named where a model has several."""
+    """A measure in words; its runs are named if a model has several."""
     is_reported = run is not None and (measure == "allocated_bytes" or " " in run)
     return " ".join(filter(None, (measure, run if is_reported else None, allocator)))

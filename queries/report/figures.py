@@ -1,4 +1,4 @@
-"""Numbers and names of a report as people read them: alike in all its forms."""
+"""Numbers and names of a report for people, the same in all forms."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 NONE = "–"
 MAX_NAME = 120
 MAX_TEXT = 1000
-_MOST = 1e12  # from there on, powers of ten: no clock measures so much
-_EXACT = 2**53  # up to here, whole numbers are
+_MOST = 1e12  # larger values are shown as powers of ten; no clock measures as much
+_EXACT = 2**53  # whole numbers up to here are exact
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def name_text(text: str | None, most: int = MAX_NAME) -> str:
-    r"""A name or text that came from outside: escaped, and of some length; a dash for None.
+    r"""An untrusted name or text, escaped and shortened; a dash for None.
 
     >>> name_text("a\x1bb")
     'a\\x1bb'
@@ -42,7 +42,7 @@ def duration_text(value_ns: float | None) -> str:
 
 
 def times_text(base_ns: float | None, head_ns: float | None) -> str:
-    """From which duration to which; a unit that both have stands once.
+    """A change of a duration; a common unit is shown once.
 
     >>> times_text(9_130_000, 9_620_000), times_text(900, 1_100)
     ('9.130 → 9.620 ms', '900 ns → 1.100 µs')
@@ -98,7 +98,7 @@ def number_text(value: float | None) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
-    """How many there are of what; more than one takes an s.
+    """A number with its noun, in the plural if needed.
 
     >>> count_text(1, "device"), count_text(2048, "dump")
     ('1 device', '2,048 dumps')
@@ -107,7 +107,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def and_more(first: str, count: int, noun: str = "") -> str:
-    """The first of so many.
+    """The first item, and the number of others.
 
     >>> and_more("relu #1", 3), and_more("mv2", 2, "model"), and_more("mv2", 1, "model")
     ('relu #1 and 2 more', 'mv2 and 1 more model', 'mv2')
@@ -117,12 +117,12 @@ def and_more(first: str, count: int, noun: str = "") -> str:
 
 
 def value_text(member: Member, value: float) -> str:
-    """A value of one of the member's dumps, in the unit that they have."""
+    """A value of one of the member's dumps, in their unit."""
     return measure_text(value, member.unit)
 
 
 def measure_text(value: float | None, unit: str) -> str:
-    """A measure with its unit: durations in what fits, whole numbers with every digit.
+    """A measure with its unit: durations in a suitable unit, whole numbers with every digit.
 
     >>> measure_text(1_234_567, "ns"), measure_text(1_310_720, "bytes"), measure_text(0.5, "share")
     ('1.235 ms', '1,310,720 bytes', '50 %')
@@ -139,18 +139,18 @@ def measure_text(value: float | None, unit: str) -> str:
 
 
 def exact_text(value: float) -> str:
-    """Every digit of a whole number; four of another."""
+    """Every digit of a whole number; four digits of others."""
     is_whole = abs(value) < _EXACT and value == int(value)
     return f"{value:,.0f}".replace("-", "−") if is_whole else number_text(value)
 
 
 def base_text(member: Member) -> str:
-    """What a member was in the base."""
+    """A member's value in the base."""
     return _level_text(member, member.base_ns, member.base_values)
 
 
 def head_text(member: Member) -> str:
-    """What a member is in the head."""
+    """A member's value in the head."""
     return _level_text(member, member.head_ns, member.head_values)
 
 
@@ -161,7 +161,7 @@ def _level_text(member: Member, level_ns: float | None, values: list[float]) -> 
 
 
 def place_text(device: str | None, model: str, backend: str | None, pool: str | None = None) -> str:
-    """Where something runs.
+    """A device or pool, model and backend.
 
     >>> place_text("pixel8", "mv2", None), place_text(None, "mv2", "xnnpack", "arm")
     ('pixel8 · mv2', 'pool arm · mv2 · xnnpack')
@@ -171,15 +171,14 @@ def place_text(device: str | None, model: str, backend: str | None, pool: str | 
 
 
 def member_place(member: Member) -> str:
-    """Where a member runs: its device, or the pool that its devices are of."""
+    """The place of a member: its device, or the pool of its devices."""
     return place_text(member.device, member.model, member.backend, member.pool)
 
 
 def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: str = "") -> str:
-    """An operator of a model: its name, its delegate id and which of that name it is.
+    """An operator of a model: name, delegate id and number.
 
-    Delegates name many an event by its id; that is said once. Runs are named where a model has
-    several.
+    A name that equals the delegate id is shown once. Runs are named if a model has several.
 
     >>> operator_text("convolution.out", None, 2, "Execute"), operator_text("conv", "conv", 1)
     ('convolution.out #2', '[conv] #1')
@@ -194,12 +193,12 @@ def operator_text(event_name: str, delegate_id: str | None, ordinal: int, run: s
 
 
 def is_measure(member: Member) -> bool:
-    """Whether a member is a measure, such as load_time or allocated_bytes, and no operator."""
+    """Whether a member is a measure, such as load_time, not an operator."""
     return member.ordinal == 0
 
 
 def member_operator(member: Member) -> str:
-    """The operator of a member, or the measure that it is."""
+    """The operator or measure of a member."""
     if is_measure(member):
         return name_text(member.event_name)
     return operator_text(member.event_name, member.delegate_id, member.ordinal, member.run)
@@ -210,7 +209,7 @@ def _sign(value: float) -> str:
 
 
 def _digits(size: float) -> str:
-    """Four digits, or more before the point: numbers of one unit stand below each other."""
+    """Four digits, or more before the point, so that numbers of one unit align."""
     if size >= _MOST:
         return f"{size:.4g}"
     return f"{size:,.{sum(size < edge for edge in (999.95, 99.995, 9.9995))}f}"

@@ -1,4 +1,4 @@
-"""The forms of a report by name; what each needs is imported when it is asked for."""
+"""The forms of a report by name; their modules are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a night says of its head beside the alerts: coverage, shifts of runs, new operators."""
+"""A night's findings about its head other than alerts: coverage, shifts, new operators."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class HeadView:
         self._lately = before[-night.rules.base_builds :]
 
     def base(self, bad: Collection[str] = ()) -> list[str]:
-        """The builds before the head, newest first, as many as a base has.
+        """The earlier builds, newest first, as many as in a base.
 
         Args:
-            bad: First builds of changes that are open; builds from these on are left out, unless
-                they are older than a base.
+            bad: First builds of open changes; later builds are left out, unless the change is older
+                than a base.
         """
         size = self._night.rules.base_builds
         lately = [number for number, build in enumerate(self._before[:size]) if build in bad]
@@ -60,13 +60,13 @@ class HeadView:
         return self._before[start : start + size]
 
     def count_verdicts(self) -> dict[str, int]:
-        """Series by what the night says of each."""
+        """Numbers of series by the night's verdict."""
         counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
         names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
         return {names[Status(status)]: count for status, count in counts.items()}
 
     def missing(self) -> list[Missing]:
-        """What builds of a base were recorded on, and the head was not."""
+        """Recordings of the builds of a base that the head lacks."""
         missing = []
         nights = self._night.fleet.nights
         for number, family in enumerate(self._families):
@@ -80,7 +80,7 @@ class HeadView:
     def coverage(
         self, dump_count: int, sensitivity: Sequence[Sensitivity], missing: list[Missing]
     ) -> Coverage:
-        """What the head was recorded on, and what is missing."""
+        """The recordings of the head, and missing ones."""
         there = [own for own, is_there in zip(self._families, self._heads, strict=True) if is_there]
         return Coverage(
             device_count=len({family.device for family in there}),
@@ -97,7 +97,7 @@ class HeadView:
         )
 
     def run_shifts(self) -> list[RunShift]:
-        """How far each family moved as a whole in the head's last night."""
+        """The shift of each family in the head's last night."""
         shifts = self._night.replay.shifts
         last = int(np.flatnonzero(self._own)[-1])
         found = []
@@ -117,7 +117,7 @@ class HeadView:
         return found
 
     def operator_changes(self) -> list[OperatorChange]:
-        """Operators that the head has and the build before has not, or the other way round."""
+        """Operators that only one of the head and the previous build has."""
         fleet, cells = self._night.fleet, self._night.replay.cells
         family = fleet.history.series.family
         last = int(np.flatnonzero(self._own)[-1])

@@ -1,4 +1,4 @@
-"""A group in one line: where it is, which operators, and what became of the method."""
+"""A group in one line: its place, its operators, and the change of the method."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def make_headline(
     """A group in one line.
 
     Args:
-        operators: Operator types that moved, that of the first member in front.
+        operators: Operator types that moved, that of the first member first.
         members: Costliest first.
         explains: Methods and delegate calls that moved with them.
-        environment: What changed around the code.
-        method_ns: Time in the base of the method that the first member is in, if known.
+        environment: Changes of the environment.
+        method_ns: Time in the base of the first member's method, if known.
     """
     costs = [member.cost_ns for member in members if member.cost_ns is not None]
     place = _place(members[0])
@@ -93,14 +93,14 @@ def _title(
 
 
 def _times(member: Member) -> str:
-    """From what to what it went, by the change that was found: medians may say more, or less."""
+    """The values before and after, by the estimated change, from which medians may differ."""
     if member.base_ns is None:
         return f"{base_text(member)} → {head_text(member)}"
     return times_text(member.base_ns, member.base_ns * (1 + (member.delta or 0)))
 
 
 def _operator(operator: str, member: Member) -> str:
-    """The first operator: its type and number, or the id by which its delegate names it."""
+    """The first operator: type and number, or the delegate's id."""
     if is_measure(member):
         return member_operator(member)
     run = f" in {name_text(member.run)}" if " " in member.run else ""

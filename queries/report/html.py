@@ -1,7 +1,7 @@
-"""A report as one HTML page that needs nothing else: no network, no script, its plots inside.
+"""A report as one self-contained HTML page: no network, no script, plots included.
 
-Whatever a name holds, it is text in the page: the templates escape every value, and the page tells
-the browser to load and run nothing.
+Names are always text in the page: the templates escape every value, and the page forbids the
+browser to load or run anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from queries.report import outline as outlines
 from queries.report.headline import order_rows
 from queries.report.outline import Section, facts, is_card, outline, sections, verdict_text
 from queries.report.plots import drift_plot, interval_ends
-from queries.report.sight import Sight
+from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 PLOTTED = 2  # members of a group
 SHOWN = 5  # members in a group's table
-FOLDED = 19  # members behind it, unfolded at will
-OPENED = 2  # sections whose groups may be
+FOLDED = 19  # further members, which readers can unfold
+OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 12  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
 MAX_ROWS = 250  # of any other table
 
 
 class GroupView(NamedTuple):
-    """A group as the page shows it; its first rows are shown, the others are unfolded at will."""
+    """A group in the page; its first rows are shown, and readers can unfold the others."""
 
     group: Group
     facts: list[tuple[str, str]]
@@ -50,7 +50,7 @@ def html_text(report: Report) -> str:
 
 
 def body_parts(report: Report) -> dict[str, object]:
-    """What ``body.html.jinja`` shows of a report, by the names it has there."""
+    """What ``body.html.jinja`` shows of a report, by name in the template."""
     changed, grounds = changes(report), evidence(report)
     return {
         "report": report,
@@ -59,7 +59,7 @@ def body_parts(report: Report) -> dict[str, object]:
         "parts": list(_views(report)),
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
-            ("evidence", "What this rests on", [table for table in grounds if table.rows]),
+            ("evidence", "Evidence", [table for table in grounds if table.rows]),
         ],
         "max_rows": MAX_ROWS,
         "drifts": [
@@ -89,13 +89,13 @@ def page_environment(package: str = "") -> Environment:
 
 
 def _shown(value: object) -> object:
-    """What stands in the page for a value: texts without characters that would steer a reader."""
+    """A value for the page; texts without control characters."""
     is_foreign = isinstance(value, str) and not isinstance(value, Markup)
     return figures.name_text(str(value), figures.MAX_TEXT) if is_foreign else value
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """The figures at the top: kind, number and what it counts."""
+    """The figures at the top: kind, number and label."""
     parts, coverage = outline(report), report.coverage
     counts = [
         ("bad", len(parts.failures), "regression"),
@@ -103,7 +103,11 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         ("warn", len(parts.suspects), "suspect"),
         ("good", len(parts.improvements), "improvement"),
         ("", coverage.judged_count, f"of {coverage.series_count:,} series judged"),
-        ("warn", Sight.of(report.sensitivity).blind, f"of {coverage.model_count:,} models blind"),
+        (
+            "warn",
+            SensitivitySummary.of(report.sensitivity).blind,
+            f"of {coverage.model_count:,} models blind",
+        ),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
         ("", coverage.dump_count, "dump"),
@@ -116,7 +120,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
 
 
 def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
-    """The sections with their groups; the first ones that cost something are unfolded."""
+    """The sections with their groups; the first groups with a cost are unfolded."""
     room = MAX_OPEN
     for number, section in enumerate(sections(report)):
         views = []

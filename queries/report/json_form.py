@@ -1,4 +1,4 @@
-"""A report as JSON, byte for byte the same for the same report, and the schema of that."""
+"""A report as JSON, byte for byte the same for the same report, and its schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def json_form(report: Report) -> str:
 
 
 def schema_text() -> str:
-    """The JSON schema of a report, as docs/report.schema.json has it."""
+    """The JSON schema of a report, as in docs/report.schema.json."""
     from queries.report.content import Report
 
     schema = Report.model_json_schema(mode="serialization")
@@ -27,7 +27,7 @@ def schema_text() -> str:
 
 
 def _open(schema: object) -> object:
-    """The schema without its bans of further fields: later versions may add some."""
+    """The schema with further fields allowed, because later versions may add some."""
     if isinstance(schema, dict):
         return {key: _open(part) for key, part in schema.items() if key != "additionalProperties"}
     return [_open(part) for part in schema] if isinstance(schema, list) else schema

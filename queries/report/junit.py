@@ -1,6 +1,7 @@
 """A report as JUnit XML, for CI: a group is a test case, a regression a failure.
 
-Names of cases stay from night to night, so that CI can tell a new failure from an old one.
+Names of cases are stable from night to night, so that CI can distinguish new failures from old
+ones.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 from queries.report import figures
 from queries.report.headline import order_rows
 from queries.report.outline import build_lines, facts, line_text, outline, verdict_text
-from queries.report.sight import sensitivity_text
+from queries.report.sensitivity_summary import sensitivity_text
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
@@ -22,12 +23,11 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def junit_text(report: Report) -> str:
-    """The XML: a suite of groups, one of what was measured, one of refused dumps.
+    """The XML: suites of groups, of measured models, of budgets and of refused dumps.
 
-    A confirmed regression and a broken budget are failures, and a refused dump an error; a
-    regression that came with another environment and a suspect are skipped, as is a model on a
-    device that the head has no data of (a failure where it is expected), or that the report is
-    blind on.
+    Confirmed regressions and broken budgets are failures, and refused dumps are errors. Suspects
+    and regressions with another environment are skipped, and so are models on devices without data
+    of the head (a failure if expected) or on which the report is blind.
     """
     suites = [
         _suite("groups", [_verdict(report), *_groups(report)], report.head),
@@ -115,7 +115,7 @@ def _refused(report: Report) -> Iterator[ElementTree.Element]:
 
 
 def _case(class_: str, name: str, tag: str, title: str, *lines: str) -> ElementTree.Element:
-    """A case and how it ended: a tag whose message is the title, and lines of text."""
+    """A case with its result: a tag with the title as message, and lines of text."""
     shown = [figures.name_text(line, figures.MAX_TEXT) for line in (title, *lines)]
     case = ElementTree.Element(
         "testcase", classname=f"tracehouse.{class_}", name=figures.name_text(name, 250), time="0"

@@ -14,7 +14,7 @@ from queries.report.tables import Listing, changes, evidence
 if TYPE_CHECKING:
     from queries.report.content import Group, Member, Report
 
-MAX_BYTES = 60_000  # GitHub takes 65,536 characters
+MAX_BYTES = 60_000  # GitHub allows 65,536 characters
 MAX_ROWS = 20  # of a table
 _OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
@@ -27,7 +27,7 @@ _HARMLESS = frozenset(" .,:;()%+/='-")
 
 
 def markdown_text(report: Report) -> str:
-    """The comment, at most MAX_BYTES of UTF-8: what does not fit is left off, and it says so."""
+    """The comment, at most MAX_BYTES of UTF-8; a longer one is cut, with a note."""
     text, room = "", MAX_BYTES - len(_CUT.encode())
     for block in _blocks(report):
         room -= len(block.encode())
@@ -38,7 +38,7 @@ def markdown_text(report: Report) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from outside, in a line or a cell: it marks nothing up and calls nobody.
+    """Untrusted text for a line or a cell, without effective markup or mentions.
 
     >>> plain("*a* | @b")
     '&#42;a&#42; &#124; <code>@</code>b'
@@ -48,7 +48,7 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A name or command from outside, as code.
+    """An untrusted name or command, as code.
 
     >>> code("aten::add.out"), code("a|`b")
     ('`aten::add.out`', '<code>a&#124;&#96;b</code>')
@@ -62,7 +62,7 @@ def code(text: str) -> str:
 def _quote(mark: str) -> str:
     if mark in _HARMLESS:
         return mark
-    # What these start is looked for after the entities are read; not in code.
+    # Mentions and links are recognised after entities are decoded, but not in code.
     return f"<code>{mark}</code>" if mark in "@#" else f"&#{ord(mark)};"
 
 
@@ -98,7 +98,7 @@ def _counts(report: Report) -> str:
 
 
 def _groups(section: Section, report: Report, *, detailed: int) -> Iterator[str]:
-    """The groups of a section: the first that cost something in full, the others in a line."""
+    """The groups of a section: the first with a cost in full, the others in a line."""
     cards = [group for group in section.groups if is_card(group)][:detailed]
     lines = [group for group in section.groups if all(group is not card for card in cards)]
     if section.groups:

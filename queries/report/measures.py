@@ -1,4 +1,4 @@
-"""Members that are measures of whole dumps, as people know them: rates as rates, in their unit."""
+"""Members that are measures of whole dumps, in their usual form: rates as rates."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
 
 def as_measure(member: Member) -> Member:
-    """A member as reports show it; a member that is no measure of whole dumps stays as it is.
+    """A member as shown in reports; members other than measures of whole dumps are unchanged.
 
-    The values of a rate are judged as their inverse, so that more is worse. What a measure costs is
-    not what a run does.
+    The values of a rate are judged as their inverse, so that more is worse. The cost of a measure
+    is not a cost per run.
     """
     if member.kind not in MEASURES:
         return member

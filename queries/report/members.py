@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[Member]:
-    """The series that changed: the builds of their bases against those since the changes."""
+    """The series that changed: the builds of their bases against those since the change."""
     since = [changed_nights(night, change) for change in changes]
     pairs = [(change, change.base, nights) for change, nights in zip(changes, since, strict=True)]
     found = compare_builds(night.fleet.history, pairs)
@@ -40,7 +40,7 @@ def _describe(
     head = _values(history, series, since[-1:])
     is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
-    # What moved is the share of slow dumps: there is no interval of a median.
+    # The share of slow dumps moved, so there is no interval of a median.
     has_interval = not math.isnan(figures.low[row]) and change.modes is None
     shift = figures.shift[row] if change.modes is None else change.shift
     return Member.of(
@@ -70,7 +70,7 @@ def list_methods(night: HeadNight) -> dict[tuple[int, str], int]:
 def method_level_ns(
     night: HeadNight, methods: Mapping[tuple[int, str], int], change: LevelChange
 ) -> float | None:
-    """What the method of a changed series took in the nights of its base; None if unknown."""
+    """The time of a changed series' method in the nights of its base; None if unknown."""
     keys, family = night.fleet.name(change.series), night.fleet.history.series.family
     row = methods.get((int(family[change.series]), keys["run"]))
     if row is None or keys["unit"] != "ns" or keys["device"] is None:
@@ -91,7 +91,7 @@ def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
 def changed_environment(
     environments: Environments, night: HeadNight, change: LevelChange
 ) -> list[EnvironmentChange]:
-    """What changed around the code between the dumps that show a change and those before it."""
+    """Changes of the environment between the dumps of a change and earlier ones."""
     keys, nights = night.fleet.name(change.series), night.fleet.nights
     since = np.setdiff1d(changed_nights(night, change), change.back)
     base, head = ([nights[number] for number in each.tolist()] for each in (change.base, since))
@@ -103,7 +103,7 @@ def changed_environment(
 def compare_nights(
     night: HeadNight, change: LevelChange, base: Ints, head: Ints
 ) -> SampleComparison:
-    """Dumps of some nights of a series against others, raw or residual as its change is."""
+    """A comparison of nights of a series, by the values that decide its change."""
     return compare_builds(night.fleet.history, [(change, base, head)])
 
 

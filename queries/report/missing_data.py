@@ -1,4 +1,4 @@
-"""What it takes to judge a model on a device, where a night could not."""
+"""Data needed to judge a model on a device that a night could not judge."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MOST_DUMPS = 1000
 
 
 class ModelCounts(NamedTuple):
-    """A model on a device as a night judged it.
+    """Counts of a model on a device in a night.
 
     Attributes:
         dump_count: Dumps of the head that the store has.
-        status: A Status of each of its operators.
-        builds: Builds of their bases.
-        base_dumps: Dumps of those.
-        head_dumps: Dumps of the head that count, of each operator.
+        status: The Status of each operator.
+        builds: Number of builds in each operator's base.
+        base_dumps: Number of dumps in each operator's base.
+        head_dumps: Number of the head's dumps that count for each operator.
     """
 
     dump_count: int
@@ -36,13 +36,13 @@ class ModelCounts(NamedTuple):
 
 
 def list_missing(model: ModelCounts, rules: Rules) -> str:
-    """What is there and what is wanted: '4 dumps, 5 wanted; 1 build before it, 2 wanted'."""
+    """Present and needed data: '4 dumps, 5 wanted; 1 build before it, 2 wanted'."""
     head = int(model.head_dumps.max(initial=0))
     if not head:
         dumps = count_text(model.dump_count, "dump")
         return f"{dumps}, none with 20 values of an operator after its first 5 runs"
     if (model.status == Status.BELOW_RESOLUTION).all():
-        return "its operators are shorter than their clock can tell"
+        return "its operators are too short for their clock"
     builds = int(model.builds.max(initial=0))
     wanted = [*_list_dumps(model, head, rules), *_list_builds(builds, rules)]
     return "; ".join(wanted) or "no dumps in the last session of the head"
@@ -66,7 +66,7 @@ def _list_dumps(model: ModelCounts, head: int, rules: Rules) -> list[str]:
 
 
 def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
-    """Dumps of a head that can show a lone change among so many operators."""
+    """Dumps of a head that can show a single change among so many operators."""
     least = rules.least_dumps if base >= rules.least_base_dumps else LEAST_DUMPS
     if base < LEAST_DUMPS:
         return least

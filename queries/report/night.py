@@ -1,4 +1,4 @@
-"""A build judged against those before it, with all that a report says of its series."""
+"""A build judged against earlier ones, with all results for a report."""
 
 from __future__ import annotations
 
@@ -36,17 +36,16 @@ WHERE $until IS NULL OR decided_at < $until ORDER BY decided_at"""
 
 
 class OptionError(ParameterError):
-    """What a command about reports was given is not there."""
+    """An option of a report command names something that does not exist."""
 
     def __init__(self, command: str, option: str, problem: str) -> None:
-        """Name the option, as it is typed."""
         super().__init__(command, option, problem)
         self.args = (f"{option}: {problem}",)
 
 
 @dataclass(frozen=True)
 class GroupDecision:
-    """What somebody decided about a group: acknowledged, accepted or reopened, and why."""
+    """A user's decision about a group (acknowledged, accepted or reopened), with the reason."""
 
     state: str
     reason: str
@@ -58,18 +57,18 @@ class HeadNight:
 
     Attributes:
         head: Id of the build.
-        fleet: The values of its series and of the builds before it.
-        replay: What they say.
-        groups: The changes put together, those that nobody wants to hear of left out.
-        moved: Changes of methods and delegates that got or lost operators.
-        muted: How many changes were left out, by reason.
+        fleet: The values of the head and of earlier builds.
+        replay: The result of the replay.
+        groups: The changes in groups, without muted ones.
+        moved: Changes of methods and delegates that gained or lost operators.
+        muted: Number of muted changes, by reason.
         modules: Module that an operator of the head runs, by device, model, backend, run, event
             name, delegate id and ordinal; of those with an ETRecord.
-        decisions: The last decision about each group, by its id, before a later build came.
-        until: When that was; null if there is none.
-        day: The day of the head's last recording; null if unknown.
-        settings: What the team has settled.
-        rules: The numbers behind the verdicts.
+        decisions: The last decision about each group, by id, before a later build arrived.
+        until: Arrival of the next build; None if the head is the last.
+        day: The day of the head's last recording; None if unknown.
+        settings: The team's settings.
+        rules: The thresholds.
     """
 
     head: str
@@ -94,11 +93,11 @@ def judge_head(
     Args:
         store: The store.
         head: The build.
-        settings: What the team has settled.
-        judge: What judges its series; by default this process.
+        settings: The team's settings.
+        judge: Function that judges the series; by default in this process.
 
     Raises:
-        OptionError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or no builds.
     """
     head = find_build(store, head, "--head")
     chosen = settings.nightly
@@ -132,26 +131,26 @@ def judge_head(
 
 
 def _judge_here(store: Queryable, head: str, min_change: MinChange, rules: Rules) -> PartResult:
-    """Judge all series of a build and of those before it in this process."""
+    """Judge all series of a build and of earlier builds in this process."""
     rows = store.sql(read_statement("fleet_values"), {"head": head})
     return judge_part(rows, head, min_change, rules)
 
 
 def find_build(store: Queryable, name: str | None, option: str) -> str:
-    """The build of this name; by default the last one that is no reference.
+    """The build of this name; by default the last one that is not a reference.
 
     Raises:
-        OptionError: The store has no such build, or none at all; names the `option` it came by.
+        OptionError: The store has no such build, or no builds; `option` is named in the error.
     """
     builds = store.sql(_BUILDS).to_pylist()
     names = [row["build"] for row in builds]
     if name is None:
         own = [row["build"] for row in builds if row["build_role"] is None]
         if not own:
-            raise OptionError("report", option, "the store has no builds yet")
+            raise OptionError("report", option, "the store has no builds yet: ingest dumps first")
         return str(own[-1])
     if name not in names:
-        problem = f"nothing in the store is called '{name}'{suggest(name, names)}"
+        problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)
     return name
 
@@ -166,7 +165,7 @@ def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
     """The group of this id as of a night.
 
     Raises:
-        OptionError: There is none; names the `command` that was given the id.
+        OptionError: The group does not exist; `command` is named in the error.
     """
     for group in night.groups:
         if group.id == group_id:
@@ -177,7 +176,7 @@ def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
 
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:
-    """Where each series of a fleet is."""
+    """The place of each series of a fleet."""
     families = number_rows(fleet.keys.select(FAMILY))[0].tolist()
     kinds = fleet.keys["kind"].to_pylist()
     models = fleet.keys["model"].to_pylist()
@@ -190,7 +189,7 @@ def list_places(fleet: Fleet) -> list[SeriesPlace]:
 
 
 def min_changes(keys: pa.Table, settings: Settings) -> Floats:
-    """The smallest change that counts of each series, by its keys, as a team has settled it."""
+    """The smallest relevant change of each series by its keys, from the settings."""
     if not settings.thresholds:
         return np.full(len(keys), settings.nightly.min_change)
     names = (keys[name].to_pylist() for name in ("device", "model", "event_name"))
@@ -207,7 +206,7 @@ def leave_out_muted(
     reason_of: Callable[[int], str | None],
     family: Sequence[object],
 ) -> tuple[list[ChangeGroup], dict[str, int]]:
-    """The groups without muted changes and what only these explain; muted changes by reason.
+    """The groups without muted changes and changes that only these explain; muted ones by reason.
 
     Args:
         groups: The groups.

@@ -1,4 +1,4 @@
-"""The nightly report: what changed up to a build, as of its night."""
+"""The nightly report: changes up to a build, as of its night."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from queries.report.members import changed_environment
 from queries.report.night import HeadNight, Judge, judge_head
 from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
 from queries.report.sensitivity import night_sensitivity
+from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
-from queries.report.sight import Sight, join_first
 from queries.report.verdicts import Verdict
 from warehouse.queryable import Queryable
 
@@ -42,12 +42,12 @@ def nightly_report(
 
     Args:
         store: The store.
-        settings: What the team has settled.
+        settings: The team's settings.
         head: The build.
-        judge: What judges its series; by default this process.
+        judge: Function that judges the series; by default in this process.
 
     Raises:
-        OptionError: The store has no such build, or none at all.
+        OptionError: The store has no such build, or no builds.
     """
     night = judge_head(store, head, settings, judge)
     commits = read_commits(store)
@@ -117,8 +117,8 @@ def _summary(
     shifts: Sequence[RunShift],
     sensitivity: Sequence[Sensitivity],
 ) -> str:
-    """The verdict in a sentence; its numbers are those of the title and of the tiles."""
-    seen, absent = Sight.of(sensitivity), count_expected(coverage.missing)
+    """The verdict in a sentence, with the numbers of the title and the tiles."""
+    seen, absent = SensitivitySummary.of(sensitivity), count_expected(coverage.missing)
     counts = {
         "confirmed": len(parts.failures),
         "confirmed with another environment": len(parts.environment),

@@ -1,4 +1,4 @@
-"""What a night says of every series, with the numbers that say it."""
+"""A night's verdict on every series, with the numbers behind it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
     Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
     and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
     (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
-    error (how far builds usually are from their bases, as a share) and is_residual (whether without
-    the shift of the whole device); verdict; first_bad (of the change that is open, else null).
+    error (usual distance of builds from their bases, as a share) and is_residual (whether without
+    the shift of the whole device); verdict; first_bad (of an open change, otherwise null).
 
     Verdicts: regression and improvement (confirmed and there), suspect_regression and
-    suspect_improvement; returning (from an open change that may be gone); else in lower case what
-    `Status` says.
+    suspect_improvement; returning (from an open change that may be gone); otherwise the `Status` in
+    lower case.
     """
     latest, keys = night.replay.night, night.fleet.keys
     last = night.fleet.history.build_count - 1

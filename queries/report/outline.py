@@ -1,4 +1,4 @@
-"""What the forms of a report share: its alerts by what to do, their facts, and the verdict."""
+"""Parts that all forms of a report share: alerts by next step, facts, and the verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queries.report.figures import (
     name_text,
     share_text,
 )
-from queries.report.sight import Sight, join_first
+from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.verdicts import State, Verdict
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from queries.report.verdicts import Tone
 
 SIGNS = {"regression": "▲", "improvement": "▼"}
-CARD_SHARE = 0.01  # of its method's time: an alert that costs less is a line
+CARD_SHARE = 0.01  # share of the method's time; cheaper alerts are shown in one line
 
 
 class Outline(NamedTuple):
-    """The groups of a report by what to do about them, each part in the report's order."""
+    """The groups of a report by next step, each part in the report's order."""
 
     failures: list[Group]
     environment: list[Group]
@@ -37,7 +37,7 @@ class Outline(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Alerts that want the same of a reader."""
+    """Alerts with the same next step."""
 
     title: str
     groups: list[Group]
@@ -45,7 +45,7 @@ class Section(NamedTuple):
 
 
 def sections(report: Report) -> list[Section]:
-    """The alerts of a report by what they want of its reader."""
+    """The alerts of a report by next step."""
     parts = outline(report)
     return [
         Section("Act now", parts.failures, "No regression is confirmed."),
@@ -55,7 +55,7 @@ def sections(report: Report) -> list[Section]:
 
 
 def is_card(group: Group) -> bool:
-    """Whether a group costs enough of its method to be shown in full; unknown costs may."""
+    """Whether a group costs enough to be shown in full, or has an unknown cost."""
     share = group.headline.method_share
     return share is None or abs(share) >= CARD_SHARE
 
@@ -66,11 +66,10 @@ def outline(report: Report) -> Outline:
 
 
 def sort_groups(groups: Sequence[Group]) -> Outline:
-    """Sort groups by what to do about them.
+    """Sort groups by next step.
 
-    Failures are regressions that are confirmed, environment those of them that came with another
-    environment, suspects those that are new; settled is what somebody works on or accepted, and
-    what is fixed.
+    Failures are confirmed regressions, except `environment`: those with another environment.
+    Suspects are new; settled ones are acknowledged, accepted or fixed.
     """
     parts = Outline([], [], [], [], [])
     for group in groups:
@@ -91,7 +90,7 @@ def find_verdict(
     missing: Sequence[Missing],
     budgets: Sequence[Budget] = (),
 ) -> Verdict:
-    """The verdict of a report: the worst that its groups say, else how much it could have seen."""
+    """The verdict of a report: the worst of its groups, otherwise its sensitivity."""
     judged = [row for row in sensitivity if row.judged_count]
     found = {
         Verdict.REGRESSIONS: parts.failures,
@@ -107,8 +106,8 @@ def find_verdict(
 
 
 def verdict_text(report: Report) -> str:
-    """The verdict in a few words, with how many groups make it."""
-    parts, seen = outline(report), Sight.of(report.sensitivity)
+    """The verdict in a few words, with the number of groups."""
+    parts, seen = outline(report), SensitivitySummary.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {
@@ -126,7 +125,7 @@ def verdict_text(report: Report) -> str:
 
 
 def build_lines(report: Report) -> list[str]:
-    """Which builds a report is of, with their source revisions, and when the head was recorded."""
+    """The builds of a report, with source revisions and the day of recording."""
 
     def named(build: str) -> str:
         commit = report.commits.get(build)
@@ -138,12 +137,12 @@ def build_lines(report: Report) -> list[str]:
 
 
 def count_expected(missing: Sequence[Missing]) -> int:
-    """How many recordings are missing that tracehouse.toml expects every night."""
+    """The number of missing recordings that tracehouse.toml expects every night."""
     return sum(row.is_expected for row in missing)
 
 
 def _count(groups: Sequence[Group], noun: str) -> str:
-    """How many alerts, and of how many operators: the unit of `tracehouse compare`."""
+    """The number of alerts, and of their operators as in `tracehouse compare`."""
     return f"{count_text(len(groups), noun)} of {_members([m for g in groups for m in g.members])}"
 
 
@@ -155,19 +154,19 @@ def _members(members: Sequence[Member]) -> str:
 
 
 def range_text(group: Group) -> str:
-    """Between which builds the cause of a group is."""
+    """The builds between which a group's cause lies."""
     since = f"since {group.first_bad}"
     return f"{since}, last good {group.last_good}" if group.last_good is not None else since
 
 
 def tone_of(group: Group) -> Tone:
-    """The colour of a group: a gain is good while nothing is decided about it."""
+    """The colour of a group: an improvement is good until a decision."""
     is_gain = group.direction == "improvement" and group.state.tone != "soft"
     return "good" if is_gain else group.state.tone
 
 
 def line_text(group: Group) -> str:
-    """A group in a line: its title, what it costs, its state and its builds."""
+    """A group in a line: title, cost, state and builds."""
     line = group.headline
     cost = "" if line.cost_ns is None else f", {cost_text(line.cost_ns)} per run"
     sign = SIGNS[group.direction]
@@ -175,7 +174,7 @@ def line_text(group: Group) -> str:
 
 
 def facts(group: Group, report: Report) -> list[tuple[str, str]]:
-    """What a group says besides its line: pairs of a label and a text."""
+    """Further facts of a group: pairs of a label and a text."""
     line = group.headline
     found = [
         ("Of the method's time", share_text(line.method_share)),
@@ -193,16 +192,16 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
 
 
 def _guess(group: Group) -> str | None:
-    """The operators that the costliest lone call of a delegate may be; None without any."""
+    """Candidate operators for the costliest delegate call that changed alone; None without any."""
     return next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)
 
 
 def next_step(group: Group, report: Report) -> str | None:
-    """What to do about a group; None if nothing."""
+    """The next step for a group; None if nothing is to be done."""
     if group.direction == "improvement" or group.state.is_settled:
         return None
     if report.kind == "compare":
-        return "see by the commands below where it comes from"  # there is nothing to accept
+        return "find the cause with the commands below"  # there is nothing to accept
     if group.state == State.NEW:
         dumps = count_text(group.dumps_needed, "more dump")
         return f"record {dumps} of the head in another session: they confirm it or clear it"
@@ -211,11 +210,11 @@ def next_step(group: Group, report: Report) -> str | None:
         return f"record {group.last_good} again in the environment of the head; or {decide}"
     has_bisect = any(command.startswith("git bisect") for command in group.commands)
     find = "bisect it with the commands below" if has_bisect else "look at what changed"
-    return f"{find}, and mend it; or {decide}"
+    return f"{find}, and fix it; or {decide}"
 
 
 def _commits(group: Group, report: Report) -> str | None:
-    """The source revisions between which the cause is, where both are known."""
+    """The source revisions between which the cause lies, if both are known."""
     good, bad = (report.commits.get(build or "") for build in (group.last_good, group.first_bad))
     return None if good is None or bad is None else f"{name_text(good)}..{name_text(bad)}"
 

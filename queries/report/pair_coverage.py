@@ -1,4 +1,4 @@
-"""What two builds were recorded on, and how small a change of each model they would have shown."""
+"""Coverage of two builds, and the smallest change of each model that they would show."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")
 
 
 def place_of_row(row: Row) -> dict[str, str]:
-    """What settings go by: where a row is and which operator it is of."""
+    """The fields of a row that settings refer to: device, model and operator."""
     return {"device": row["device"], "model": row["model"], "event": row["event_name"]}
 
 
 def pair_sensitivity(
     rows: Sequence[Row], settings: Settings, day: date | None
 ) -> list[Sensitivity]:
-    """How small a change the two builds would have shown, by model; what is muted is left out."""
+    """The smallest change that two builds would show, by model, without muted series."""
     families: dict[Family, list[Row]] = defaultdict(list)
     for row in rows:
         if row["head_count"] and settings.mute_reason(**place_of_row(row), on=day) is None:
@@ -54,7 +54,7 @@ def pair_sensitivity(
 
 
 def _smallest_change(row: Row, settings: Settings) -> float:
-    """The smallest change of a series that would show; infinite if the series was not judged."""
+    """The smallest change of a series that would show; infinite if not judged."""
     shown = row["minimum_detectable"]
     verdict = SeriesVerdict(row["verdict"])
     if not verdict.is_judged or shown is None:
@@ -65,7 +65,7 @@ def _smallest_change(row: Row, settings: Settings) -> float:
 
 
 def _missing(rows: Sequence[Row]) -> str:
-    """What it takes to judge a model."""
+    """The data needed to judge a model."""
     needed = max((row["dumps_needed"] or 0 for row in rows), default=0)
     counts = (min(row["base_count"], row["head_count"]) for row in rows)
     there = max(counts, default=0)
@@ -73,7 +73,7 @@ def _missing(rows: Sequence[Row]) -> str:
 
 
 def missing_data(dumps: Iterable[Row], base: str) -> list[Missing]:
-    """What the base was recorded on, and the head was not."""
+    """Recordings of the base that the head lacks."""
     return [Missing.of(row, last_build=base, is_expected=False) for row in dumps if not row["head"]]
 
 
@@ -83,7 +83,7 @@ def describe_coverage(
     sensitivity: Sequence[Sensitivity],
     missing: list[Missing],
 ) -> Coverage:
-    """What the head was recorded on, and what is missing."""
+    """The recordings of the head, and missing ones."""
     there = [row for row in dumps if row["head"]]
     return Coverage(
         device_count=len({row["device"] for row in there}),

@@ -1,4 +1,4 @@
-"""The report of one build against another: the query `comparison`, with the dumps it rests on."""
+"""The report of one build against another: the query `comparison`, with its dumps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ingest.signatures import operator_type
 from queries.report.alerts import Evidence, compare_commands, make_alert
 from queries.report.build_order import note_order
-from queries.report.calls import stands_alone
+from queries.report.calls import is_unexplained_call
 from queries.report.content import (
     BuildPoint,
     Direction,
@@ -41,8 +41,8 @@ from queries.report.pair_coverage import (
     place_of_row,
 )
 from queries.report.relative_values import read_values
+from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
-from queries.report.sight import Sight
 from queries.report.verdicts import SeriesVerdict, State
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
@@ -58,7 +58,7 @@ WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
 def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
     """The report of a build against another.
 
-    Every verdict is final: no other night will confirm it.
+    Every verdict is final: there is no later night to confirm it.
 
     Raises:
         ParameterError: The store has no such build, or both are the same.
@@ -91,7 +91,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     facts = read_facts(store, base=base, head=head)
     counts = Counter(row["verdict"] for row in own) + Counter(muted)
     dumps = store.sql(_DUMPS, {"base": base, "head": head}).to_pylist()
-    seen = Sight.of(sensitivity)
+    seen = SensitivitySummary.of(sensitivity)
     missing = add_expected(store, missing_data(dumps, base), settings, head)
     order = note_order(store, base=base, head=head)
     notes = list_notes(missing, facts.reference_drift, relative)
@@ -118,7 +118,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
 
 
 def _count_operators(groups: Sequence[Group]) -> str:
-    """How many operators got slower and faster."""
+    """The numbers of operators that got slower and faster."""
     counts: Counter[str] = Counter()
     for group in groups:
         counts[group.direction] += len(group.members)
@@ -128,12 +128,12 @@ def _count_operators(groups: Sequence[Group]) -> str:
 def _list_changes(
     rows: Iterable[Row], settings: Settings, day: date | None
 ) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
-    """Rows that changed by direction and operator type, and how many are muted by reason."""
+    """Changed rows by direction and operator type, and the number of muted rows by reason."""
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
     for row in rows:
         is_changed = row["verdict"] in ("regression", "improvement")
-        if not is_changed or (row["level"] in CONTAINERS and not stands_alone(row)):
+        if not is_changed or (row["level"] in CONTAINERS and not is_unexplained_call(row)):
             continue
         place = place_of_row(row)
         reason = settings.mute_reason(**place, on=day)
@@ -146,7 +146,7 @@ def _list_changes(
 
 
 def _verdict(row: Row, settings: Settings) -> str:
-    """The verdict where the smallest change that counts is that of the series."""
+    """The verdict with the smallest relevant change of the series."""
     verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
     if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
         return verdict
@@ -180,7 +180,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         for row in rows
         if row["level"] in CONTAINERS
         and row["verdict"] == direction
-        and not stands_alone(row)
+        and not is_unexplained_call(row)
         and Family.of(row) in families
     ]
     changed = [_member(row, values, base=base, head=head) for row in members]
@@ -206,7 +206,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
 
 
 def _method_ns(rows: Iterable[Row], member: Member) -> float | None:
-    """What the method of a member took in the base; None if unknown."""
+    """The time of a member's method in the base; None if unknown."""
     place = *Family.of(dict(member)), member.run
     here = (row for row in rows if (*Family.of(row), row["run"]) == place)
     return next((row["base_ns"] for row in here if row["level"] == "method"), None)
@@ -247,7 +247,7 @@ def _state_parts(row: Row) -> list[str]:
 
 
 def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
-    """How far the state of each device moved, where it is out of the values."""
+    """The shift of each device's state, if removed from the values."""
     return [
         RunShift.of(
             row,

@@ -1,4 +1,4 @@
-"""What a report says of measures in tables of their own: exact ones, budgets, framework tax."""
+"""Parts of a report in tables: exact measures, budgets, framework tax."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from queries.report.figures import place_text
 
 
 class Part(BaseModel):
-    """A part of a report: its fields are all there are, its numbers finite."""
+    """A part of a report, with finite numbers and no further fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def of(cls, row: Mapping[str, Any], **others: Any) -> Self:
-        """A part made of the columns of a row that are called like its fields, and of others."""
+        """A part from the columns of a row with the names of its fields, and others."""
         own = {name: row[name] for name in cls.model_fields.keys() & row.keys()}
         return cls(**own | others)
 
@@ -31,7 +31,7 @@ class ModelPart(Part):
 
     @property
     def where(self) -> str:
-        """Device, model and backend, as people read them."""
+        """Device, model and backend for people."""
         return place_text(self.device, self.model, self.backend)
 
 
@@ -44,11 +44,11 @@ class ExactChange(ModelPart):
 
 
 class Budget(ModelPart):
-    """What a limit of tracehouse.toml says of a model on a device."""
+    """The result of a budget in tracehouse.toml for a model on a device."""
 
     measure: str
     unit: str = Field(description="Unit of value and limit: ns, bytes, /s, ...")
-    value: float = Field(description="What the head has: its median over dumps, or its worst run.")
+    value: float = Field(description="Value of the head: its median over dumps, or its worst run.")
     limit: float
     bound: Literal["at most", "at least"]
     is_broken: bool

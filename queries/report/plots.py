@@ -29,7 +29,7 @@ _LABEL = 22  # characters of a build's name
 
 
 class Point(NamedTuple):
-    """A point of a course: what it is called, its value, and what else shows on hover."""
+    """A point of a line: its name, its value, and further text on hover."""
 
     name: str
     value: float | None
@@ -65,7 +65,7 @@ def history_plot(member: Member, first_bad: str) -> str:
 
 
 def drift_plot(drift: ReferenceDrift) -> str:
-    """How far the reference builds of a device were from usual, session by session."""
+    """The distance of a device's reference builds from their usual time, by session."""
     points = [
         Point(str(point.recorded_on or name_text(point.session)), point.drift, point.session)
         for point in drift.points[-MAX_BUILDS:]
@@ -76,7 +76,7 @@ def drift_plot(drift: ReferenceDrift) -> str:
 def _course(
     points: Sequence[Point], text_of: Callable[[float | None], str], noun: str, marked: str = ""
 ) -> str:
-    """Values in order; the first point of the name that is marked has a line."""
+    """Values in order; the first point with the marked name has a line."""
     values = [point.value for point in points if point.value is not None]
     if not values:
         return ""
@@ -105,7 +105,7 @@ def _course(
 
 
 def interval_ends(members: Sequence[Member]) -> tuple[float, float]:
-    """The scale on which the changes of members stand."""
+    """The scale for the changes of members."""
     ends = [0.0]
     for member in members:
         ends += (x for x in (member.delta, member.delta_low, member.delta_high) if x is not None)
@@ -156,7 +156,7 @@ def _row(
 
 
 def _dots(values: Sequence[float], scale: Scale, y: int) -> Iterator[svg.PathData]:
-    """Strokes of no length, which are round; dots of one column stand around its middle."""
+    """Strokes of no length, which are round; the dots of a column are centred."""
     columns: Counter[int] = Counter()
     for x in sorted(scale(value) for value in values):
         column = int(x // 5)
@@ -191,6 +191,6 @@ def _mark(x: float, first_bad: str) -> list[svg.Element]:
 
 
 def _ends(medians: list[float]) -> list[tuple[float, float]]:
-    """Which values the axis names, and where: the largest and the smallest."""
+    """The labelled values of the axis, with positions: the largest and the smallest."""
     low, high = min(medians), max(medians)
     return [(high, 22), (low, 70)] if high > low else [(high, 46)]

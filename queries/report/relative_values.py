@@ -33,8 +33,8 @@ def read_values(
         store: The store.
         base: One build.
         head: The other.
-        has_reference: Whether reference builds were recorded beside both: values are then relative
-            to them where they can be, and those of sessions without a reference are left out.
+        has_reference: Whether reference builds were recorded with both: values are then relative
+            to them if possible, and those of sessions without a reference are left out.
     """
     rows = store.sql(_REFERENCES, {"base": base, "head": head}).to_pylist() if has_reference else []
     sessions = {row["dump_id"]: row["session"] for row in rows}
@@ -48,15 +48,15 @@ def read_values(
 
 
 def _compared(values: Sequence[_Value], builds: tuple[str, str]) -> dict[str, list[float]]:
-    """The values of two builds, relative to a reference where both were recorded beside one."""
+    """The values of two builds, relative to a reference if both were recorded with one."""
     levels = _reference_levels(values, builds)
     own = [value for value in values if value.build in builds]
-    beside = [value for value in own if value.session in levels]
-    if {value.build for value in beside} == set(builds):
-        usual = median({value.session: levels[value.session] for value in beside}.values())
+    with_reference = [value for value in own if value.session in levels]
+    if {value.build for value in with_reference} == set(builds):
+        usual = median({value.session: levels[value.session] for value in with_reference}.values())
         own = [
             each._replace(value=each.value * math.exp(usual - levels[each.session]))
-            for each in beside
+            for each in with_reference
         ]
     by_build: dict[str, list[float]] = defaultdict(list)
     for value in own:
@@ -65,7 +65,7 @@ def _compared(values: Sequence[_Value], builds: tuple[str, str]) -> dict[str, li
 
 
 def _reference_levels(values: Iterable[_Value], builds: tuple[str, str]) -> dict[str | None, float]:
-    """How long the reference took in each session, a logarithm; of several the last by name."""
+    """The time of the reference in each session, a logarithm; of several, the last by name."""
     logs: dict[tuple[str | None, str], list[float]] = defaultdict(list)
     for value in values:
         if value.build not in builds and value.session is not None and value.value > 0:

@@ -1,4 +1,4 @@
-"""The smallest change that a report would show, model by model: what its silence is worth."""
+"""The smallest change that a report would show, model by model."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from warehouse.regressions.series_values import CONTAINERS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-BLIND_CHANGE = 0.10  # a larger typical change that could hide makes a model blind
-BLIND_EXPLAINED_SHARE = 0.5  # of its judged operators, explained away by the shift of the run
+BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
+BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
 
 
 class SeriesLimits(NamedTuple):
     """The smallest changes of a model's series that a report would show.
 
     Attributes:
-        names: The operator of each.
+        names: The operator of each series.
         smallest: The smallest change of each that the report would show, as a share; infinite
             where the series was not judged.
-        time: How long each takes.
-        is_explained: Whether its change was explained by the shift of the whole run.
-        is_container: Whether it only holds other operators.
+        time: The time of each series.
+        is_explained: Whether the change was explained by the shift of the whole run.
+        is_container: Whether the series only contains other operators.
     """
 
     names: Sequence[str]
@@ -53,7 +53,7 @@ def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> 
     Args:
         family: The model.
         limits: The smallest changes of its series that would show.
-        missing: What it takes to judge it, if it could not be judged.
+        missing: Data needed to judge the model, if it could not be judged.
     """
     smallest, judged = limits.smallest, np.isfinite(limits.smallest)
     counted = ~limits.is_container if (judged & ~limits.is_container).any() else judged
@@ -79,7 +79,6 @@ def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> 
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float | None:
-    """The value that half of the weight reaches; None if that is infinite."""
     if not np.isfinite(values).any():
         return None
     order = np.argsort(values, kind="stable")
@@ -89,7 +88,7 @@ def _weighted_median(values: Floats, weights: Floats) -> float | None:
 
 
 def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
-    """The sensitivity of each model that the head was recorded with; what is muted is left out.
+    """The sensitivity of each model in the head, without muted series.
 
     Args:
         night: The night.

@@ -1,4 +1,4 @@
-"""What a team has settled about its alerts: tracehouse.toml."""
+"""A team's settings for its alerts: tracehouse.toml."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from warehouse.catalogue.places import check_place_name, place_of
 from warehouse.catalogue.shares import parse_share
 from warehouse.errors import QueryError, suggest
 
-_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` reads, and that ingest does
+_OF_OTHERS = ("serve", "producers")  # tables that `tracehouse serve` and ingest read
 
 
 class SettingsError(QueryError):
-    """A settings file that cannot be read or says something else than it may."""
+    """A settings file cannot be read, or is invalid."""
 
 
 def _parse_share(value: object) -> object:
-    """A share that is written as text or number; a plain 5 is questioned either way."""
+    """A share as text or number; a plain 5 is refused as ambiguous."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
         return parse_share(f"{value:g}")
     return parse_share(value) if isinstance(value, str) else value
@@ -52,14 +52,14 @@ class _Table(BaseModel):
 
 
 class _Pattern(_Table):
-    """Which series something holds for: globs, all by default."""
+    """The series that a setting applies to: globs, all by default."""
 
     device: str = "*"
     model: str = "*"
     event: str = "*"
 
     def fits(self, *, device: str, model: str, event: str) -> bool:
-        """Whether a series is meant."""
+        """Whether the setting applies to a series."""
         return (
             fnmatchcase(device, self.device)
             and fnmatchcase(model, self.model)
@@ -68,26 +68,26 @@ class _Pattern(_Table):
 
 
 class Threshold(_Pattern):
-    """The smallest change of some series that counts, as a share."""
+    """The smallest relevant change of some series, as a share."""
 
     min_change: Share = Field(gt=0, le=10)
 
 
 class Owner(_Pattern):
-    """Who looks after some series."""
+    """The owner of some series."""
 
     owner: str = Field(min_length=1)
 
 
 class Mute(_Pattern):
-    """Series of which nobody wants to hear, why, and until when."""
+    """Muted series, with reason and expiry."""
 
     reason: str = Field(min_length=1)
     until: date | None = None
 
 
 class ExpectedRecordings(_Table):
-    """What comes every night: each of the models on each of the devices."""
+    """Expected recordings of every night: each of the models on each of the devices."""
 
     devices: list[PlaceName] = Field(min_length=1)
     models: list[PlaceName] = Field(min_length=1)
@@ -95,7 +95,7 @@ class ExpectedRecordings(_Table):
 
 
 class BudgetLimit(_Table):
-    """What a measure of a head may be; an amount without a unit is in that of the measure."""
+    """A limit of a measure; an amount without a unit is in the measure's unit."""
 
     measure: str = Field(min_length=1)
     device: str = "*"
@@ -112,24 +112,24 @@ class BudgetLimit(_Table):
 
     @property
     def bound(self) -> tuple[Literal["at most", "at least"], Amount]:
-        """Which way it limits, and how far."""
+        """The direction of the limit, and the limit."""
         if self.at_most is not None:
             return "at most", self.at_most
         return "at least", self.at_least or Amount(0.0, None)
 
     @property
     def unit(self) -> str | None:
-        """The unit that the limit is stated in; None without one."""
+        """The unit of the limit; None without one."""
         return self.bound[1].unit
 
     def fits(self, *, device: str, model: str, backend: str | None) -> bool:
-        """Whether a model on a device is meant."""
+        """Whether the budget applies to a model on a device."""
         pairs = ((device, self.device), (model, self.model), (backend or "", self.backend))
         return all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
 
 class Nightly(_Table):
-    """The numbers of the nightly rule; see docs/regressions.md."""
+    """The thresholds of the nightly rule; see docs/regressions.md."""
 
     base_builds: int = Field(default=16, ge=4, le=64)
     q: Share = Field(default=0.01, gt=0, lt=0.5)
@@ -138,7 +138,7 @@ class Nightly(_Table):
 
 
 class Settings(_Table):
-    """A settings file; of several patterns that fit, the last one holds."""
+    """A settings file; of several matching patterns, the last one wins."""
 
     nightly: Nightly = Nightly()
     thresholds: list[Threshold] = []
@@ -149,7 +149,7 @@ class Settings(_Table):
 
     @property
     def expected_places(self) -> list[str]:
-        """What comes every night, as `coverage_gaps` takes it."""
+        """Expected recordings, as a parameter of `coverage_gaps`."""
         return [
             place_of(*names)
             for each in self.expected
@@ -157,19 +157,19 @@ class Settings(_Table):
         ]
 
     def with_expected(self, header: Header, params: Mapping[str, object]) -> dict[str, object]:
-        """Parameters of a query; `expected` is what the settings say, unless it is given."""
+        """Parameters of a query, with `expected` from the settings unless given."""
         takes = any(parameter.name == "expected" for parameter in header.params)
         own = {"expected": self.expected_places} if takes and self.expected else {}
         return {**own, **params}
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
-        """The smallest change of a series that counts."""
+        """The smallest relevant change of a series."""
         names = {"device": device, "model": model, "event": event}
         fitting = [each.min_change for each in self.thresholds if each.fits(**names)]
         return fitting[-1] if fitting else self.nightly.min_change
 
     def owner(self, *, device: str, model: str, event: str) -> str | None:
-        """Who looks after a series; None if nobody is named."""
+        """The owner of a series, if any."""
         names = {"device": device, "model": model, "event": event}
         fitting = [each.owner for each in self.owners if each.fits(**names)]
         return fitting[-1] if fitting else None
@@ -184,10 +184,10 @@ class Settings(_Table):
 
 
 def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
-    """The settings of a file; by default of ./tracehouse.toml, or what holds without one.
+    """The settings of a file; by default of ./tracehouse.toml, or defaults without it.
 
     Raises:
-        SettingsError: The file cannot be read, is no TOML, or has a field or value it may not have.
+        SettingsError: The file cannot be read, is not TOML, or has an invalid field or value.
     """
     tables = read_settings_file(path)
     for name in _OF_OTHERS:
@@ -201,8 +201,8 @@ def read_settings(path: str | os.PathLike[str] | None = None) -> Settings:
             table: Any = Settings
             if len(place) > 1:
                 kind = Settings.model_fields[str(place[0])].annotation
-                table = next(iter(get_args(kind)), kind)  # of a list, what it lists
-            problem = f"there is no such field{suggest(str(place[-1]), list(table.model_fields))}"
+                table = next(iter(get_args(kind)), kind)  # for a list, the type of its items
+            problem = f"no such field{suggest(str(place[-1]), list(table.model_fields))}"
         raise SettingsError(
             f"{path or FILE_NAME}: {'.'.join(map(str, place))}: {problem}"
         ) from error

@@ -1,6 +1,6 @@
-"""A report as a message for Slack, and for what takes the same: its incoming webhooks' payload.
+"""A report as a message for Slack: the payload of its incoming webhooks, which others accept.
 
-Names are in plain text only, which Slack does not read as markup; `text` is what others show.
+Names are in plain text only, which Slack does not read as markup; `text` is shown elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from queries.report.outline import (
     sections,
     verdict_text,
 )
-from queries.report.sight import sensitivity_text
+from queries.report.sensitivity_summary import sensitivity_text
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _GROUPS = 12  # two blocks each
 _NOTES = 5
 _TITLE = 300
 _SECONDS = 10.0
-_ANSWER = 200  # characters of what the other side answers, in an error
+_ANSWER = 200  # characters of the answer in an error
 _Block = dict[str, object]
 
 

@@ -1,4 +1,4 @@
-"""Verdicts of a report, states of an alert, verdicts of a series: each with all that it implies.
+"""Verdicts of a report, states of an alert, verdicts of a series, with all their properties.
 
 The forms of a report, the colours of the page, exit statuses and `tracehouse compare` go by these
 lists; tests hold the SQL files and docs/regressions.md to them.
@@ -13,14 +13,14 @@ Tone = Literal["bad", "warn", "good", "soft"]  # colours of the page
 
 
 class Verdict(StrEnum):
-    """What a report says as a whole: the first of these that holds.
+    """The verdict of a report: the first of these that applies.
 
     Attributes:
-        light: Its light in Markdown and in docs.
-        tone: Its colour in the page.
-        when: When it holds, in words.
-        exit_status: What --fail-on-regression ends with.
-        is_seen: Whether enough was seen to judge: JUnit skips the case otherwise.
+        light: Symbol in Markdown and in docs.
+        tone: Colour in the page.
+        when: The condition, in words.
+        exit_status: Exit status of --fail-on-regression.
+        is_seen: Whether the data suffice for a verdict; JUnit skips the case otherwise.
     """
 
     light: str
@@ -38,7 +38,7 @@ class Verdict(StrEnum):
     )
     SUSPECTS = "suspects", "🟡", "warn", "a regression is new"
     BLIND = "blind", "🟡", "warn", "too large a change could hide", 0, False
-    CLEAR = "clear", "🟢", "good", "none of the others holds"
+    CLEAR = "clear", "🟢", "good", "none of the above"
     NOT_ENOUGH_DATA = "not_enough_data", "⚪", "warn", "nothing could be judged", 0, False
 
     def __new__(
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
         exit_status: int = 0,
         is_seen: bool = True,
     ) -> Self:
-        """Make a member of its tuple."""
+        """Create a member from its tuple."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.light, member.tone, member.when = light, tone, when
@@ -59,12 +59,12 @@ class Verdict(StrEnum):
 
 
 class State(StrEnum):
-    """What became of an alert, in the order in which a report lists alerts.
+    """States of alerts, in the order in which a report lists alerts.
 
     Attributes:
-        label: What reports call it.
-        tone: Its colour in the page, where it is of a regression.
-        is_settled: Whether nothing is left to do: somebody decided, or the change is gone.
+        label: Name in reports.
+        tone: Colour of a regression in the page.
+        is_settled: Whether nothing is left to do, after a decision or the end of the change.
     """
 
     label: str
@@ -78,7 +78,7 @@ class State(StrEnum):
     FIXED = "fixed", "fixed", "soft", True
 
     def __new__(cls, name: str, label: str, tone: Tone, is_settled: bool = False) -> Self:
-        """Make a member of its tuple."""
+        """Create a member from its tuple."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.label, member.tone, member.is_settled = label, tone, is_settled
@@ -86,11 +86,11 @@ class State(StrEnum):
 
 
 class SeriesVerdict(StrEnum):
-    """What a comparison of two builds says of a series.
+    """Verdicts of a comparison of two builds on a series.
 
     Attributes:
-        words: What the series did, in words; empty if it did not change.
-        detail: What is said of an operator that came, went or moved, with the builds' names.
+        words: The change in words; empty without a change.
+        detail: Explanation for a new, removed or moved operator, with the builds' names.
         is_judged: Whether the series could have shown a change.
     """
 
@@ -102,11 +102,11 @@ class SeriesVerdict(StrEnum):
     IMPROVEMENT = "improvement", "faster"
     NEW_OP = "new_op", "new", "not in {base}", False
     REMOVED_OP = "removed_op", "removed", "not in {head}", False
-    MOVED = "moved", "moved elsewhere", "its time went elsewhere, the whole is as it was"
+    MOVED = "moved", "moved elsewhere", "its time moved to other operators; the total is unchanged"
     MODE_MIX = (
         "mode_mix",
         "slow in another share of the processes",
-        "another share of the processes ran it slowly",
+        "the share of slow processes changed",
     )
     UNCHANGED = "unchanged"
     EXPLAINED_BY_RUN_SHIFT = "explained_by_run_shift"
@@ -115,7 +115,7 @@ class SeriesVerdict(StrEnum):
     NEEDS_MORE_DUMPS = "needs_more_dumps", "", "", False
 
     def __new__(cls, name: str, words: str = "", detail: str = "", is_judged: bool = True) -> Self:
-        """Make a member of its tuple."""
+        """Create a member from its tuple."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.words, member.detail, member.is_judged = words, detail, is_judged

@@ -1,4 +1,4 @@
-"""Details of an event in a trace besides its times, as plain values. Pure."""
+"""Details of an event in a trace other than its times, as plain values. Pure."""
 
 from __future__ import annotations
 

@@ -35,13 +35,15 @@ def with_times_only(dump: TimedDump) -> TimedDump:
     is_time = is_among([unit is None or unit in known for unit in units])
     kinds = signatures["kind"].to_pylist()
     is_own = is_among([u is None and k != "delegate_op" for u, k in zip(units, kinds, strict=True)])
-    tables = _begun_with(dump.tables["runs"], events, is_own)
+    tables = _rebase_starts(dump.tables["runs"], events, is_own)
     return replace(
         dump, tables={**dump.tables, **tables, "events": tables["events"].filter(is_time)}
     )
 
 
-def _begun_with(runs: pa.Table, events: pa.Table, is_own: NDArray[np.bool_]) -> dict[str, pa.Table]:
+def _rebase_starts(
+    runs: pa.Table, events: pa.Table, is_own: NDArray[np.bool_]
+) -> dict[str, pa.Table]:
     """Both tables with starts relative to the first of the chosen events of each run."""
     import pyarrow as pa
 

@@ -40,7 +40,7 @@ def _dump(shown: TimedRuns) -> dict[str, Any]:
         "label": shown.dump.label,
         "note": "cycles: 1 ns shown is 1 cycle" if shown.dump.clocks.ns_per_tick is None else "",
         "events": [
-            {"name": event.name, "kind": event.kind, "told": _details(shown, number)}
+            {"name": event.name, "kind": event.kind, "details": _details(shown, number)}
             for number, event in enumerate(shown.events)
         ],
         "tracks": [_track(shown, parts) for _, parts in sorted(by_lane.items())],
@@ -50,11 +50,11 @@ def _dump(shown: TimedRuns) -> dict[str, Any]:
 
 
 def _details(shown: TimedRuns, number: int) -> dict[str, str]:
-    told = event_arguments(shown.events[number])
+    details = event_arguments(shown.events[number])
     trace = stack_trace(shown.events[number])
     listed = {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in told.items()
+        for name, value in details.items()
     }
     return listed | ({"stack trace": trace} if trace else {})
 

@@ -108,7 +108,7 @@ class _Process:
 
     def _rare_details(self, run: int, row: int, number: int, length: int | None) -> Iterator[str]:
         if self._shown.is_placed[row]:
-            yield '"start":"told by the call of its delegate, whose clock is another one"'
+            yield '"start":"estimated from the call of its delegate, which has another clock"'
         if self._shown.is_flagged[row]:
             yield '"flagged":"its duration cannot be right"'
         elif length is not None:
@@ -126,28 +126,30 @@ class _Process:
         """Marks: a failed run, and allocated memory."""
         if run.is_failed:
             last = max(range(len(run.rows)), key=lambda i: run.ends_ns[i])
-            told = {"run": run.index, "last": self._shown.events[run.numbers[last]].name}
+            arguments = {"run": run.index, "last": self._shown.events[run.numbers[last]].name}
             yield self._plain(
-                "run failed", '"ph":"i","s":"t","cat":"failure"', run.end_ns, told,
+                "run failed", '"ph":"i","s":"t","cat":"failure"', run.end_ns, arguments,
                 _thread(run.track, 0),
             )  # fmt: skip
         for one in self._allocated.get(run.index, ()):
             name = f"allocated: {one.allocator}"
             yield self._plain(name, '"ph":"C"', one.at_ns, {"bytes": one.total_bytes}, 0)
 
-    def _plain(self, name: str, shape: str, at_ns: int, told: dict[str, Any], thread: int) -> str:
+    def _plain(
+        self, name: str, shape: str, at_ns: int, arguments: dict[str, Any], thread: int
+    ) -> str:
         return (
             f'{{"name":{json_text(name)},{shape},"pid":{self._number},"tid":{thread},'
-            f'"ts":{at_ns // 1000}.{at_ns % 1000:03},"args":{json_text(told)}}}'
+            f'"ts":{at_ns // 1000}.{at_ns % 1000:03},"args":{json_text(arguments)}}}'
         )
 
     def _named(self, what: str, name: str, thread: int = 0) -> str:
         key = "labels" if what == "process_labels" else "name"
         return self._meta(what, thread, {key: name})
 
-    def _meta(self, what: str, thread: int, told: dict[str, Any]) -> str:
+    def _meta(self, what: str, thread: int, arguments: dict[str, Any]) -> str:
         head = f'{{"name":"{what}","ph":"M","pid":{self._number},"tid":{thread},'
-        return f'{head}"ts":0,"args":{json_text(told)}}}'
+        return f'{head}"ts":0,"args":{json_text(arguments)}}}'
 
     def _backends(self) -> dict[int, str | None]:
         ids = self._signatures

@@ -2,7 +2,7 @@
 --
 -- params:
 --   base  STRING OF builds.name          Build to compare with.
---   head  STRING(<>base) OF builds.name  Build in question.
+--   head  STRING(<>base) OF builds.name  Build to judge.
 --
 -- filters: chosen_dumps without build
 --

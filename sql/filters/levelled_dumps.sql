@@ -17,7 +17,7 @@
 --   max_over_min  DOUBLE  Longest over shortest.
 --   drift         DOUBLE  Median of the last third of the runs over the first third's,
 --                         less 1.
---   y             DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
+--   y             DOUBLE  Natural logarithm of the value; a value of 0 counts as 1.
 --   group_id      BIGINT  Numbers device, model, backend, run and build.
 --   group_count   BIGINT  Dumps of the group.
 --   level_gap     DOUBLE  Gap between its levels, in log time; null if it has but one.

@@ -1,6 +1,6 @@
 -- operator_values: Values of operators in the chosen dumps, for comparisons.
 --
--- Reference builds, which are recorded beside others, are left out unless `build` names
+-- Reference builds, which are recorded with others, are left out unless `build` names
 -- them.
 --
 -- params:
@@ -22,7 +22,7 @@
 --   series_id, unit
 --   value     DOUBLE  Value of the dump in that unit.
 --   floor
---   y         DOUBLE  Natural logarithm of the value; one of 0 counts as 1.
+--   y         DOUBLE  Natural logarithm of the value; a value of 0 counts as 1.
 SELECT
     o.dump_id, o.device, o.model, o.backend, o.run, o.event_name, o.delegate_id,
     o.ordinal, o.kind, o.build, b.position,

@@ -2,7 +2,7 @@
 --
 -- The durations are those of Method::execute in complete runs of one run signature,
 -- from the sixth run on, if there are at least 20 of them. Of several signatures of one
--- name in a dump, the one with the most runs counts. All columns but the value are
+-- name in a dump, the one with the most runs counts. All columns except the value are
 -- shares, so they also hold in cycles of unknown rate.
 --
 -- params:

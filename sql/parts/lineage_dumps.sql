@@ -1,7 +1,7 @@
 -- lineage_dumps: Dumps of a build and of the builds before it.
 --
 -- params:
---   head  STRING OF builds.name  Build in question.
+--   head  STRING OF builds.name  Build to judge.
 --
 -- columns:
 --   dump_id, device, model, backend, build

@@ -1,6 +1,6 @@
 -- relative: Values of two builds' dumps by operator, relative to a reference.
 --
--- Reads recorded_dumps and absolute. Where both builds were recorded beside a reference
+-- Reads recorded_dumps and absolute. Where both builds were recorded with a reference
 -- build, a value is divided by the ratio of the reference in the dump's session to its
 -- usual level (the median over sessions), which removes the state of the device. Values
 -- of dumps without the reference are then left out. Of several reference builds in a

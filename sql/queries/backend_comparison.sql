@@ -9,7 +9,7 @@
 --
 -- params:
 --   base_backend  STRING OF models.backend  Backend to compare with.
---   head_backend  STRING(<>base_backend) OF models.backend  Backend in question.
+--   head_backend  STRING(<>base_backend) OF models.backend  Backend to judge.
 --
 -- filters: chosen_dumps without backend
 --

@@ -10,7 +10,7 @@
 -- Verdicts, the first that applies: insufficient_data (no difference between so few
 -- dumps could reach p = 1e-6, or fewer than 3 builds), below_resolution (the level
 -- before is too short for its clock), unchanged (p above 1e-4, or a change below
--- min_change), inconclusive (p above 1e-6: more builds will tell; the nightly report
+-- min_change), inconclusive (p above 1e-6: more builds decide; the nightly report
 -- may have confirmed it, as it takes modes, shifts of the run and references out), gone
 -- (there was a change, but the last two builds have lost more than half of it),
 -- regression, improvement.

@@ -18,7 +18,7 @@
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and
 --                              in cycles of unknown rate; lower is better, like all
 --                              that follow.
---   init_ns            DOUBLE  Method::init, which is a part of that.
+--   init_ns            DOUBLE  Method::init, part of the load.
 --   first_ns           DOUBLE  First complete run of each method: Method::execute.
 --   steady_ns          DOUBLE  Steady runs of each method: theirs.
 --   cold_ns            DOUBLE  load_ns (init_ns where only that is logged) and first_ns

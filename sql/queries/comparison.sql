@@ -44,7 +44,7 @@
 --                           it, the three longest that could hide half of it; null
 --                           otherwise.
 --   note            STRING  Other differences between the dumps than the build, such as
---                           os_version or threads; null if there are none.
+--                           os_version or threads; otherwise null.
 SELECT
     v.level, v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id,
     v.ordinal, v.base_count, v.head_count,

@@ -14,7 +14,7 @@
 --   device           STRING  Name of the device; null with group_by.
 --   pool             STRING  Device pool; null if none, and with group_by.
 --   build, model, backend, group, counter
---   unit             STRING  Unit of all that follow but the counts.
+--   unit             STRING  Unit of all later columns except the counts.
 --   scope            STRING  Scope of the values: run or dump.
 --   run_name         STRING  Name of the runs, which separates loading from executing;
 --                            null if they have none, if dumps have no such runs, and

@@ -2,14 +2,14 @@
 --
 -- A model is expected on every device that has dumps of it in any build of a branch: in
 -- each build of that branch, or in its last builds. What `expected` names is expected
--- in each build. Reference builds, which are recorded beside others, are not expected.
+-- in each build. Reference builds, which are recorded with others, are not expected.
 -- Builds are ordered by their ordinals, else by their commit times, else by their first
 -- recordings.
 --
 -- params:
 --   last_n       INT(1..) = NULL   Only the last so many builds; all by default.
 --   fresh_since  TIMESTAMP = NULL  Dumps captured before this time, or at an unknown
---                             one, are no longer fresh: theirs is a gap too.
+--                             one, are no longer fresh, which is a gap, too.
 --   expected     PLACE[] = NULL    Expected every night, as 'DEVICE / MODEL' or 'DEVICE
 --                             / MODEL / BACKEND'; by default [[expected]] in
 --                             tracehouse.toml.
@@ -19,11 +19,11 @@
 -- columns:
 --   device, model
 --   backend           STRING     Backend of the model; null if none, or if `expected`
---                                is content with any.
+--                                allows any.
 --   build             STRING     Build without a fresh dump of it.
 --   stale_count       BIGINT     Dumps that are not fresh; 0 without fresh_since.
 --   last_build        STRING     Last build with fresh dumps of it; null if none.
---   builds_since      BIGINT     Builds after that; null if there is none.
+--   builds_since      BIGINT     Builds after that; otherwise null.
 --   last_captured_at  TIMESTAMP  Last recording of it in any build; null if unknown.
 --   is_expected       BOOLEAN    Whether `expected` names it.
 WITH expected AS (

@@ -1,4 +1,4 @@
--- data_quality: What the dumps lack, and so what other queries cannot answer.
+-- data_quality: Gaps in the dumps, which limit other queries.
 --
 -- One row per problem that a build of a model on a device has, in any of its dumps:
 -- no events; flagged events (no percentile counts them); incomplete runs (with neither
@@ -7,8 +7,8 @@
 -- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
 -- or --until); unordered build (neither ordinal nor commit time: builds come in the
 -- order of their recordings); conflicting build (the dump states another commit,
--- branch, ordinal, parent or role of it than counts: that of the dumps that came first,
--- of those that came together the first in alphabetical order); unknown environment (no
+-- branch, ordinal, parent or role of it than the first ingested dumps, or than the
+-- alphabetically first of those ingested together); unknown environment (no
 -- firmware, governor, threads nor temperature); no ETRecord (no modules); events gone
 -- (dropped to save space: rollups are left); unknown units (of what a delegate logs,
 -- which may be time or not: no query converts it).
@@ -18,9 +18,9 @@
 -- columns:
 --   device, model, backend, build
 --   problem     STRING  Name of the problem, see above.
---   dump_count  BIGINT  Dumps that have it, at least 1.
+--   dump_count  BIGINT  Dumps with the problem, at least 1.
 --   of_count    BIGINT  Dumps of the build of the model on the device.
---   dump_share  DOUBLE  The one over the other, 0 to 1; lower is better.
+--   dump_share  DOUBLE  dump_count over of_count, 0 to 1; lower is better.
 --   example     STRING  SHA-256 of one of them, hex.
 WITH loading AS (
     SELECT DISTINCT r.run_signature_id

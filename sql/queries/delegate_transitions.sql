@@ -21,13 +21,13 @@
 --   run_calls          DOUBLE  Calls per run: more than 1 in loops.
 --   run_crossings      DOUBLE  Boundaries of the call crossed per run; lower is better,
 --                              like all that follow.
---   program_crossings  DOUBLE  Those of all calls together.
+--   program_crossings  DOUBLE  Boundaries of all calls together.
 --   call_ns            DOUBLE  Mean time of a call, nanoseconds; null in cycles of
 --                              unknown rate, like the next columns.
 --   operator_ns        DOUBLE  Of that, in the delegate's own operators; null if it
 --                              logs none, or if they take longer than the call, as the
 --                              delegate's clock disagrees.
---   crossing_ns        DOUBLE  The rest of the call's time; null likewise.
+--   crossing_ns        DOUBLE  The rest of the call's time; null as above.
 --   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
 WITH totals AS (
     SELECT

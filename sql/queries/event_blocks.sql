@@ -13,7 +13,7 @@
 --   block_index          INT      Position of the block among the dump's blocks, from
 --                                 0.
 --   block_name           STRING   Name of the block's runs; null if they have none.
---   bundled_input_index  INT      Index of the bundled input; -1 when there is none.
+--   bundled_input_index  INT      Index of the bundled input; -1 if absent.
 --   event_index          INT      Position of the event in its block, from 0.
 --   event_name           STRING   Name of the event; '' without any.
 --   instruction_id, delegate_id

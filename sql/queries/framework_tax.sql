@@ -34,7 +34,7 @@
 --   kernel_ns       DOUBLE  Mean time in kernels; null in scope delegate.
 --   delegate_ns     DOUBLE  Mean time in delegate calls, in the delegate's own
 --                           operators in scope delegate; null in scope operator.
---   tax_ns          DOUBLE  Mean time in neither; lower is better.
+--   tax_ns          DOUBLE  Mean time outside both; lower is better.
 --   tax_share       DOUBLE  tax_ns over execute_ns, 0 to 1; lower is better.
 --   untimed_count
 WITH taxed AS (

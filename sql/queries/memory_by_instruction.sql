@@ -2,7 +2,7 @@
 --
 -- A dump does not name the instruction of an allocation. But it lists a profile event
 -- at its end, and an allocation when it is made: so the allocation belongs to the next
--- event that ends, be it a kernel, a delegate call, or an event outside the program's
+-- event that ends: a kernel, a delegate call, or an event outside the program's
 -- instructions, such as the load of a method. The order of the file shows this; only
 -- for an event that repeats in a run, the clock decides. If an instruction calls its
 -- delegate several times in a run, allocations of the delegate can be assigned to the

@@ -14,13 +14,13 @@
 -- columns:
 --   device, model, backend
 --   base_dumps      BIGINT  Dumps of the base that logged values, at least 1.
---   head_dumps      BIGINT  Dumps of the head that did, at least 1.
---   base_dump_id    BIGINT  The latest of the base.
---   head_dump_id    BIGINT  The latest of the head.
+--   head_dumps      BIGINT  Dumps of the head that logged values, at least 1.
+--   base_dump_id    BIGINT  The latest such dump of the base.
+--   head_dump_id    BIGINT  The latest such dump of the head.
 --   base_count      BIGINT  Values in the base's dump.
---   compared_count  BIGINT  Those that the head logged too, with content on both sides.
---   equal_count     BIGINT  Those of them that are equal.
---   verdict         STRING  equal, different, or not_compared where nothing was.
+--   compared_count  BIGINT  Values of both dumps, with content in both.
+--   equal_count     BIGINT  Compared values that are equal.
+--   verdict         STRING  equal, different, or not_compared without compared values.
 --   event_name      STRING  Operator of the first value that differs; null if none
 --                           does, like all that follow.
 --   delegate_id
@@ -28,7 +28,7 @@
 --                           id, from 1.
 --   instruction_id  INT     Its instruction id in the base.
 --   run_index       INT     Its run in the base, from 0.
---   value_index     INT     Which of the values that it logged in the run, from 0.
+--   value_index     INT     Position among its values in the run, from 0.
 WITH counted AS (
     SELECT
         dump_id, count(*) AS base_count,

@@ -24,7 +24,7 @@
 --   call_count  BIGINT  Calls, at least 1.
 --   total_ns    DOUBLE  Summed time, nanoseconds; null in cycles of unknown rate, like
 --                       all that follow; lower is better.
---   self_ns     DOUBLE  Summed time less the time of what it calls; null where that is
+--   self_ns     DOUBLE  Summed time without that of called events; null where that is
 --                       longer, as a delegate's clock disagrees.
 --   mean_ns     DOUBLE  total_ns per call.
 --   time_share  DOUBLE  total_ns over Method::execute's, 0 to 1; null for operators of

@@ -25,7 +25,7 @@
 --   p50_ns              DOUBLE  Median of the dump's runs like it.
 --   kernel_excess_ns    DOUBLE  Time in kernels, less its median.
 --   delegate_excess_ns  DOUBLE  Time in delegate calls, less its median.
---   tax_excess_ns       DOUBLE  Time in neither, less its median.
+--   tax_excess_ns       DOUBLE  Time outside both, less its median.
 --   culprit             STRING  Name of the culprit, else its delegate id;
 --                               Method::execute is the framework itself.
 --   instruction_id      INT     Its instruction; null outside the program.

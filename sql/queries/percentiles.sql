@@ -27,8 +27,8 @@
 --   avg_ns         DOUBLE  Mean, exact like all that follow.
 --   min_ns         DOUBLE  Shortest.
 --   max_ns         DOUBLE  Longest.
---   missing_count  BIGINT  Events that no percentile counts, as they are gone.
---   error_share    DOUBLE  Most that a percentile is off, as a share of it: 0.01 with
+--   missing_count  BIGINT  Events that are gone, which no percentile counts.
+--   error_share    DOUBLE  Largest relative error of a percentile: 0.01 with
 --                          approx, else 0.
 WITH chosen AS (
     SELECT

@@ -12,7 +12,7 @@
 -- Verdicts, the first that applies: new_op, removed_op (the other build ran here
 -- without it, and not as its runs failed), needs_more_dumps (fewer than 8 in a build),
 -- below_resolution (neither build reaches what its clock can compare), needs_more_dumps
--- (too few for a lone difference to stand out among so many operators), regression,
+-- (too few for a single difference to stand out among so many operators), regression,
 -- improvement (p_adjusted <= q, a change of min_change or more and of half a tick or
 -- more, an interval without 0), mode_mix (the share of slow processes changed, at q,
 -- and nothing else), explained_by_run_shift (see below), unchanged (the interval lies
@@ -25,12 +25,12 @@
 -- manifest), values are relative to it, and the device's state cancels. Without one,
 -- builds that were recorded in turns are compared as they are. Between builds recorded
 -- apart the state of the device may have changed, which moves all operators of a dump:
--- it is told by the operators themselves, three or more, and taken out (residual),
--- unless it moved by less than 3 %. A
--- change must then exceed min_change by 15 % of the state's, and stand out from those
--- of the other operators (3 times their standard deviation). A method or delegate of
+-- it is estimated from the operators themselves, three or more, and removed
+-- (residual), unless it moved by less than 3 %. A change must then exceed
+-- min_change by 15 % of the state's, and stand out from those of the other operators (3
+-- times their standard deviation). A method or delegate of
 -- which nothing is left is explained_by_run_shift if the state moved by min_change or
--- more: the device did that, or the whole build; only recording in turns can tell.
+-- more: due to the device or the whole build; only recording in turns shows which.
 --
 -- Where both builds have values of 8 or more pairs of dumps (run.session and run.pair
 -- of the manifest), these alone count, and their differences are judged: by Wilcoxon's

@@ -28,7 +28,7 @@
 --   call_count  BIGINT  Calls, at least 1.
 --   call_ns     DOUBLE  Mean time of a call, nanoseconds; null in cycles of unknown
 --                       rate; lower is better.
---   flops       DOUBLE  Operations of a call; null if the ETRecord does not tell.
+--   flops       DOUBLE  Operations of a call; null if the ETRecord lacks them.
 --   bytes       DOUBLE  Bytes that a call reads and writes; null likewise.
 --   intensity   DOUBLE  Operations per byte.
 --   gflops      DOUBLE  Operations per nanosecond; higher is better.

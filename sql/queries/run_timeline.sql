@@ -15,7 +15,7 @@
 --                         cycles of unknown rate, and for events of a delegate whose
 --                         clock is another one, or whose value has a unit.
 --   duration_ns  DOUBLE   Duration, nanoseconds; null in cycles of unknown rate.
---   is_flagged   BOOLEAN  Whether that cannot be right.
+--   is_flagged   BOOLEAN  Whether the duration is impossible.
 WITH spans AS (
     SELECT
         run_index,

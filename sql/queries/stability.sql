@@ -1,4 +1,4 @@
--- stability: How steady a model runs on a device, and what its noise hides.
+-- stability: Steadiness of a model on a device, and what noise hides.
 --
 -- The durations are those of Method::execute, after warm-up (from the sixth run on), in
 -- complete runs of one name. The value of a dump is the median of its runs, if at least
@@ -28,12 +28,12 @@
 --   p50_ns              DOUBLE  Median of the dumps' values, nanoseconds; null in
 --                               cycles of unknown rate.
 --   cv                  DOUBLE  Standard deviation over mean of the dumps' values, a
---                               share; null for a lone dump; lower is better, as in all
---                               that follow but the score.
+--                               share; null for one dump; lower is better, as in the
+--                               later columns except the score.
 --   iqr_share
 --   p99_over_p50        DOUBLE  99th percentile over median, at least 1.
 --   max_over_min        DOUBLE  Highest over lowest; null if that is 0.
---   score               DOUBLE  See above, 0 to 100; null for a lone dump.
+--   score               DOUBLE  See above, 0 to 100; null for a single dump.
 --   run_cv              DOUBLE  Like cv, of the runs within a dump.
 --   run_iqr_share       DOUBLE  Like iqr_share.
 --   run_p99_over_p50    DOUBLE  Like p99_over_p50.
@@ -46,7 +46,7 @@
 --                               order of time; 0 without levels.
 --   minimum_detectable  DOUBLE  Change that as many dumps on either side could show, as
 --                               a share; null with fewer than 5.
---   note                STRING  Reasons to doubt comparisons; null if there are none.
+--   note                STRING  Reasons to doubt comparisons; otherwise null.
 --   dump_drift          DOUBLE  Change over the dumps of the build, as a share: median
 --                               of the last third in order of time over the first
 --                               third's, less 1; null with fewer than 6 dumps.

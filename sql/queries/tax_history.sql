@@ -17,7 +17,7 @@
 --                        cycles of unknown rate, like the next columns.
 --   kernel_ns    DOUBLE  Mean time in kernels.
 --   delegate_ns  DOUBLE  Mean time in delegate calls.
---   tax_ns       DOUBLE  Mean time in neither; lower is better.
+--   tax_ns       DOUBLE  Mean time outside both; lower is better.
 --   tax_share    DOUBLE  Tax over Method::execute, summed over runs, 0 to 1; lower is
 --                        better.
 --   change       DOUBLE  tax_ns against the build before, as a share: 0.05 is 5 % more;

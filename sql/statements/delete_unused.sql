@@ -1,4 +1,4 @@
--- Delete rows that no dump refers to any more.
+-- Delete rows that no dump refers to.
 DELETE FROM run_signatures
 WHERE run_signature_id NOT IN (
     SELECT run_signature_id FROM runs WHERE run_signature_id IS NOT NULL

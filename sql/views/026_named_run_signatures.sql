@@ -1,4 +1,4 @@
--- named_run_signatures: Run signatures of dumps under names that hold across builds.
+-- named_run_signatures: Run signatures of dumps with names stable across builds.
 --
 -- Inserting an operator changes the run signature. So runs of two builds count as the
 -- same if they have the same name here: the run's own name, with '#2', '#3', ... for

@@ -1,4 +1,4 @@
--- operator_stats: Statistics per dump and operator, with keys that hold across builds.
+-- operator_stats: Statistics per dump and operator, with keys stable across builds.
 --
 -- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
 -- the same: instruction ids shift when an operator is inserted. The ordinal numbers the

@@ -138,5 +138,5 @@ def test_what_a_watch_finds_is_left_to_the_service_of_the_store(
     write(tmp_path / "run.etdp", (CORPUS / "real/mlp_xnnpack_n1.etdp").read_bytes())
     names = ("--device", "watched", "--build", "b1", "--model", "mlp")
     done = run("watch", tmp_path, *names, "--once", "--quiet-seconds", "0", "--store", store)
-    assert (done.code, done.err.splitlines()[-1]) == (0, "1 taken, 0 known, 0 refused")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "1 accepted, 0 known, 0 refused")
     until(lambda: "watched" in run("--url", url, "query", "dumps").text)

@@ -36,7 +36,9 @@ def test_an_empty_address_is_refused_by_every_command_and_nothing_is_made(
 ) -> None:
     outcome = run_in_empty(*("" if word == "LAKE" else word for word in command))
     assert outcome.code == 2
-    assert outcome.error.startswith("error: '': no address of a lake, wanted a folder, or a URI")
+    assert outcome.error.startswith(
+        "error: '': not the address of a lake; wanted a folder or a URI"
+    )
     assert not any(tmp_path.iterdir())
 
 

@@ -45,7 +45,7 @@ def test_help_lists_every_command(run: Run) -> None:
     listed = [re.findall(r"^  ([a-z]\S*)", body, re.MULTILINE) for body in bodies]
     assert listed == [list(names) for names in GROUPS.values()]
     files = {path.stem for path in Path(commands.__path__[0]).glob("[a-z]*.py")}
-    below_others = {"export_trace", "nightly_verdicts", "spark_query"}
+    below_others = {"export_trace", "spark_query"}
     assert {name.replace("-", "_") for name in COMMANDS} == files - below_others
 
 

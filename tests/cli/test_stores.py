@@ -58,7 +58,7 @@ def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
         assert run(*args, "--store", store, "--wait", "60").code == 0
 
 
-_NO_SNAPSHOT = "there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes; "
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse snapshot' creates one); "
 _WAIT = "wait with --wait SECONDS, or stop that process, "
 
 

@@ -128,7 +128,7 @@ def test_filters_choose_the_same_dumps(small, asked):
 
 def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
     inbox, place = fill_inbox(tmp_path / "inbox", 4), tmp_path / "lake"
-    LakeIngester(TasksHere(), str(inbox), str(place)).take_all()
+    LakeIngester(TasksHere(), str(inbox), str(place)).ingest_all()
     for file in place.glob("events/*/model=net/*"):
         file.write_bytes(b"no Parquet")
     with Warehouse.open_lake(place) as lake:

@@ -35,11 +35,11 @@ def comparable(lake: Path, table: str) -> list[str]:
 
 def test_executors_write_what_this_process_would(session, inbox: Path, tmp_path: Path) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
-    done = LakeIngester(SparkTasks(session), str(inbox), str(there)).take_all()
+    done = LakeIngester(SparkTasks(session), str(inbox), str(there)).ingest_all()
     assert (done.n_dumps, len(done.refused)) == (6, 1)
-    LakeIngester(TasksHere(), str(inbox), str(here)).take_all()
+    LakeIngester(TasksHere(), str(inbox), str(here)).ingest_all()
     assert [table for table in TABLES if comparable(there, table) != comparable(here, table)] == []
-    again = LakeIngester(SparkTasks(session), str(inbox), str(there)).take_all()
+    again = LakeIngester(SparkTasks(session), str(inbox), str(there)).ingest_all()
     assert again == LakeIngest(n_known=7)
 
 

@@ -95,14 +95,14 @@ def test_etrecord_that_comes_later_is_attached(bucket, lake: str, tmp_path: Path
     inbox = bucket.uri(f"{tmp_path.name}/inbox")
     upload(fill_inbox(tmp_path / "inbox", 2), inbox)
     ingester = LakeIngester(TasksHere(), inbox, lake)
-    assert ingester.take_all().n_dumps == 2
+    assert ingester.ingest_all().n_dumps == 2
     name = "2026-01-01-0/0000.etrecord"
     Lake(inbox).write(name, b"PK\3\4")
-    (refusal,) = ingester.take_all().refused
+    (refusal,) = ingester.ingest_all().refused
     assert refusal.source.endswith(f"/inbox/{name}")
-    assert ingester.take_all() == LakeIngest(n_known=2)
+    assert ingester.ingest_all() == LakeIngest(n_known=2)
     Lake(inbox).write(name, (MODELS / "mixed_xnnpack.etrecord").read_bytes())
-    assert ingester.take_all() == LakeIngest(n_known=2, n_attached=1)
+    assert ingester.ingest_all() == LakeIngest(n_known=2, n_attached=1)
     assert verify_lake(Lake(lake)) == []
 
 
@@ -112,9 +112,9 @@ def test_spark_fills_and_asks_a_lake(session, bucket, lake: str, store, tmp_path
 
     inbox = bucket.uri(f"{tmp_path.name}/inbox")
     upload(tmp_path / "inbox", inbox)
-    done = LakeIngester(SparkTasks(session), inbox, lake).take_all()
+    done = LakeIngester(SparkTasks(session), inbox, lake).ingest_all()
     assert (done.n_dumps, done.n_events) == (4, sum(map(tiny_dump_events, range(4))))
-    assert LakeIngester(SparkTasks(session), inbox, lake).take_all() == LakeIngest(n_known=4)
+    assert LakeIngester(SparkTasks(session), inbox, lake).ingest_all() == LakeIngest(n_known=4)
     assert verify_lake(Lake(lake)) == []
     with Warehouse.open_lake(lake) as opened:
         assert answers(SparkLake(session, lake)) == answers(opened)

@@ -1,9 +1,12 @@
-from tests.support.store_rows import Event, StoreRows, run_query
+import pytest
+
+from tests.support.store_rows import Event, StoreRows, run_by_device, shown
 
 LOAD = [
     Event("Program::load_method", 100, chain=-1),
     Event("Method::init", 80, chain=-1),
 ]
+PROMPT = [Event("Method::execute", 500, 0, chain=-1)]
 
 
 def _execute(ticks, flags=0):
@@ -13,77 +16,49 @@ def _execute(ticks, flags=0):
     ]
 
 
-def _ask(*dumps, **columns):
-    """One dump for each list of runs."""
+STEADY = [_execute(10)] * 20
+FAST = [LOAD, *map(_execute, (50, 9, 9, 9, 9, 10, 10, 11, 10, 10))]
+SLOW = [LOAD, LOAD, *map(_execute, (70, 9, 9, 9, 9, 20, 20, 20, 20, 20))]
+# By name: the runs of each dump, and what is answered: see FIGURES.
+FIGURES = ("load_count", "load_ns", "first_ns", "steady_ns", "cold_ns", "first_over_steady")
+CASES = {
+    "two dumps": ([FAST, SLOW], [3, 150, 60, 15, 210, (50 / 10 + 70 / 20) / 2]),
+    # Steady runs are those like the first.
+    "one prompt": ([[PROMPT, *STEADY]], [0, None, 500, None, None, None]),
+    "ten prompts": ([[PROMPT, *STEADY, *[PROMPT] * 9]], [0, None, 500, 500, None, 1]),
+    "flagged first": ([[_execute(1, flags=2), *STEADY[:11]]], [0, None, 10, 10, None, 1]),
+    "four after warm-up": ([STEADY[:9]], [0, None, 10, None, None, None]),
+    "load alone": ([[LOAD]], [1, 100, None, None, None, None]),
+    "no load": ([STEADY[:10]], [0, None, 10, 10, None, 1]),
+    # Method::init stands for a load that is not logged.
+    "init alone": ([[LOAD[1:], _execute(10)]], [1, None, 10, None, 90, None]),
+    "ticks": ([[LOAD, _execute(50), *STEADY]], [1, None, None, None, None, 5]),
+    # Methods of a program add up their loads and their first runs.
+    "two methods": (
+        [[LOAD, *[PROMPT] * 10, LOAD, *[_execute(ticks) for ticks in (50, *[10] * 9)]]],
+        [2, 200, 550, 510, 750, 550 / 510],
+    ),
+    # Of one method that runs other events later, the first run counts.
+    "one method": ([[LOAD, *STEADY[:10], PROMPT]], [1, 100, 10, 10, 110, 1]),
+    "neither": ([[[Event("native_call_add.out", 5, 0)]]], None),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
     store = StoreRows()
-    for runs in dumps:
-        number = store.add_dump(**columns)
-        for run in runs:
-            store.add_run(number, run)
-    return run_query(store.connect(), "cold_start")
+    for device, (dumps, _) in CASES.items():
+        for runs in dumps:
+            clock = {"ns_per_tick": None} if device == "ticks" else {}
+            store.add_runs(store.add_dump(device=device, **clock), runs)
+    return run_by_device(store.connect(), "cold_start")
 
 
-def test_load_first_run_and_steady_runs_by_hand():
-    fast = [LOAD, *map(_execute, (50, 9, 9, 9, 9, 10, 10, 11, 10, 10))]
-    slow = [LOAD, LOAD, *map(_execute, (70, 9, 9, 9, 9, 20, 20, 20, 20, 20))]
-    (row,) = _ask(fast, slow)
-    assert (row["dump_count"], row["load_count"]) == (2, 3)
-    assert (row["load_ns"], row["init_ns"]) == (150, 120)
-    assert (row["first_ns"], row["steady_ns"], row["cold_ns"]) == (60, 15, 210)
-    assert row["first_over_steady"] == (50 / 10 + 70 / 20) / 2
+@pytest.mark.parametrize("case", CASES)
+def test_load_first_run_and_steady_runs(case, rows):
+    expected = CASES[case][1]
+    assert shown(rows[case], *FIGURES) == ([] if expected is None else [tuple(expected)])
 
 
-def test_steady_runs_are_those_like_the_first():
-    prompt = [Event("Method::execute", 500, 0, chain=-1)]
-    (row,) = _ask([prompt, *[_execute(10)] * 20])
-    assert (row["first_ns"], row["steady_ns"], row["first_over_steady"]) == (500, None, None)
-    (row,) = _ask([prompt, *[_execute(10)] * 20, *[prompt] * 9])
-    assert row["steady_ns"] == 500
-
-
-def test_a_run_that_cannot_be_right_is_not_the_first():
-    (row,) = _ask([_execute(1, flags=2), *[_execute(10)] * 11])
-    assert (row["first_ns"], row["steady_ns"]) == (10, 10)
-
-
-def test_four_runs_after_warm_up_are_too_few():
-    (row,) = _ask([_execute(10)] * 9)
-    assert row["steady_ns"] is None
-
-
-def test_a_dump_of_a_load_alone_has_no_first_run():
-    (row,) = _ask([LOAD])
-    assert (row["load_ns"], row["first_ns"], row["cold_ns"]) == (100, None, None)
-
-
-def test_without_a_load_there_is_no_cold_start():
-    (row,) = _ask([_execute(10)] * 10)
-    assert (row["load_count"], row["load_ns"], row["cold_ns"]) == (0, None, None)
-
-
-def test_init_stands_for_a_load_that_is_not_logged():
-    (row,) = _ask([LOAD[1:], _execute(10)])
-    assert (row["load_ns"], row["cold_ns"]) == (None, 90)
-
-
-def test_a_ratio_needs_no_clock_rate():
-    (row,) = _ask([LOAD, _execute(50), *[_execute(10)] * 20], ns_per_tick=None)
-    assert (row["load_ns"], row["first_ns"], row["first_over_steady"]) == (None, None, 5)
-
-
-def test_a_dump_of_neither_has_no_row():
-    assert _ask([[Event("native_call_add.out", 5, 0)]]) == []
-
-
-def test_methods_of_a_program_add_up_their_loads_and_their_first_runs():
-    prompt = [Event("Method::execute", 500, 0, chain=-1)]
-    prompts, tokens = [prompt] * 10, [_execute(ticks) for ticks in (50, *[10] * 9)]
-    (row,) = _ask([LOAD, *prompts, LOAD, *tokens])
-    assert (row["load_count"], row["load_ns"]) == (2, 200)
-    assert (row["first_ns"], row["steady_ns"], row["cold_ns"]) == (550, 510, 750)
-    assert row["first_over_steady"] == 550 / 510
-
-
-def test_of_one_method_that_runs_other_events_later_the_first_run_counts():
-    (row,) = _ask([LOAD, *[_execute(10)] * 10, [Event("Method::execute", 500, 0, chain=-1)]])
-    assert (row["first_ns"], row["steady_ns"]) == (10, 10)
+def test_dumps_and_inits_of_the_first_case_are_counted(rows):
+    assert shown(rows["two dumps"], "dump_count", "init_ns") == [(2, 120)]

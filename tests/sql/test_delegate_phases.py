@@ -9,10 +9,6 @@ from tests.support.questions import lacks_rows_of, required
 from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 from warehouse.catalogue.queries import load_catalogue
 
-VALUES = {
-    "base": "old", "head": "new", "base_backend": "vgf", "head_backend": "portable",
-    "event": "*", "size_tag": "size",
-}  # fmt: skip
 OPTIONS = {
     "coverage_gaps": {"fresh_since": LONG_AGO + timedelta(days=1)},
     "framework_tax": {"scope": "all"},
@@ -75,7 +71,9 @@ def _events(backend, copy, has_phases):
 
 @pytest.mark.parametrize("name", cross_section(sorted(load_catalogue().keys() - OF_EVENTS), 4))
 def test_no_total_counts_the_phases_of_a_delegate(name, with_phases, without_phases):
-    asked = required(name, VALUES) | OPTIONS.get(name, {})
+    asked = required(name, base_backend="vgf", head_backend="portable", event="*") | OPTIONS.get(
+        name, {}
+    )
     rows = run_query(with_phases, name, **asked)
     assert rows == run_query(without_phases, name, **asked)
     assert rows or lacks_rows_of(name, with_phases)

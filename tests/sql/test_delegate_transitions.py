@@ -1,4 +1,6 @@
-from tests.support.store_rows import Event, StoreRows, run_query
+import pytest
+
+from tests.support.store_rows import Event, StoreRows, run_by_device, shown
 
 EXECUTE = Event("Method::execute", 200, 0, chain=-1)
 
@@ -15,60 +17,57 @@ def _kernel(instruction, name="add"):
     ]
 
 
-def _ask(*runs, **columns):
+TWO_CALLS = [*_kernel(0), *_call(1, 30, 10, 5), *_kernel(2, "mul"), *_call(3, 8)]
+CASES = {
+    "two calls": [TWO_CALLS] * 2,
+    "one after the other": [[*_call(0, 5), *_call(1, 5), *_kernel(2)]],
+    "one delegate": [_call(0, 30, 10)],
+    "loop": [[*_kernel(0), *_call(1, 10, 4), *_call(1, 20, 4)]],
+    "two methods": [[*_kernel(0), *_call(1, 10)], _call(0, 10)],
+    "delegate in ticks": [_call(0, 30, 10)],
+    "no delegate": [_kernel(0)],
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
     store = StoreRows()
-    number = store.add_dump(**columns)
-    for run in runs:
-        store.add_run(number, [*run, EXECUTE])
-    return run_query(store.connect(), "delegate_transitions")
+    for device, runs in CASES.items():
+        clock = {"delegate_ns_per_tick": None} if device == "delegate in ticks" else {}
+        store.add_runs(store.add_dump(device=device, **clock), [[*run, EXECUTE] for run in runs])
+    return run_by_device(store.connect(), "delegate_transitions")
 
 
-def _shown(rows, *names):
-    return [tuple(row[name] for name in names) for row in rows]
-
-
-def test_steps_around_a_call_and_its_cost_by_hand():
-    run = [*_kernel(0), *_call(1, 30, 10, 5), *_kernel(2, "mul"), *_call(3, 8)]
-    rows = _ask(run, run)
+def test_steps_around_a_call_and_its_cost_by_hand(rows):
     names = ("instruction_id", "step_before", "step_after", "run_crossings", "program_crossings")
-    assert _shown(rows, *names) == [
+    assert shown(rows["two calls"], *names) == [
         (1, "native_call_add.out", "native_call_mul.out", 2, 3),
         (3, "native_call_mul.out", None, 1, 3),
     ]
-    assert _shown(rows, "call_ns", "operator_ns", "crossing_ns", "crossing_share") == [
+    assert shown(rows["two calls"], "call_ns", "operator_ns", "crossing_ns", "crossing_share") == [
         (30, 15, 15, 0.075),
         (8, None, None, None),
     ]
 
 
-def test_the_boundary_between_two_calls_counts_once():
-    rows = _ask([*_call(0, 5), *_call(1, 5), *_kernel(2)])
-    assert _shown(rows, "run_crossings", "step_after") == [
+def test_which_boundaries_are_crossed(rows):
+    # The boundary between two calls counts once.
+    assert shown(rows["one after the other"], "run_crossings", "step_after") == [
         (0, "DELEGATE_CALL"),
         (2, "native_call_add.out"),
     ]
+    crossings = ("run_crossings", "program_crossings", "crossing_ns")
+    assert shown(rows["one delegate"], *crossings) == [(0, 0, 20)]
+    methods = shown(rows["two methods"], "run_calls", "program_crossings")
+    assert sorted(methods) == [(1, 0), (1, 1)]
+    assert rows["no delegate"] == []
 
 
-def test_a_program_in_one_delegate_crosses_nothing():
-    (row,) = _ask(_call(0, 30, 10))
-    assert (row["run_crossings"], row["program_crossings"], row["crossing_ns"]) == (0, 0, 20)
+def test_a_call_in_a_loop_counts_each_time(rows):
+    names = ("run_calls", "run_crossings", "call_ns", "operator_ns", "crossing_ns")
+    assert shown(rows["loop"], *names) == [(2, 2, 15, 4, 11)]
 
 
-def test_a_call_in_a_loop_counts_each_time():
-    (row,) = _ask([*_kernel(0), *_call(1, 10, 4), *_call(1, 20, 4)])
-    assert (row["run_calls"], row["run_crossings"]) == (2, 2)
-    assert (row["call_ns"], row["operator_ns"], row["crossing_ns"]) == (15, 4, 11)
-
-
-def test_methods_of_one_program_are_told_apart():
-    rows = _ask([*_kernel(0), *_call(1, 10)], _call(0, 10))
-    assert sorted(_shown(rows, "run_calls", "program_crossings")) == [(1, 0), (1, 1)]
-
-
-def test_operators_in_cycles_of_unknown_rate_leave_the_cost_open():
-    (row,) = _ask(_call(0, 30, 10), delegate_ns_per_tick=None)
-    assert (row["call_ns"], row["operator_ns"], row["crossing_ns"]) == (30, None, None)
-
-
-def test_a_program_without_delegates_has_no_rows():
-    assert _ask(_kernel(0)) == []
+def test_operators_in_cycles_of_unknown_rate_leave_the_cost_open(rows):
+    names = ("call_ns", "operator_ns", "crossing_ns")
+    assert shown(rows["delegate in ticks"], *names) == [(30, None, None)]

@@ -1,24 +1,41 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_query, shown
 from warehouse.errors import ParameterError
 
-ADD = "native_call_add.out"
+ADD, MUL = "native_call_add.out", "native_call_mul.out"
+LOAD = ([Event("Method::init", 5, 0)], {"name": "Default"})
+RUN = [Event(ADD, 1, 2), Event("OPERATOR_CALL", 2, 2), Event(ADD, 3, 1)]
+# Runs of dumps: lists of events, or (events, what add_run takes).
+TWO_RUNS = [[Event(ADD, 10, 1)], [Event(ADD, 30, 1)]]
+BLOCKS = [RUN, LOAD, (RUN, {"bundled_input_index": 4}), RUN]
+EVENTS = [
+    [
+        Event("named", 1, 0, "GEMM #1"),
+        Event(ADD, 1, 1, debug_name=""),
+        Event(ADD, 1, 2, debug_name="logged"),
+        Event("", None, 3, debug_name=""),
+        Event(MUL, 10, 4),
+        Event(MUL, 20, 4),
+        Event(MUL, 60, 4),
+        Event(MUL, -5, 5, flags=2),
+    ]
+]
 
 
-def _ask(*runs, **dump):
-    """Runs are lists of events, or (events, what add_run takes)."""
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    number = store.add_dump(**dump)
-    for run in runs:
-        events, columns = run if isinstance(run, tuple) else (run, {})
-        store.add_run(number, events, **columns)
-    return run_query(store.connect(), "event_blocks", dump=number)
+    for runs in (TWO_RUNS, BLOCKS, EVENTS):
+        number = store.add_dump()
+        for run in runs:
+            events, columns = run if isinstance(run, tuple) else (run, {})
+            store.add_run(number, events, **columns)
+    return store.connect()
 
 
-def test_two_runs_by_hand():
-    rows = _ask([Event(ADD, 10, 1)], [Event(ADD, 30, 1)])
-    assert rows == [
+def test_two_runs_by_hand(farm):
+    assert run_query(farm, "event_blocks", dump=1) == [
         {
             "block_index": 0,
             "block_name": "Execute",
@@ -37,72 +54,31 @@ def test_two_runs_by_hand():
             "max_ns": 30,
         }
     ]
+    with pytest.raises(ParameterError, match="'dump': 4 is not in the store; there are 1 to 3"):
+        run_query(farm, "event_blocks", dump=4)
 
 
-def test_blocks_come_in_order_of_their_first_runs_and_events_in_file_order():
-    load = ([Event("Method::init", 5, 0)], {"name": "Default"})
-    run = [Event(ADD, 1, 2), Event("OPERATOR_CALL", 2, 2), Event(ADD, 3, 1)]
-    bundled = (run, {"bundled_input_index": 4})
-    rows = _ask(run, load, bundled, run)
-    assert [(r["block_index"], r["block_name"], r["bundled_input_index"]) for r in rows] == [
-        *[(0, "Execute", -1)] * 3,
-        (1, "Default", -1),
-        *[(2, "Execute", 4)] * 3,
+def test_blocks_come_in_order_of_their_first_runs_and_events_in_file_order(farm):
+    rows = run_query(farm, "event_blocks", dump=2)
+    assert shown(rows, "block_index", "block_name", "bundled_input_index", "sample_count") == [
+        *[(0, "Execute", -1, 2)] * 3,
+        (1, "Default", -1, 1),
+        *[(2, "Execute", 4, 1)] * 3,
     ]
-    assert [(r["event_index"], r["event_name"], r["instruction_id"]) for r in rows[:3]] == [
+    assert shown(rows[:3], "event_index", "event_name", "instruction_id") == [
         (0, ADD, 2),
         (1, "OPERATOR_CALL", 2),
         (2, ADD, 1),
     ]
-    assert [r["sample_count"] for r in rows] == [2, 2, 2, 1, 1, 1, 1]
 
 
-def test_events_are_named_as_the_inspector_names_them():
-    rows = _ask(
-        [
-            Event("named", 1, 0, "GEMM #1"),
-            Event(ADD, 1, 1, debug_name=""),
-            Event(ADD, 1, 2, debug_name="logged"),
-            Event("", None, 3, debug_name=""),
-        ]
-    )
-    assert [(r["event_name"], r["delegate_id"], r["is_delegated_op"]) for r in rows] == [
-        ("GEMM #1", "GEMM #1", True),
-        (ADD, None, False),
-        ("logged", None, False),
-        ("", None, False),
+def test_events_are_named_as_the_inspector_names_them(farm):
+    names = ("event_name", "delegate_id", "is_delegated_op", "sample_count", "p50_ns", "avg_ns")
+    assert shown(run_query(farm, "event_blocks", dump=3), *names) == [
+        ("GEMM #1", "GEMM #1", True, 1, 1, 1),
+        (ADD, None, False, 1, 1, 1),
+        ("logged", None, False, 1, 1, 1),
+        ("", None, False, 0, None, None),  # logged values without timing have no samples
+        (MUL, None, False, 3, 20, 30),  # repeats within a run are all samples
+        (MUL, None, False, 0, None, None),  # flagged events keep their row
     ]
-
-
-def test_logged_values_without_timing_have_no_samples():
-    (row,) = _ask([Event("", None, 3, debug_name="")])
-    assert (row["sample_count"], row["p50_ns"], row["avg_ns"]) == (0, None, None)
-
-
-def test_repeats_within_a_run_are_all_samples():
-    (row,) = _ask([Event(ADD, 10, 1), Event(ADD, 20, 1), Event(ADD, 60, 1)])
-    assert (row["sample_count"], row["p50_ns"], row["avg_ns"]) == (3, 20, 30)
-
-
-def test_flagged_events_keep_their_row_without_samples():
-    (row,) = _ask([Event(ADD, -5, 1, flags=2)])
-    assert (row["sample_count"], row["min_ns"]) == (0, None)
-
-
-def test_blocks_of_other_dumps_are_not_shown():
-    store = StoreRows()
-    for name in ("native_call_mul.out", ADD, "native_call_sub.out"):
-        store.add_run(store.add_dump(), [Event(name, 10, 1)])
-    (row,) = run_query(store.connect(), "event_blocks", dump=2)
-    assert (row["block_index"], row["event_name"]) == (0, ADD)
-
-
-def test_only_the_asked_dump_is_shown():
-    store = StoreRows()
-    for ticks in (10, 20):
-        store.add_run(store.add_dump(), [Event(ADD, ticks, 1)])
-    connection = store.connect()
-    (row,) = run_query(connection, "event_blocks", dump=2)
-    assert row["p50_ns"] == 20
-    with pytest.raises(ParameterError, match="'dump': 3 is not in the store; there are 1 to 2"):
-        run_query(connection, "event_blocks", dump=3)

@@ -1,15 +1,16 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, shown
 
 ADD, MUL = "native_call_add.out", "native_call_mul.out"
+TIMES = ("run_count", "execute_ns", "kernel_ns", "delegate_ns", "tax_ns", "tax_share")
 
 
-def _run(method=100, call=50, kernel=40, flags=0):
+def _run(method=100, flags=0):
     """A kernel of 40 in a call of 50; a delegate call of 25 with operators of 10 and 12."""
     return [
-        Event(ADD, kernel, 1, flags=flags),
-        Event("OPERATOR_CALL", call, 1),
+        Event(ADD, 40, 1, flags=flags),
+        Event("OPERATOR_CALL", 50, 1),
         Event("", 10, 2, "GEMM #1"),
         Event("", 12, 2, "GEMM #2"),
         Event("DELEGATE_CALL", 25, 2),
@@ -17,106 +18,92 @@ def _run(method=100, call=50, kernel=40, flags=0):
     ]
 
 
-def _ask(*runs, scope="total", **dump):
+LOOP = [Event(ADD, 40, 1), Event("OPERATOR_CALL", 50, 1)]
+CHAINS = [
+    Event(ADD, 40, 1, chain=0),
+    Event("OPERATOR_CALL", 50, 1, chain=0),
+    Event(MUL, 5, 1, chain=1),
+    Event("OPERATOR_CALL", 9, 1, chain=1),
+]
+END = Event("Method::execute", 100, 0)
+CASES = {
+    "one run": [_run()],
+    "two runs": [_run(method=100), _run(method=300)],
+    "failed and flagged": [_run(), _run()[:-1], _run(method=10**9, flags=2)],
+    "failed alone": [_run()[:-1]],
+    "no operators": [[Event("DELEGATE_CALL", 25, 2), END]],
+    "loop": [[*LOOP, *LOOP, END._replace(ticks=120)]],
+    "chains": [[*CHAINS, END]],
+    "no kernel": [[Event("OPERATOR_CALL", 50, 1), END]],
+    "ticks": [_run()],
+    "delegate in ticks": [_run()],
+}
+CLOCKS = {"ticks": {"ns_per_tick": None}, "delegate in ticks": {"delegate_ns_per_tick": None}}
+
+
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    number = store.add_dump(**dump)
-    for run in runs:
-        store.add_run(number, run)
-    return run_query(store.connect(), "framework_tax", scope=scope)
+    for device, runs in CASES.items():
+        store.add_runs(store.add_dump(device=device, **CLOCKS.get(device, {})), runs)
+    return store.connect()
 
 
-def _times(row):
-    names = ("run_count", "execute_ns", "kernel_ns", "delegate_ns", "tax_ns", "tax_share")
-    return tuple(row[name] for name in names)
+@pytest.fixture(scope="module")
+def rows(farm):
+    """The rows of all scopes by case and scope."""
+    found = run_by_device(farm, "framework_tax", scope="all")
+    return {
+        (device, scope): [row for row in own if row["scope"] == scope]
+        for device, own in found.items()
+        for scope in ("delegate", "operator", "run", "total")
+    }
 
 
-def test_total_is_what_neither_kernels_nor_delegate_calls_took():
-    (row,) = _ask(_run())
-    assert (row["event_name"], row["dump_id"], row["instruction_id"]) == (
-        "Method::execute",
-        None,
-        None,
-    )
-    assert _times(row) == (1, 100, 40, 25, 35, 0.35)
+def test_total_is_what_neither_kernels_nor_delegate_calls_took(rows):
+    total = rows["one run", "total"]
+    names = ("event_name", "dump_id", "instruction_id", *TIMES)
+    assert shown(total, *names) == [("Method::execute", None, None, 1, 100, 40, 25, 35, 0.35)]
+    # Totals are means, and the share is sum over sum.
+    assert shown(rows["two runs", "total"], *TIMES) == [(2, 200, 40, 25, 135, 0.675)]
 
 
-def test_totals_are_means_and_the_share_is_sum_over_sum():
-    (row,) = _ask(_run(method=100), _run(method=300))
-    assert _times(row) == (2, 200, 40, 25, 135, 0.675)
-
-
-def test_each_run_has_its_own_row():
-    rows = _ask(_run(method=100), _run(method=300), scope="run")
-    assert [(row["dump_id"], row["run_index"]) for row in rows] == [(1, 0), (1, 1)]
-    assert [_times(row) for row in rows] == [
-        (1, 100, 40, 25, 35, 0.35),
-        (1, 300, 40, 25, 235, pytest.approx(235 / 300)),
+def test_each_run_has_its_own_row(rows):
+    assert shown(rows["two runs", "run"], "dump_id", "run_index", *TIMES) == [
+        (2, 0, 1, 100, 40, 25, 35, 0.35),
+        (2, 1, 1, 300, 40, 25, 235, pytest.approx(235 / 300)),
     ]
 
 
-def test_operator_call_is_taxed_by_its_kernel():
-    (row,) = _ask(_run(), scope="operator")
-    assert (row["event_name"], row["instruction_id"]) == (ADD, 1)
-    assert _times(row) == (1, 50, 40, None, 10, 0.2)
+def test_operator_call_is_taxed_by_its_kernel(rows):
+    names = ("event_name", "instruction_id", *TIMES)
+    assert shown(rows["one run", "operator"], *names) == [(ADD, 1, 1, 50, 40, None, 10, 0.2)]
+    # Repeats in a loop are paired call by call, and an instruction on two chains is two operators.
+    assert shown(rows["loop", "operator"], *TIMES) == [(2, 50, 40, None, 10, 0.2)]
+    assert shown(rows["chains", "operator"], "event_name", "tax_ns") == [(ADD, 10), (MUL, 4)]
+    assert rows["no kernel", "operator"] == []
 
 
-def test_delegate_call_is_taxed_by_its_own_operators():
-    (row,) = _ask(_run(), scope="delegate")
-    assert (row["event_name"], row["instruction_id"]) == ("DELEGATE_CALL", 2)
-    assert _times(row) == (1, 25, None, 22, 3, 0.12)
-
-
-def test_delegate_timed_in_cycles_of_unknown_rate_has_no_tax():
-    (row,) = _ask(_run(), scope="delegate", delegate_ns_per_tick=None)
-    assert _times(row) == (1, 25, None, None, None, None)
-
-
-def test_delegate_without_operators_of_its_own_has_no_tax():
-    run = [Event("DELEGATE_CALL", 25, 2), Event("Method::execute", 100, 0)]
-    (row,) = _ask(run, scope="delegate")
-    assert _times(row) == (1, 25, None, None, None, None)
-
-
-def test_failed_and_flagged_runs_do_not_count():
-    failed = _run()[:-1]
-    (row,) = _ask(_run(), failed, _run(method=10**9, flags=2))
-    assert _times(row) == (1, 100, 40, 25, 35, 0.35)
-
-
-def test_store_of_failed_runs_has_no_rows():
-    assert _ask(_run()[:-1], scope="all") == []
-
-
-def test_repeats_in_a_loop_are_paired_call_by_call():
-    loop = [Event(ADD, 40, 1), Event("OPERATOR_CALL", 50, 1)]
-    run = [*loop, *loop, Event("Method::execute", 120, 0)]
-    (row,) = _ask(run, scope="operator")
-    assert _times(row) == (2, 50, 40, None, 10, 0.2)
-
-
-def test_same_instruction_on_two_chains_is_two_operators():
-    run = [
-        Event(ADD, 40, 1, chain=0),
-        Event("OPERATOR_CALL", 50, 1, chain=0),
-        Event(MUL, 5, 1, chain=1),
-        Event("OPERATOR_CALL", 9, 1, chain=1),
-        Event("Method::execute", 100, 0),
+def test_delegate_call_is_taxed_by_its_own_operators(rows):
+    names = ("event_name", "instruction_id", *TIMES)
+    assert shown(rows["one run", "delegate"], *names) == [
+        ("DELEGATE_CALL", 2, 1, 25, None, 22, 3, 0.12)
     ]
-    rows = _ask(run, scope="operator")
-    assert [(row["event_name"], row["tax_ns"]) for row in rows] == [(ADD, 10), (MUL, 4)]
+    unknown = [(1, 25, None, None, None, None)]
+    assert shown(rows["delegate in ticks", "delegate"], *TIMES) == unknown
+    assert shown(rows["no operators", "delegate"], *TIMES) == unknown
 
 
-def test_call_without_a_kernel_is_left_out():
-    run = [Event("OPERATOR_CALL", 50, 1), Event("Method::execute", 100, 0)]
-    assert _ask(run, scope="operator") == []
+def test_failed_and_flagged_runs_do_not_count(rows):
+    assert shown(rows["failed and flagged", "total"], *TIMES) == [(1, 100, 40, 25, 35, 0.35)]
+    assert [own for (device, _), own in rows.items() if device == "failed alone"] == [[]] * 4
 
 
-def test_cycles_of_unknown_rate_give_rows_without_times():
-    (row,) = _ask(_run(), ns_per_tick=None)
-    assert _times(row) == (1, None, None, None, None, None)
+def test_cycles_of_unknown_rate_give_rows_without_times(rows):
+    assert shown(rows["ticks", "total"], *TIMES) == [(1, *[None] * 5)]
 
 
-@pytest.mark.slow
-def test_all_scopes_together_are_the_scopes_one_by_one():
-    one_by_one = [_ask(_run(), scope=s) for s in ("delegate", "operator", "run", "total")]
-    assert _ask(_run(), scope="all") == [row for rows in one_by_one for row in rows]
+def test_all_scopes_together_are_the_scopes_one_by_one(farm, rows):
+    for scope in ("operator", "total"):
+        alone = run_by_device(farm, "framework_tax", scope=scope)
+        assert alone == {device: rows[device, scope] for device in CASES}

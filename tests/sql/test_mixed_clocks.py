@@ -13,28 +13,26 @@ NAMES = [
     for name in load_catalogue()
     if takes(name, "group_by") and "untimed_count" in columns(name)
 ]
+# Clock rates of the devices of each pool.
+POOLS = {"known": [1.0, 1.0], "mixed": [1.0, None, None]}
 
 
-def _store(*rates):
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    for number, rate in enumerate(rates):
-        dump = store.add_dump(device=f"d{number}", pool="lab", ns_per_tick=rate)
-        for _ in range(5):
-            store.add_run(dump, RUN)
+    for pool, rates in POOLS.items():
+        for number, rate in enumerate(rates):
+            dump = store.add_dump(device=f"{pool} {number}", pool=pool, ns_per_tick=rate)
+            store.add_runs(dump, [RUN] * 5)
     return store.connect()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_times_of_a_row_are_null_if_any_of_its_clocks_has_an_unknown_rate(name):
-    known = run_query(_store(1.0, 1.0), name, group_by="pool")
+def test_times_of_a_row_are_null_if_any_of_its_clocks_has_an_unknown_rate(name, farm):
+    rows = run_query(farm, name, group_by="pool")
+    known, mixed = ([row for row in rows if row["group"] == pool] for pool in POOLS)
     times = [c for c in known[0] if c.endswith("_ns") and None not in {row[c] for row in known}]
     assert times
-    mixed = run_query(_store(1.0, None), name, group_by="pool")
     assert {row[column] for row in mixed for column in times} == {None}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_column_counts_the_dumps_that_have_no_times(name):
-    mixed = run_query(_store(1.0, None, None), name, group_by="pool")
+    assert {row["untimed_count"] for row in known} == {0}
     assert {row["untimed_count"] for row in mixed} == {2}
-    assert {row["untimed_count"] for row in run_query(_store(1.0), name)} == {0}

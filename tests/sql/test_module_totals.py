@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from queries.event_blocks.module_totals import module_paths, module_totals
-from tests.support.small_farm import small_farm
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.questions import farm_for
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 from tests.support.stores import located_blocks, write_corpus
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
@@ -19,72 +19,88 @@ RUN = [
 ]
 
 
-def _ask(*runs, dump=None, **params):
+TWICE = [RUN[0]._replace(ticks=20), *RUN]
+FLAGGED = [RUN[0]._replace(flags=2, ticks=999), *RUN[1:]]
+# By device: runs of its dump, and columns of that.
+CASES = {
+    "one run": ([RUN], {}),
+    "twice": ([TWICE, TWICE, RUN[:-1]], {}),
+    "flagged": ([RUN, FLAGGED], {}),
+    "no ETRecord": ([RUN], {"etrecord": None}),
+    "delegate in ticks": (
+        [[Event("", 7, 1, "GEMM", modules=("",)), *RUN]],
+        {"delegate_ns_per_tick": None},
+    ),
+    "two ETRecords": ([RUN], {"etrecord": "one.etrecord"}),
+}
+
+
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    number = store.add_dump(**{"etrecord": "net.etrecord", **(dump or {})})
-    for run in runs:
-        store.add_run(number, run)
-    return run_query(store.connect(), "module_totals", **params)
+    for device, (runs, columns) in CASES.items():
+        number = store.add_dump(**{"device": device, "etrecord": "net.etrecord", **columns})
+        store.add_runs(number, runs)
+    store.add_run(store.add_dump(device="two ETRecords", etrecord="two.etrecord"), RUN)
+    return store.connect()
+
+
+@pytest.fixture(scope="module")
+def rows(farm):
+    return run_by_device(farm, "module_totals")
 
 
 def _times(rows):
     return {row["module_path"]: (row["run_ns"], row["time_share"]) for row in rows}
 
 
-def test_one_run_by_hand():
-    rows = _ask(RUN)
-    assert _times(rows) == {"": (50, 0.5), "layers": (50, 0.5), "layers.0": (40, 0.4)}
-    assert [(row["module_type"], row["run_count"], row["event_count"]) for row in rows] == [
+def _counts(rows, module="layers.0"):
+    names = ("run_count", "event_count", "run_ns")
+    return shown([row for row in rows if row["module_path"] == module], *names)
+
+
+def test_one_run_by_hand(rows):
+    found = rows["one run"]
+    assert _times(found) == {"": (50, 0.5), "layers": (50, 0.5), "layers.0": (40, 0.4)}
+    assert shown(found, "module_type", "run_count", "event_count") == [
         ("Net", 1, 2),
         ("Layer", 1, 2),
         ("Layer", 1, 1),
     ]
 
 
-def test_own_time_is_that_outside_the_modules_inside():
-    assert _times(_ask(RUN, scope="own")) == {"layers": (10, 0.1), "layers.0": (40, 0.4)}
+def test_own_time_is_that_outside_the_modules_inside(farm):
+    found = run_query(farm, "module_totals", device="one run", scope="own")
+    assert _times(found) == {"layers": (10, 0.1), "layers.0": (40, 0.4)}
 
 
-def test_one_module_is_asked_for_by_its_whole_path():
-    assert list(_times(_ask(RUN, module="layers"))) == ["layers"]
-    assert list(_times(_ask(RUN, module=""))) == [""]
+def test_one_module_is_asked_for_by_its_whole_path(farm):
+    for module, expected in {
+        "layers": ["layers"],
+        "": [""],
+        "layers*": ["layers", "layers.0"],
+    }.items():
+        found = run_query(farm, "module_totals", device="one run", module=module)
+        assert [*_times(found)] == expected
     with pytest.raises(ParameterError, match="called 'layer'; did you mean layers"):
-        _ask(RUN, module="layer")
-    assert list(_times(_ask(RUN, module="layers*"))) == ["layers", "layers.0"]
+        run_query(farm, "module_totals", module="layer")
 
 
-def test_time_is_per_complete_run_and_repeated_events_add_up():
-    twice = [RUN[0]._replace(ticks=20), *RUN]
-    rows = _ask(twice, twice, RUN[:-1], module="layers.0")
-    assert [(r["run_count"], r["event_count"], r["run_ns"]) for r in rows] == [(2, 4, 60)]
+def test_time_is_per_complete_run_and_repeated_events_add_up(rows):
+    assert _counts(rows["twice"]) == [(2, 4, 60)]
+    assert _counts(rows["flagged"]) == [(1, 1, 40)]
+    # Dumps of a build with two ETRecords are one row per module.
+    assert _counts(rows["two ETRecords"], "layers") == [(2, 4, 50)]
 
 
-def test_a_run_with_a_flagged_event_is_left_out():
-    flagged = [RUN[0]._replace(flags=2, ticks=999), *RUN[1:]]
-    (row,) = _ask(RUN, flagged, module="layers.0")
-    assert (row["run_count"], row["run_ns"], row["time_share"]) == (1, 40, 0.4)
-
-
-def test_dumps_without_an_etrecord_are_left_out():
-    assert _ask(RUN, dump={"etrecord": None}) == []
-
-
-def test_delegate_timed_in_cycles_of_unknown_rate_has_no_time():
-    run = [Event("", 7, 1, "GEMM", modules=("",)), *RUN]
-    rows = _ask(run, dump={"delegate_ns_per_tick": None})
-    assert _times(rows) == {"": (None, None), "layers": (50, 0.5), "layers.0": (40, 0.4)}
-
-
-def test_dumps_of_a_build_with_two_etrecords_are_one_row_per_module():
-    store = StoreRows()
-    for record in ("one.etrecord", "two.etrecord"):
-        store.add_run(store.add_dump(etrecord=record), RUN)
-    rows = run_query(store.connect(), "module_totals", module="layers")
-    assert [(row["run_count"], row["event_count"], row["run_ns"]) for row in rows] == [(2, 4, 50)]
+def test_what_is_unknown_has_no_time_or_no_row(rows):
+    assert rows["no ETRecord"] == []
+    expected = {"": (None, None), "layers": (50, 0.5), "layers.0": (40, 0.4)}
+    assert _times(rows["delegate in ticks"]) == expected
 
 
 def test_modules_next_to_each_other_add_up_to_the_whole():
-    rows = run_query(small_farm(), "module_totals", device="phone", build="new")
+    rows = run_query(farm_for("module_totals"), "module_totals", device="phone", build="new")
     whole, conv, head = (row["run_ns"] for row in rows)
     assert whole == pytest.approx(conv + head, rel=1e-12)
 

@@ -6,10 +6,6 @@ from tests.support.questions import required
 from tests.support.store_rows import Event, StoreRows, run_query
 from warehouse.catalogue.queries import load_catalogue
 
-VALUES = {
-    "base": "b1", "head": "b2", "base_backend": "portable", "head_backend": "xnnpack",
-    "event": "Method::execute", "size_tag": "size",
-}  # fmt: skip
 EXECUTE = Event("Method::execute", 0, chain=-1)
 DECODE = [EXECUTE._replace(ticks=50_000), Event("native_call_mm.out", 20_000, 1)]
 PREFILL = [
@@ -24,18 +20,7 @@ def _add(store, *turns, **columns):
     """A dump of these runs: (events, how often) each."""
     number = store.add_dump(**columns)
     for events, count in turns:
-        for _ in range(count):
-            store.add_run(number, events)
-    return number
-
-
-def _names(store):
-    text = """SELECT dump_id, run FROM named_run_signatures JOIN run_signatures
-        USING (run_signature_id) ORDER BY dump_id, len(events) DESC, run_signature_id"""
-    found = {}
-    for dump, run in store.connect().execute(text).fetchall():
-        found.setdefault(dump, []).append(run)
-    return list(found.values())
+        store.add_runs(number, [events] * count)
 
 
 def _shifted(events, by=1):
@@ -44,48 +29,53 @@ def _shifted(events, by=1):
     return [events[0], Event("native_call_new.out", 1_000, 1), *moved]
 
 
-def test_runs_of_a_model_are_numbered_in_the_order_in_which_they_first_run():
+BOTH = ["Execute", "Execute #2"]
+USUAL = ("b1", (PREFILL, 2), (DECODE, 9))
+# By device: the build and the turns of each dump, and the names of its runs, longest first.
+DUMPS = {
+    "numbered in order of their first runs": [
+        ("b1", (PREFILL, 2), (DECODE, 9), (PREFILL, 1)),
+        ("b1", (DECODE, 3)),
+    ],
+    "an inserted operator": [
+        USUAL,
+        ("b2", (_shifted(PREFILL), 2), (DECODE, 9)),
+        ("b3", (_shifted(PREFILL), 2), (_shifted(DECODE), 9)),
+    ],
+    "one alone, or another order": [
+        USUAL,
+        ("b2", (DECODE, 9)),
+        ("b3", (DECODE, 9), (PREFILL, 2)),
+    ],
+    "two of a build never share a name": [USUAL, ("b2", (DECODE, 9), (_shifted(PREFILL), 2))],
+    "what is logged, and the order of events": [
+        ("b1", (LOGGED, 1), (DECODE, 9), (DECODE[::-1], 2)),
+        ("b2", (DECODE, 9)),
+    ],
+    "each device has its own numbers": [("b1", (DECODE, 2))],
+}
+NAMES = {
+    "numbered in order of their first runs": [BOTH, BOTH[1:]],
+    "an inserted operator": [BOTH, BOTH, BOTH],
+    "one alone, or another order": [BOTH, BOTH[1:], BOTH],
+    "two of a build never share a name": [BOTH, ["Execute #2.2", "Execute #2"]],
+    "what is logged, and the order of events": [["Execute"] * 3, ["Execute"]],
+    "each device has its own numbers": [["Execute"]],
+}
+
+
+def test_runs_have_names_that_hold_across_builds():
     store = StoreRows()
-    _add(store, (PREFILL, 2), (DECODE, 9), (PREFILL, 1))
-    _add(store, (DECODE, 3))
-    assert _names(store) == [["Execute", "Execute #2"], ["Execute #2"]]
-
-
-def test_an_inserted_operator_leaves_the_names_as_they_are():
-    store = StoreRows()
-    _add(store, (PREFILL, 2), (DECODE, 9))
-    _add(store, (_shifted(PREFILL), 2), (DECODE, 9), build="b2")
-    _add(store, (_shifted(PREFILL), 2), (_shifted(DECODE), 9), build="b3")
-    assert _names(store) == [["Execute", "Execute #2"]] * 3
-
-
-def test_a_build_that_runs_only_one_of_them_or_in_another_order_keeps_its_name():
-    store = StoreRows()
-    _add(store, (PREFILL, 2), (DECODE, 9))
-    _add(store, (DECODE, 9), build="b2")
-    _add(store, (DECODE, 9), (PREFILL, 2), build="b3")
-    assert _names(store) == [["Execute", "Execute #2"], ["Execute #2"], ["Execute", "Execute #2"]]
-
-
-def test_two_runs_of_a_build_never_share_a_name():
-    store = StoreRows()
-    _add(store, (PREFILL, 2), (DECODE, 9))
-    _add(store, (DECODE, 9), (_shifted(PREFILL), 2), build="b2")
-    assert _names(store)[1] == ["Execute #2.2", "Execute #2"]
-
-
-def test_what_is_logged_and_the_order_of_events_make_no_other_run():
-    store = StoreRows()
-    _add(store, (LOGGED, 1), (DECODE, 9), (DECODE[::-1], 2))
-    _add(store, (DECODE, 9), build="b2")
-    assert _names(store) == [["Execute"] * 3, ["Execute"]]
-
-
-def test_each_device_has_numbers_of_its_own_for_its_delegates_may_log_other_events():
-    store = StoreRows()
-    _add(store, (PREFILL, 2))
-    _add(store, (DECODE, 2), device="tab")
-    assert _names(store) == [["Execute"], ["Execute"]]
+    for device, dumps in DUMPS.items():
+        for build, *turns in dumps:
+            _add(store, *turns, device=device, build=build)
+    text = """SELECT device, dump_id, run FROM named_run_signatures
+        JOIN run_signatures USING (run_signature_id) JOIN named_dumps USING (dump_id)
+        ORDER BY dump_id, len(events) DESC, run_signature_id"""
+    found = {device: {} for device in DUMPS}
+    for device, dump, run in store.connect().execute(text).fetchall():
+        found[device].setdefault(dump, []).append(run)
+    assert {device: [*names.values()] for device, names in found.items()} == NAMES
 
 
 def test_loads_runs_that_fail_and_bundled_inputs_are_named_so():
@@ -151,7 +141,7 @@ def test_every_question_about_runs_tells_them_apart(chat):
 
 # Queries of one or two builds that take the names of runs, on what they are asked here.
 ASKED = {
-    name: required(name, VALUES)
+    name: required(name, base="b1", head="b2", event="Method::execute")
     for name, query in load_catalogue().items()
     if "run" in {column.name for column in query.header.columns}
     and "run" in {param.name for param in query.header.params}

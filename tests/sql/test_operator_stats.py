@@ -11,8 +11,7 @@ DELEGATED = Event("", 3_000, 1, "GEMM #1")
 
 def _add(store, events, *, runs=25, **columns):
     number = store.add_dump(**columns)
-    for _ in range(runs):
-        store.add_run(number, events)
+    store.add_runs(number, [events] * runs)
     return number
 
 
@@ -21,35 +20,29 @@ def _rows(store, columns, where="true"):
     return store.connect().execute(text).fetchall()
 
 
-def test_value_is_the_grouped_median_after_warm_up_of_twenty_events_or_more():
+def test_value_is_the_grouped_median_after_warm_up_of_twenty_events_or_more_on_its_clock():
     store = StoreRows()
     number = store.add_dump(resolution_ticks=1_000)
-    for run in range(25):
-        ticks = 90_000 if run < 5 else 3_000 if run < 20 else 4_000
-        store.add_run(number, [DELEGATED._replace(ticks=ticks)])
+    ticks = [90_000] * 5 + [3_000] * 15 + [4_000] * 5
+    store.add_runs(number, [[DELEGATED._replace(ticks=one)] for one in ticks])
     _add(store, [DELEGATED], runs=24, resolution_ticks=1_000)
-    found = _rows(store, "dump_id, steady_count, steady_p50_ns, value_ns, value, unit")
-    middle = pytest.approx(2_500 + 1_000 * 10 / 15)
-    assert found == [(1, 20, 3_000, middle, middle, "ns"), (2, 19, 3_000, None, None, "ns")]
-
-
-def test_floor_is_two_ticks_of_the_clock_that_timed_the_events_and_a_microsecond_or_more():
-    store = StoreRows()
+    # The floor is two ticks of the clock that timed the events, and a microsecond or more.
     _add(store, [DELEGATED, Event("Method::execute", 9_000, 0)], resolution_ticks=1_000)
     _add(store, [DELEGATED], delegate_ns_per_tick=2.0)
-    found = _rows(store, "dump_id, kind, floor_ns, floor, half_tick")
-    assert found == [
-        (1, "delegate_op", 2_000, 2_000, 500),
-        (1, "method", 1_000, 1_000, 0.5),
-        (2, "delegate_op", 1_000, 1_000, 1),
-    ]
-
-
-def test_times_of_a_clock_of_unknown_rate_are_told_in_ticks():
-    store = StoreRows()
+    # Times of a clock of unknown rate are told in ticks.
     _add(store, [DELEGATED], delegate_ns_per_tick=None, resolution_ticks=1_000)
-    found = _rows(store, "unit, value, floor, half_tick, value_ns, floor_ns, p50_ns")
-    assert found == [("ticks", 3_000, 2_000, 500, None, None, None)]
+    names = "dump_id, kind, unit, steady_count, steady_p50_ns, value_ns, value, floor, half_tick"
+    middle = pytest.approx(2_500 + 1_000 * 10 / 15)
+    own, half = ("delegate_op", "ns"), (pytest.approx(3_000, abs=500),) * 2
+    assert _rows(store, names) == [
+        (1, *own, 20, 3_000, middle, middle, 2_000, 500),
+        (2, *own, 19, 3_000, None, None, 2_000, 500),
+        (3, *own, 20, 3_000, *half, 2_000, 500),
+        (3, "method", "ns", 20, 9_000, 9_000, 9_000, 1_000, 0.5),
+        (4, *own, 20, 6_000, 6_000, 6_000, 1_000, 1),
+        (5, "delegate_op", "ticks", 20, None, None, half[0], 2_000, 500),
+    ]
+    assert _rows(store, "DISTINCT floor_ns, p50_ns", "dump_id = 5") == [(None, None)]
 
 
 def _shader(node, kernel="conv2d", count=0):
@@ -74,21 +67,20 @@ def test_an_operator_goes_by_the_node_that_its_delegate_states():
     ]
 
 
-@pytest.mark.parametrize(
-    "delegate_id",
-    [
-        _shader({}).delegate,
-        '{"operator": {"delegate_node_id": 7}}',
-        '{"delegate_node_id": , "kernel_name": "conv2d"}',
-        '{"delegate_node_id": 7, "kernel_name": ""}',
-        '"delegate_node_id": 7, "kernel_name": "conv2d"',
-        "{", '{"kernel_name": "',
-    ],
-)  # fmt: skip
-def test_other_delegate_ids_stay_as_they_are(delegate_id):
+OTHER_IDS = [
+    _shader({}).delegate,
+    '{"operator": {"delegate_node_id": 7}}',
+    '{"delegate_node_id": , "kernel_name": "conv2d"}',
+    '{"delegate_node_id": 7, "kernel_name": ""}',
+    '"delegate_node_id": 7, "kernel_name": "conv2d"',
+    "{", '{"kernel_name": "',
+]  # fmt: skip
+
+
+def test_other_delegate_ids_stay_as_they_are():
     store = StoreRows()
-    _add(store, [Event("", 3_000, 1, delegate_id)])
-    assert _rows(store, "event_name, delegate_id") == [(delegate_id, delegate_id)]
+    _add(store, [Event("", 3_000, n, id_) for n, id_ in enumerate(OTHER_IDS)])
+    assert _rows(store, "event_name, delegate_id") == sorted((id_, id_) for id_ in OTHER_IDS)
 
 
 def test_ordinal_counts_instructions_of_the_run_signature_even_where_some_are_flagged():
@@ -112,8 +104,7 @@ def test_of_several_signatures_of_an_operator_the_one_with_most_steady_events_st
     store = StoreRows()
     plain, logged = Event("conv", 10, 1), Event("conv", 20, 1, debug_name="conv")
     number = _add(store, [plain], runs=10)
-    for _ in range(12):
-        store.add_run(number, [logged])
+    store.add_runs(number, [[logged]] * 12)
     _add(store, [plain], runs=3)
     found = _rows(store, "dump_id, ordinal, sample_count, p50_ns")
     assert found == [(1, 1, 12, 20), (2, 1, 3, 10)]

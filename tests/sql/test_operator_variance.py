@@ -1,27 +1,52 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, shown
+
+MUL, ADD = "native_call_mul.out", "native_call_add.out"
+CALLS = [
+    Event("", 5, 0, "GEMM #1"),
+    Event("DELEGATE_CALL", 9, 0),
+    Event("DELEGATE_CALL", 9, 1),
+    Event("OPERATOR_CALL", 9, 2),
+    Event("Method::execute", 30, 0, chain=-1),
+]
+UNKNOWN = {"ns_per_tick": None}
 
 
-def _ask(*dumps, columns=None, **params):
-    """One dump for each list of runs, which are events each."""
+def _runs(*times):
+    return [[Event(MUL, mul, 0), Event(ADD, add, 1)] for mul, add in times]
+
+
+# By device: the runs of each dump, and its clocks.
+CASES = {
+    "two operators": (
+        [
+            _runs((10, 100), (110, 100)),
+            _runs((10, 100), (10, 200)),
+            _runs((10, 100), (310, 100)),
+        ],
+        {},
+    ),
+    "calls": ([[CALLS, CALLS]], {}),
+    "no tail": ([[[Event(MUL, 7, 0)]]] * 3, {}),
+    "flagged": ([[[Event(MUL, 7, 0)]], [[Event(MUL, 9999, 0, flags=2)]]], {}),
+    "ticks": ([[[Event(MUL, 7, 0)]]], UNKNOWN),
+    "all in ticks": ([_runs((10, 100), (310, 200))], UNKNOWN | {"delegate_ns_per_tick": None}),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
     store = StoreRows()
-    for runs in dumps:
-        number = store.add_dump(**columns or {})
-        for events in runs:
-            store.add_run(number, events)
-    return run_query(store.connect(), "operator_variance", **params)
+    for device, (dumps, clocks) in CASES.items():
+        for runs in dumps:
+            store.add_runs(store.add_dump(device=device, **clocks), runs)
+    return run_by_device(store.connect(), "operator_variance")
 
 
-def test_operators_with_the_most_tail_come_first():
-    dumps = [
-        [[Event("native_call_mul.out", a, 0), Event("native_call_add.out", b, 1)] for a, b in runs]
-        for runs in ([(10, 100), (110, 100)], [(10, 100), (10, 200)], [(10, 100), (310, 100)])
-    ]
-    mul, add = _ask(*dumps)
-    assert (mul["event_name"], mul["dump_count"], mul["sample_count"]) == (
-        "native_call_mul.out", 3, 6,
-    )  # fmt: skip
+def test_operators_with_the_most_tail_come_first(rows):
+    mul, add = rows["two operators"]
+    assert (mul["event_name"], mul["dump_count"], mul["sample_count"]) == (MUL, 3, 6)
     assert (mul["p50_ns"], mul["p99_ns"]) == (60, 109)
     assert mul["tail_ns"] == pytest.approx(49)
     assert mul["p99_over_p50"] == pytest.approx(109 / 60)
@@ -29,45 +54,17 @@ def test_operators_with_the_most_tail_come_first():
     assert add["tail_share"] == pytest.approx(0.2)
 
 
-def test_a_call_counts_where_its_delegate_logs_no_operators():
-    run = [
-        Event("", 5, 0, "GEMM #1"),
-        Event("DELEGATE_CALL", 9, 0),
-        Event("DELEGATE_CALL", 9, 1),
-        Event("OPERATOR_CALL", 9, 2),
-        Event("Method::execute", 30, 0, chain=-1),
+def test_which_events_count(rows):
+    # A call does where its delegate logs no operators.
+    found = [("delegate_op", 0), ("delegate_call", 1)]
+    assert shown(rows["calls"], "kind", "instruction_id") == found
+    assert shown(rows["flagged"], "sample_count", "p99_ns") == [(1, 7)]
+
+
+def test_shares_need_a_tail_but_no_clock_rate_where_none_is_known(rows):
+    assert shown(rows["no tail"], "tail_ns", "tail_share") == [(0, None)]
+    assert shown(rows["ticks"], "p50_ns", "tail_ns", "tail_share") == [(None, None, None)]
+    assert shown(rows["all in ticks"], "event_name", "tail_ns", "tail_share") == [
+        (MUL, None, pytest.approx(0.75)),
+        (ADD, None, pytest.approx(0.25)),
     ]
-    rows = _ask([run, run])
-    assert [(row["kind"], row["instruction_id"]) for row in rows] == [
-        ("delegate_op", 0),
-        ("delegate_call", 1),
-    ]
-
-
-def test_without_any_tail_there_are_no_shares():
-    (row,) = _ask([[Event("native_call_mul.out", 7, 0)]] * 3)
-    assert (row["tail_ns"], row["tail_share"]) == (0, None)
-
-
-def test_flagged_events_are_left_out():
-    (row,) = _ask([
-        [Event("native_call_mul.out", 7, 0)],
-        [Event("native_call_mul.out", 9999, 0, flags=2)],
-    ])  # fmt: skip
-    assert (row["sample_count"], row["p99_ns"]) == (1, 7)
-
-
-def test_cycles_of_unknown_rate_have_no_times():
-    (row,) = _ask([[Event("native_call_mul.out", 7, 0)]], columns={"ns_per_tick": None})
-    assert (row["p50_ns"], row["tail_ns"], row["tail_share"]) == (None, None, None)
-
-
-def test_shares_need_no_clock_rate_where_none_is_known():
-    runs = [
-        [Event("native_call_mul.out", a, 0), Event("native_call_add.out", b, 1)]
-        for a, b in [(10, 100), (310, 200)]
-    ]
-    columns = {"ns_per_tick": None, "delegate_ns_per_tick": None}
-    mul, add = _ask(runs, columns=columns)
-    assert (mul["tail_ns"], mul["tail_share"]) == (None, pytest.approx(0.75))
-    assert (add["event_name"], add["tail_share"]) == ("native_call_add.out", pytest.approx(0.25))

@@ -5,56 +5,59 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.builds import CONV, Builds
+from tests.support.store_rows import run_by_device
 from warehouse.statistics.sample_sizes import LEAST_PAIRS
 
-CONV, RELU = "native_call_conv.out", "native_call_relu.out"
+RELU = "native_call_relu.out"
 STATES = [1.0, 1.3, 0.9, 1.1, 1.6, 0.8, 1.2, 1.45, 0.95, 1.05]  # of the device, pair by pair
 
 
-def _store(change=1.05, states=STATES, *, session="s", pair=str, store=None, **device):
-    """A store in which CONV of the head takes `change` times as long, pair by pair."""
-    store = store or StoreRows()
+def _record(builds, device, states=STATES, *, session="s", pair=str, **columns):
+    """Dumps of which CONV of the head takes 5 % more, pair by pair."""
     for number, state in enumerate(states):
-        for build, factor in (("base", 1.0), ("head", change)):
-            run = {"session": session, "pair": pair(number)}
-            dump = store.add_dump(build=build, run=run, **device)
+        for build, factor in (("base", 1.0), ("head", 1.05)):
             own = state * (1 + 0.001 * ((7 * number + len(build) * factor) % 5))
-            events = [
-                Event(CONV, round(1e5 * own * factor), 1),
-                Event(RELU, round(5e4 * own), 2),
-            ]
-            for _ in range(25):
-                store.add_run(dump, events)
-    return store
+            values = {CONV: round(1e5 * own * factor), RELU: round(5e4 * own)}
+            run = {"session": session, "pair": pair(number)}
+            builds.add_build(build, [values], run=run, device=device, **columns)
 
 
-def _ask(store, query="regression_deltas", **params):
-    rows = run_query(store.connect(), query, base="base", head="head", **params)
-    return {(row.get("level"), row["event_name"]): row for row in rows}
+@pytest.fixture(scope="module")
+def farm():
+    builds = Builds()
+    _record(builds, "paired", pool="lab")
+    _record(builds, "paired too", pool="lab")
+    _record(builds, "not paired", pair=lambda _: "")
+    _record(builds, "three pairs", [1.0, 2.0, 4.0])
+    for device in ("too few pairs", "enough pairs"):
+        _record(builds, device, STATES[: LEAST_PAIRS - 1])
+        _record(builds, device, session=None)
+    _record(builds, "enough pairs", STATES[-1:], pair=lambda _: "last")
+    for device in ("two sessions", "two partners"):
+        _record(builds, device, STATES[:4])
+        _record(builds, device, STATES[:4], session="t")
+    _record(builds, "two partners", STATES[:1], session="t")
+    return builds.connect()
 
 
-def test_three_pairs_by_hand():
-    states = [1.0, 2.0, 4.0]
-    row = _ask(_store(states=states))[None, CONV]
-    assert row["verdict"] == "needs_more_dumps"
-    assert row["frame"] == "raw"
-    assert row["base_count"] == 3
+@pytest.fixture(scope="module")
+def rows(farm):
+    """Operators of each device by name."""
+    found = run_by_device(farm, "comparison", base="base", head="head")
+    return {device: {row["event_name"]: row for row in own} for device, own in found.items()}
 
 
-@pytest.mark.slow
-def test_a_change_that_the_state_of_the_device_hides_is_found():
-    rows = _ask(_store())
-    assert (rows[None, CONV]["verdict"], rows[None, CONV]["frame"]) == ("regression", "paired")
-    assert rows[None, CONV]["delta"] == pytest.approx(0.05, abs=0.003)
-    assert rows[None, CONV]["base_count"] == rows[None, CONV]["head_count"] == 10
-    assert rows[None, RELU]["verdict"] == "unchanged"
-    hidden = _ask(_store(pair=lambda _: ""))
-    assert hidden[None, CONV]["verdict"] == "inconclusive"
+def test_a_change_that_the_state_of_the_device_hides_is_found(rows):
+    conv = rows["paired"][CONV]
+    assert (conv["verdict"], conv["frame"]) == ("regression", "paired")
+    assert conv["delta"] == pytest.approx(0.05, abs=0.003)
+    assert conv["base_count"] == conv["head_count"] == 10
+    assert rows["paired"][RELU]["verdict"] == "unchanged"
+    assert rows["not paired"][CONV]["verdict"] == "inconclusive"
 
 
-def test_figures_are_those_of_the_differences():
-    row = _ask(_store())[None, CONV]
+def test_figures_are_those_of_the_differences(rows):
     differences = []
     for number, state in enumerate(STATES):
         base, head = (
@@ -63,48 +66,34 @@ def test_figures_are_those_of_the_differences():
         )
         differences.append(math.log(round(head) / round(base)))
     averages = sorted((x + y) / 2 for n, x in enumerate(differences) for y in differences[: n + 1])
+    row = rows["paired"][CONV]
     assert row["delta"] == pytest.approx(math.exp(np.median(averages)) - 1, rel=1e-9)
     # 10 pairs: W up to 3 has p <= 0.01, so that the fourth from either end bounds the interval.
     assert row["delta_low"] == pytest.approx(math.exp(averages[3]) - 1, rel=1e-9)
     assert row["delta_high"] == pytest.approx(math.exp(averages[-4]) - 1, rel=1e-9)
 
 
-@pytest.mark.parametrize("query", ["regression_deltas", "comparison"])
-def test_swapped_builds_give_the_opposite(query):
-    store = _store()
-    forth = run_query(store.connect(), query, base="base", head="head")
-    back = run_query(store.connect(), query, base="head", head="base")
+def test_swapped_builds_give_the_opposite(farm, rows):
+    back = run_by_device(farm, "comparison", base="head", head="base", device=["paired"])["paired"]
     opposite = {"regression": "improvement", "improvement": "regression"}
-    for one, other in zip(forth, back, strict=True):
+    for one, other in zip(rows["paired"].values(), back, strict=True):
         assert other["verdict"] == opposite.get(one["verdict"], one["verdict"])
         assert other["delta"] == pytest.approx(1 / (1 + one["delta"]) - 1, abs=1e-12)
 
 
-@pytest.mark.slow
-def test_fewer_pairs_than_are_wanted_are_dumps_like_others():
-    states = STATES[: LEAST_PAIRS - 1]
-    store = _store(states=states)
-    more = _store(states=STATES, session=None, store=store)
-    row = _ask(more)[None, CONV]
-    assert row["base_count"] == len(states) + len(STATES)
-    enough = _store(states=[STATES[-1]], session="s", pair=lambda _: "last", store=more)
-    assert _ask(enough)[None, CONV]["base_count"] == LEAST_PAIRS
+def test_fewer_pairs_than_are_wanted_are_dumps_like_others(rows):
+    assert rows["too few pairs"][CONV]["base_count"] == LEAST_PAIRS - 1 + len(STATES)
+    assert rows["enough pairs"][CONV]["base_count"] == LEAST_PAIRS
+    few = rows["three pairs"][CONV]
+    assert (few["verdict"], few["frame"], few["base_count"]) == ("needs_more_dumps", "raw", 3)
 
 
-@pytest.mark.slow
-def test_a_pair_is_of_one_session_and_device_and_of_two_dumps():
-    store = _store(states=STATES[:4])
-    _store(states=STATES[:4], session="t", store=store)
-    assert _ask(store)[None, CONV]["verdict"] == "regression"  # 8 pairs of two sessions
-    _store(states=STATES[:1], session="t", store=store)  # the dumps of pair 0 have two partners
-    assert _ask(store)[None, CONV]["base_count"] == 9
-    assert _ask(store)[None, CONV]["verdict"] == "inconclusive"
+def test_a_pair_is_of_one_session_and_device_and_of_two_dumps(rows):
+    assert rows["two sessions"][CONV]["verdict"] == "regression"  # 8 pairs
+    apart = rows["two partners"][CONV]  # which the dumps of pair 0 have
+    assert (apart["base_count"], apart["verdict"]) == (9, "inconclusive")
 
 
-def test_devices_with_pairs_are_pooled():
-    store = StoreRows()
-    for device in ("phone", "tablet"):
-        _store(device=device, pool="lab", store=store)
-    row = _ask(store, "comparison")["pool", CONV]
-    assert row["verdict"] == "regression"
-    assert row["base_count"] == 20
+def test_devices_with_pairs_are_pooled(rows):
+    pool = rows[None][CONV]
+    assert (pool["level"], pool["verdict"], pool["base_count"]) == ("pool", "regression", 20)

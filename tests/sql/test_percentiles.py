@@ -1,159 +1,143 @@
-from itertools import product
-
 import numpy as np
 import pytest
 
-from tests.support.cross_section import cross_section
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, shown
 
 OP = "native_call_add.out"
 SHARES = {"p10_ns": 10, "p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99}
+TICKS = [0, 0, 1, 2, 3, 150, 151, *range(900, 10_000, 41), 2**40, 2**62]
+COUNTS = [1, 2, 99, 100, 199, 200, 237]
+COARSE, UNKNOWN = {"ns_per_tick": 1000.0}, {"ns_per_tick": None}
+LONG = [1000 + run for run in range(240)]
 
 
-def _store(*dumps):
-    """Each dump: what add_dump takes, and the ticks (and flags) of one operator, run by run."""
+def _random(count):
+    return np.random.default_rng(count).choice(TICKS, count).tolist()
+
+
+# By device, each dump: its clock, and the ticks (and flags) of one operator, run by run.
+DUMPS = {
+    "four samples": [({}, [40, 10, 30, 20])],
+    "two dumps": [({}, [7, 1, 9, 4, 4]), ({}, [12, 3, 100])],
+    "two clocks": [({}, [1000, 3000]), (COARSE, [2])],
+    # A corrected wrap counts, what cannot be right does not, nor do cycles of unknown rate.
+    "flagged": [({}, [(50, 1), (-5, 2)]), (UNKNOWN, [7])],
+    **{f"random {count}": [({}, _random(count))] for count in COUNTS},
+    **{f"random {count}, events gone": [({}, _random(count))] for count in COUNTS},
+    "long and coarse": [({}, LONG), (COARSE, [3, 4, 5])],
+    "two phases": [({}, [31_000] * 100 + [869_000] * 100)],
+    "left out": [({}, [100, (-5, 2)]), (UNKNOWN, [7] * 200)],
+    "all events gone": [({}, [10] * 200), ({}, [30] * 3)],
+    "some events gone": [({}, [10] * 4), ({}, [30] * 3)],
+}
+
+
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    for columns, ticks in dumps:
-        dump = store.add_dump(**columns)
-        for number in ticks:
-            duration, flags = number if isinstance(number, tuple) else (number, 0)
-            store.add_run(dump, [Event(OP, duration, 3, flags=flags)])
-    return store.connect()
+    gone = []
+    for device, dumps in DUMPS.items():
+        for place, (columns, ticks) in enumerate(dumps):
+            dump = store.add_dump(device=device, **columns)
+            samples = [one if isinstance(one, tuple) else (one, 0) for one in ticks]
+            store.add_runs(dump, [[Event(OP, own, 3, flags=flags)] for own, flags in samples])
+            is_short = device.startswith("random") and len(ticks) < 200
+            if device.endswith("gone") and not is_short and (device[0] != "s" or place == 0):
+                gone.append(dump)
+    delegated = store.add_dump(device="delegate's clock", delegate_ns_per_tick=1000.0)
+    events = [Event("", 3, 0, "GEMM #1"), Event("DELEGATE_CALL", 5000, 0)]
+    store.add_run(delegated, events)
+    logging = store.add_dump(device="logged values")
+    store.add_runs(logging, [[Event(OP, 10, 3)], [Event(OP, 20, 3, debug_name="")]])
+    connection = store.connect()
+    connection.execute("DELETE FROM events WHERE array_contains(?, dump_id)", [gone])
+    return connection
 
 
-def test_four_samples_by_hand():
-    (row,) = run_query(_store(({}, [40, 10, 30, 20])), "percentiles")
-    assert row == {
-        "device": "phone",
-        "pool": None,
-        "build": "b1",
-        "model": "net",
-        "backend": "xnnpack",
-        "group": None,
-        "run": "Execute (incomplete)",
-        "event_name": OP,
-        "instruction_id": 3,
-        "delegate_id": None,
-        "kind": "kernel",
-        "sample_count": 4,
-        "p10_ns": pytest.approx(13),
-        "p50_ns": 25,
-        "p90_ns": pytest.approx(37),
-        "p95_ns": pytest.approx(38.5),
-        "p99_ns": pytest.approx(39.7),
-        "avg_ns": 25,
-        "min_ns": 10,
-        "max_ns": 40,
-        "missing_count": 0,
-        "error_share": 0,
-    }
+@pytest.fixture(scope="module")
+def exact(farm):
+    return run_by_device(farm, "percentiles")
 
 
-def test_dumps_of_a_build_are_pooled_as_numpy_would():
-    first, second = [7, 1, 9, 4, 4], [12, 3, 100]
-    (row,) = run_query(_store(({}, first), ({}, second)), "percentiles")
-    for name, share in SHARES.items():
-        assert row[name] == pytest.approx(np.percentile(first + second, share), rel=1e-12)
+@pytest.fixture(scope="module")
+def approximate(farm):
+    return run_by_device(farm, "percentiles", approx=True)
 
 
-def test_dumps_with_different_clocks_are_pooled_in_nanoseconds():
-    rows = run_query(_store(({}, [1000, 3000]), ({"ns_per_tick": 1000.0}, [2])), "percentiles")
-    assert [(row["sample_count"], row["p50_ns"], row["max_ns"]) for row in rows] == [
-        (3, 2000, 3000)
+def test_four_samples_by_hand(exact):
+    assert exact["four samples"] == [
+        {
+            "device": "four samples",
+            "pool": None,
+            "build": "b1",
+            "model": "net",
+            "backend": "xnnpack",
+            "group": None,
+            "run": "Execute (incomplete)",
+            "event_name": OP,
+            "instruction_id": 3,
+            "delegate_id": None,
+            "kind": "kernel",
+            "sample_count": 4,
+            "p10_ns": pytest.approx(13),
+            "p50_ns": 25,
+            "p90_ns": pytest.approx(37),
+            "p95_ns": pytest.approx(38.5),
+            "p99_ns": pytest.approx(39.7),
+            "avg_ns": 25,
+            "min_ns": 10,
+            "max_ns": 40,
+            "missing_count": 0,
+            "error_share": 0,
+        }
     ]
 
 
-def test_flagged_events_and_cycles_of_unknown_rate_do_not_count():
-    corrected_wrap, negative = (50, 1), (-5, 2)
-    connection = _store(({}, [corrected_wrap, negative]), ({"ns_per_tick": None}, [7]))
-    (row,) = run_query(connection, "percentiles")
-    assert (row["sample_count"], row["min_ns"], row["max_ns"]) == (1, 50, 50)
-
-
-def test_delegate_events_use_the_delegate_s_clock():
-    store = StoreRows()
-    dump = store.add_dump(delegate_ns_per_tick=1000.0)
-    store.add_run(dump, [Event("", 3, 0, "GEMM #1"), Event("DELEGATE_CALL", 5000, 0)])
-    rows = run_query(store.connect(), "percentiles")
-    assert {row["event_name"]: row["p50_ns"] for row in rows} == {
-        "GEMM #1": 3000,
-        "DELEGATE_CALL": 5000,
-    }
-
-
-def test_runs_with_and_without_logged_values_are_one_row():
-    store = StoreRows()
-    dump = store.add_dump()
-    store.add_run(dump, [Event(OP, 10, 3)])
-    store.add_run(dump, [Event(OP, 20, 3, debug_name="")])
-    (row,) = run_query(store.connect(), "percentiles")
-    assert (row["sample_count"], row["p50_ns"]) == (2, 15)
-
-
-TICKS = [0, 0, 1, 2, 3, 150, 151, *range(900, 10_000, 41), 2**40, 2**62]
-
-
-def _forget_events(connection):
-    connection.execute("DELETE FROM events")
-
-
-@pytest.mark.parametrize(
-    ("count", "are_events_gone"),
-    cross_section(product([1, 2, 99, 100, 199, 200, 237], [False, True]), 5),
-)
-def test_approximate_percentiles_are_within_their_bound(count, are_events_gone):
-    """Of 200 runs or more from a histogram, of fewer from the events."""
-    ticks = np.random.default_rng(count).choice(TICKS, count).tolist()
-    connection = _store(({}, ticks))
-    if are_events_gone and count >= 200:
-        _forget_events(connection)
-    (row,) = run_query(connection, "percentiles", approx=True)
-    (exact,) = run_query(_store(({}, ticks)), "percentiles")
+def test_dumps_of_a_build_are_pooled_as_numpy_would_in_nanoseconds(exact):
+    (row,) = exact["two dumps"]
+    pooled = [tick for _, ticks in DUMPS["two dumps"] for tick in ticks]
     for name, share in SHARES.items():
-        expected = np.percentile(np.array(ticks, np.float64), share)
+        assert row[name] == pytest.approx(np.percentile(pooled, share), rel=1e-12)
+    assert shown(exact["two clocks"], "sample_count", "p50_ns", "max_ns") == [(3, 2000, 3000)]
+    assert shown(exact["flagged"], "sample_count", "min_ns", "max_ns") == [(1, 50, 50)]
+    # Runs with and without logged values are one row.
+    assert shown(exact["logged values"], "sample_count", "p50_ns") == [(2, 15)]
+
+
+def test_delegate_events_use_the_delegate_s_clock(exact):
+    found = {row["event_name"]: row["p50_ns"] for row in exact["delegate's clock"]}
+    assert found == {"GEMM #1": 3000, "DELEGATE_CALL": 5000}
+
+
+@pytest.mark.parametrize("gone", ["", ", events gone"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_approximate_percentiles_are_within_their_bound(count, gone, exact, approximate):
+    """Of 200 runs or more from a histogram, of fewer from the events."""
+    (row,), (true,) = approximate[f"random {count}{gone}"], exact[f"random {count}"]
+    for name, share in SHARES.items():
+        expected = np.percentile(np.array(_random(count), np.float64), share)
         assert row[name] == pytest.approx(expected, rel=row["error_share"] * (1 + 1e-9), abs=0)
-        assert row[name] == pytest.approx(exact[name], rel=0.01 * (1 + 1e-9), abs=0)
-    assert row["error_share"] == 0.01
-    assert row["missing_count"] == 0
+        assert row[name] == pytest.approx(true[name], rel=0.01 * (1 + 1e-9), abs=0)
+    assert (row["error_share"], row["missing_count"]) == (0.01, 0)
     for name in ("sample_count", "avg_ns", "min_ns", "max_ns"):
-        assert row[name] == exact[name]
+        assert row[name] == true[name]
 
 
-def test_histograms_and_events_of_dumps_with_different_clocks_are_pooled():
-    long, short = [1000 + run for run in range(240)], [3, 4, 5]
-    connection = _store(({}, long), ({"ns_per_tick": 1000.0}, short))
-    (row,) = run_query(connection, "percentiles", approx=True)
-    pooled = [*long, *(1000 * ticks for ticks in short)]
+def test_approximate_percentiles_of_dumps_that_differ(approximate):
+    (row,) = approximate["long and coarse"]
+    pooled = [*LONG, *(1000 * ticks for ticks in (3, 4, 5))]
     for name, share in SHARES.items():
         assert row[name] == pytest.approx(np.percentile(pooled, share), rel=0.01)
     assert row["sample_count"] == 243
+    # Those of runs in two phases lie between them.
+    assert approximate["two phases"][0]["p50_ns"] == pytest.approx(450_000, rel=0.01)
+    names = ("sample_count", "missing_count", "p50_ns")
+    assert shown(approximate["left out"], *names) == [(1, 0, pytest.approx(100, rel=0.01))]
 
 
-def test_approximate_percentiles_of_runs_in_two_phases_lie_between_them():
-    connection = _store(({}, [31_000] * 100 + [869_000] * 100))
-    (row,) = run_query(connection, "percentiles", approx=True)
-    assert row["p50_ns"] == pytest.approx(450_000, rel=0.01)
-
-
-def test_approximate_percentiles_leave_out_what_exact_ones_do():
-    connection = _store(({}, [100, (-5, 2)]), ({"ns_per_tick": None}, [7] * 200))
-    (row,) = run_query(connection, "percentiles", approx=True)
-    assert (row["sample_count"], row["missing_count"]) == (1, 0)
-    assert row["p50_ns"] == pytest.approx(100, rel=0.01)
-
-
-@pytest.mark.parametrize(("is_approx", "missing"), [(False, 203), (True, 3)])
-def test_events_that_are_gone_are_said_to_be_missing(is_approx, missing):
-    connection = _store(({}, [10] * 200), ({}, [30] * 3))
-    _forget_events(connection)
-    (row,) = run_query(connection, "percentiles", approx=is_approx)
-    assert (row["sample_count"], row["missing_count"]) == (203, missing)
-    assert (row["min_ns"], row["max_ns"]) == (10, 30)
-    assert row["p99_ns"] == (pytest.approx(10, rel=0.01) if is_approx else None)
-
-
-def test_percentiles_count_the_events_that_are_left():
-    connection = _store(({}, [10] * 4), ({}, [30] * 3))
-    connection.execute("DELETE FROM events WHERE dump_id = 1")
-    (row,) = run_query(connection, "percentiles")
-    assert (row["p10_ns"], row["missing_count"]) == (30, 4)
+def test_events_that_are_gone_are_said_to_be_missing(exact, approximate):
+    names = ("sample_count", "missing_count", "min_ns", "max_ns", "p99_ns")
+    assert shown(exact["all events gone"], *names) == [(203, 203, 10, 30, None)]
+    near_10 = pytest.approx(10, rel=0.01)
+    assert shown(approximate["all events gone"], *names) == [(203, 3, 10, 30, near_10)]
+    assert shown(exact["some events gone"], "p10_ns", "missing_count") == [(30, 4)]

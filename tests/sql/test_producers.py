@@ -28,7 +28,7 @@ NAMES = [
     and not any(takes(name, param) for param in ("base", "base_backend", "size_tag"))
 ]
 QUESTIONS = [
-    *((name, required(name, {"event": "*"})) for name in NAMES),
+    *((name, required(name, event="*")) for name in NAMES),
     ("framework_tax", {"scope": "all"}),
     ("percentiles", {"approx": True}),
 ]

@@ -1,8 +1,7 @@
 import pytest
 
-from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 from tests.support.stores import make_and_ingest
 from warehouse import Warehouse
 
@@ -17,25 +16,6 @@ INPUTS = [
 ]
 
 
-def _ask(event, *nodes, columns=None, **params):
-    """Of a run of one event: what it is said to cost, and how near to the roof it is."""
-    store = StoreRows()
-    dump = store.add_dump(etrecord="some.etrecord", **columns or {})
-    events = [event._replace(modules=("",), line="/src/net.py:1")]
-    store.add_run(dump, [*events, Event("Method::execute", 1000, 0, chain=-1)])
-    connection = store.connect()
-    connection.execute("DELETE FROM graph_nodes")
-    for index, (op, target, handle, code) in enumerate([*INPUTS, *nodes]):
-        connection.execute(
-            "INSERT INTO graph_nodes BY NAME SELECT 1 AS etrecord_id, ? AS graph, "
-            "'forward' AS method, '' AS scope, ? AS node_index, ? AS node, ? AS op, ? AS target, "
-            "? AS debug_handle, ? AS code, '{}' AS module_hierarchy",
-            [EDGE, index, f"n{index}", op, target, handle, code],
-        )
-    (row,) = run_query(connection, "roofline", **params)
-    return row
-
-
 def _kernel(name, ticks=100):
     return Event(f"native_call_{name}.out", ticks, 0)
 
@@ -47,98 +27,124 @@ def _node(name, result, arguments):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "result", "arguments", "flops", "tensor_bytes"),
-    cross_section([
-        ("mm", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
-        ("addmm", "a: float32[5, 10]", "b, y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
-        ("linear", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
-        (
-            "convolution", "a: float32[1, 16, 8, 8]",
-            "x, w, None, stride=[1, 1], padding=[1, 1], dilation=[1, 1], transposed=False",
-            2 * 16 * 64 * 4 * 9, 4 * (256 + 576 + 1024),
-        ),
-        (
-            "convolution", "a: float32[1, 4, 8, 8]", "x, w, None, stride=[1], transposed=True",
-            2 * 256 * 36, 4 * (256 + 576 + 256),
-        ),
-        ("relu", "a: float32[5, 8]", "y", 40, 320),
-        ("cat", "a: float16[10, 8]", "[y, y], dim=0", 0, 320 + 160),
-        ("topk", "a: float32[5, 3], b: int64[5, 3]", "y, k=3", 40, 160 + 60 + 120),
-        ("_clone_dim_order", "a: float32[5, 8]", "y, dim_order=[0, 1]", 0, 320),
-        ("_softmax", "a: float32[5, 8]", "y, dim=-1", 5 * 40, 320),
-        ("mean", "a: float32[5, 1]", "y, dim=[1], keepdim=True", 40, 160 + 20),
-        ("var", "a: float32[5]", "y, dim=[1]", 4 * 40, 160 + 20),
-        ("amax", "a: float32[]", "y", 40, 160 + 4),
-        ("native_layer_norm", "a: float32[5, 8], b: float32[5], c: float32[5]", "y", 280, 360),
-        ("max_pool2d", "a: float32[1, 4, 4, 4]", "x, kernel_size=[2, 2]", 256, 1024 + 256),
-        ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x, kernel_size=[3], stride=[2]", 192, 1280),
-        ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x", None, 1280),
-        ("_adaptive_avg_pool2d", "a: float32[1, 4, 1, 1]", "x, output_size=[1, 1]", 256, 1040),
-        ("view_copy", "a: float32[8, 5]", "y, size=[8, 5]", 0, 320),
-        ("embedding", "a: float32[1, 10]", "m, y", 0, 80),
-        ("scalar", "a: float32[]", "y", 1, 164),
-        ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
-        ("relu", "a: float32[s0, 8]", "y", None, None),
-        ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
-    ], 6),
-)  # fmt: skip
-def test_costs_of_a_node_by_hand(name, result, arguments, flops, tensor_bytes):
-    row = _ask(_kernel(name), _node(name, result, arguments))
-    assert (row["flops"], row["bytes"]) == (flops, tensor_bytes)
-
-
+# Name, result and arguments of a node; its operations and bytes.
+COSTS = [
+    ("mm", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
+    ("addmm", "a: float32[5, 10]", "b, y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
+    ("linear", "a: float32[5, 10]", "y, m", 2 * 5 * 10 * 8, 4 * (40 + 80 + 50)),
+    (
+        "convolution", "a: float32[1, 16, 8, 8]",
+        "x, w, None, stride=[1, 1], padding=[1, 1], dilation=[1, 1], transposed=False",
+        2 * 16 * 64 * 4 * 9, 4 * (256 + 576 + 1024),
+    ),
+    (
+        "convolution", "a: float32[1, 4, 8, 8]", "x, w, None, stride=[1], transposed=True",
+        2 * 256 * 36, 4 * (256 + 576 + 256),
+    ),
+    ("relu", "a: float32[5, 8]", "y", 40, 320),
+    ("cat", "a: float16[10, 8]", "[y, y], dim=0", 0, 320 + 160),
+    ("topk", "a: float32[5, 3], b: int64[5, 3]", "y, k=3", 40, 160 + 60 + 120),
+    ("_clone_dim_order", "a: float32[5, 8]", "y, dim_order=[0, 1]", 0, 320),
+    ("_softmax", "a: float32[5, 8]", "y, dim=-1", 5 * 40, 320),
+    ("mean", "a: float32[5, 1]", "y, dim=[1], keepdim=True", 40, 160 + 20),
+    ("var", "a: float32[5]", "y, dim=[1]", 4 * 40, 160 + 20),
+    ("amax", "a: float32[]", "y", 40, 160 + 4),
+    ("native_layer_norm", "a: float32[5, 8], b: float32[5], c: float32[5]", "y", 280, 360),
+    ("max_pool2d", "a: float32[1, 4, 4, 4]", "x, kernel_size=[2, 2]", 256, 1024 + 256),
+    ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x, kernel_size=[3], stride=[2]", 192, 1280),
+    ("avg_pool2d", "a: float32[1, 4, 2, 8]", "x", None, 1280),
+    ("_adaptive_avg_pool2d", "a: float32[1, 4, 1, 1]", "x, output_size=[1, 1]", 256, 1040),
+    ("view_copy", "a: float32[8, 5]", "y, size=[8, 5]", 0, 320),
+    ("embedding", "a: float32[1, 10]", "m, y", 0, 80),
+    ("scalar", "a: float32[]", "y", 1, 164),
+    ("scalar_tensor", "a: float32[]", "1.0, dtype=torch.float32", 0, 4),
+    ("relu", "a: float32[s0, 8]", "y", None, None),
+    ("relu", "a: float8_e4m3fn[5, 8]", "y", 40, None),
+]  # fmt: skip
 RELU = _node("relu", "a: float32[5, 8]", "y")
 MM = _node("mm", "a: float32[5, 10]", "y, m")
+TALL_RELU = _node("relu", "c: float32[5, 16]", "y")
 
 
-@pytest.mark.slow
-def test_time_against_both_peaks():
-    row = _ask(_kernel("mm"), MM, peak_gflops=16, peak_gbps=68)
-    assert (row["call_ns"], row["intensity"]) == (100, pytest.approx(800 / 680))
-    assert (row["gflops"], row["gbps"]) == (8, pytest.approx(6.8))
-    assert (row["roof_ns"], row["roof_share"], row["bound"]) == (50, 0.5, "compute")
-    row = _ask(_kernel("mm"), MM, peak_gflops=16, peak_gbps=8)
-    assert (row["roof_ns"], row["roof_share"], row["bound"]) == (85, 0.85, "memory")
+def _peaks(gflops, gbps, prefix=""):
+    return {"tags": {f"{prefix}peak_gflops": gflops, f"{prefix}peak_gbps": gbps}}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("prefix", ["", "device."])
-def test_peaks_are_tags_of_the_manifest_unless_given(prefix):
-    tags = {"tags": {f"{prefix}peak_gflops": 16, f"{prefix}peak_gbps": "8"}}
-    assert _ask(_kernel("mm"), MM, columns=tags)["roof_ns"] == 85
-    assert _ask(_kernel("mm"), MM, columns=tags, peak_gbps=680)["roof_ns"] == 50
+# By device: the event of a run, the nodes of its program, and columns of its dump.
+CASES = {
+    **{
+        f"{number} {name}": (_kernel(name), [_node(name, result, arguments)], {})
+        for number, (name, result, arguments, *_) in enumerate(COSTS)
+    },
+    "compute": (_kernel("mm"), [MM], _peaks(16, 68)),
+    "memory": (_kernel("mm"), [MM], _peaks(16, "8", "device.")),
+    "one peak": (_kernel("mm"), [MM], {"tags": {"peak_gflops": 16}}),
+    "ticks": (_kernel("mm"), [MM], _peaks(16, 8) | {"ns_per_tick": None}),
+    "two nodes": (_kernel("mm"), [RELU, MM], {}),
+    "two nodes alike": (_kernel("relu"), [RELU, TALL_RELU], {}),
+    "delegate": (Event("DELEGATE_CALL", 100, 0), [RELU, MM], {}),
+    "unknown": (_kernel("sigmoid"), [RELU], {}),
+}
 
 
-def test_without_a_peak_there_is_no_roof():
-    row = _ask(_kernel("mm"), MM, peak_gflops=16)
-    assert (row["flops"], row["roof_ns"], row["roof_share"], row["bound"]) == (800, *[None] * 3)
+@pytest.fixture(scope="module")
+def farm():
+    store = StoreRows()
+    nodes = []
+    for etrecord, (device, (event, own, columns)) in enumerate(CASES.items(), start=1):
+        dump = store.add_dump(device=device, etrecord=device, **columns)
+        own_event = event._replace(modules=("",), line="/src/net.py:1")
+        store.add_run(dump, [own_event, Event("Method::execute", 1000, 0, chain=-1)])
+        nodes += [(etrecord, EDGE, n, f"n{n}", *node) for n, node in enumerate([*INPUTS, *own])]
+    connection = store.connect()
+    connection.execute("DELETE FROM graph_nodes")
+    connection.execute("UPDATE event_origins SET debug_handles = [1]")
+    connection.executemany(
+        "INSERT INTO graph_nodes BY NAME SELECT ? AS etrecord_id, ? AS graph, "
+        "'forward' AS method, '' AS scope, ? AS node_index, ? AS node, ? AS op, ? AS target, "
+        "? AS debug_handle, ? AS code, '{}' AS module_hierarchy",
+        nodes,
+    )
+    return connection
 
 
-def test_a_kernel_runs_the_node_of_its_name_among_those_of_its_handle():
-    row = _ask(_kernel("mm"), RELU, MM)
-    assert row["flops"] == 800
+@pytest.fixture(scope="module")
+def row(farm):
+    return {device: row for device, (row,) in run_by_device(farm, "roofline").items()}
 
 
-def test_of_several_nodes_alike_a_kernel_runs_one():
-    row = _ask(_kernel("relu"), RELU, _node("relu", "c: float32[5, 16]", "y"))
-    assert row["flops"] == 60
+@pytest.mark.parametrize(("number", "costs"), [*enumerate(COSTS)])
+def test_costs_of_a_node_by_hand(number, costs, row):
+    name, *_, flops, tensor_bytes = costs
+    found = row[f"{number} {name}"]
+    assert (found["flops"], found["bytes"]) == (flops, tensor_bytes)
 
 
-def test_a_delegate_runs_all_nodes_of_its_handles():
-    row = _ask(Event("DELEGATE_CALL", 100, 0), RELU, MM)
-    assert (row["flops"], row["bytes"]) == (840, 1000)
+def test_time_against_both_peaks_which_are_tags_unless_given(row, farm):
+    fast = row["compute"]
+    assert (fast["call_ns"], fast["intensity"]) == (100, pytest.approx(800 / 680))
+    assert (fast["gflops"], fast["gbps"]) == (8, pytest.approx(6.8))
+    roof = ("flops", "roof_ns", "roof_share", "bound")
+    assert shown([fast, row["memory"]], *roof) == [
+        (800, 50, 0.5, "compute"),
+        (800, 85, 0.85, "memory"),
+    ]
+    assert shown([row["one peak"], row["0 mm"]], *roof) == [(800, *[None] * 3)] * 2
+    (given,) = run_query(farm, "roofline", device="memory", peak_gbps=680)
+    assert given["roof_ns"] == 50
 
 
-def test_an_operator_that_the_etrecord_does_not_know_has_no_costs():
-    row = _ask(_kernel("sigmoid"), RELU)
-    assert (row["call_ns"], row["flops"], row["bytes"], row["intensity"]) == (100, *[None] * 3)
+def test_which_nodes_an_event_runs(row):
+    names = ("call_ns", "flops", "bytes", "intensity")
+    assert row["two nodes"]["flops"] == 800  # that of its name among those of its handle
+    assert row["two nodes alike"]["flops"] == 60  # one of them
+    assert shown([row["delegate"]], "flops", "bytes") == [(840, 1000)]  # all of its handles
+    assert shown([row["unknown"]], *names) == [(100, None, None, None)]
 
 
-def test_cycles_of_unknown_rate_have_costs_alone():
-    row = _ask(_kernel("mm"), MM, columns={"ns_per_tick": None}, peak_gflops=16, peak_gbps=8)
-    assert (row["flops"], row["roof_ns"]) == (800, 85)
-    assert (row["call_ns"], row["gflops"], row["roof_share"]) == (None, None, None)
+def test_cycles_of_unknown_rate_have_costs_alone(row):
+    names = ("flops", "roof_ns", "call_ns", "gflops", "roof_share")
+    assert shown([row["ticks"]], *names) == [(800, 85, None, None, None)]
 
 
 def _recorded(tmp_path, dump, **beside):

@@ -18,11 +18,9 @@ READERS = {  # of events
     "percentiles", "event_blocks", "memory_by_instruction", "numeric_divergence", "outlier_runs",
     "run_timeline",
 }  # fmt: skip
-VALUES = {
-    "base": "b1", "head": "b2", "base_backend": "xnnpack", "head_backend": "portable",
-    "dump": 3, "event": "Method::execute", "size_tag": "size",
-}  # fmt: skip
-QUESTIONS = {name: required(name, VALUES) for name in load_catalogue()}
+QUESTIONS = {
+    name: required(name, base="b1", head="b2", event="Method::execute") for name in load_catalogue()
+}
 QUESTIONS["framework_tax"]["scope"] = "all"
 FILTERS = [{"device": ["d3"]}, {"build": ["b5"]}, {"device": ["d3"], "build": ["b5"]}]
 ASKED = [

@@ -1,104 +1,109 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 
 PROMPT, TOKEN = 0, 9  # instructions: what tells their runs apart
-
-
-def _ask(*dumps, columns=None, **params):
-    """One dump for each list of runs: what they execute, their time, and their start."""
-    store = StoreRows()
-    for runs in dumps:
-        number = store.add_dump(**columns or {})
-        for what, ticks, start in runs:
-            store.add_run(number, [Event("Method::execute", ticks, what, chain=-1)], start=start)
-    return run_query(store.connect(), "token_latency", **params)
+FAR = 2**64 - 1000
 
 
 def _turn(prompt, *tokens, start=0):
+    """A prompt and what it is answered: what each run executes, its time, and its start."""
     runs = [(PROMPT, prompt, start)]
     return [*runs, *((TOKEN, ticks, start + 100 * n) for n, ticks in enumerate(tokens, start=10))]
 
 
-def test_a_turn_by_hand():
-    (row,) = _ask(_turn(500, 10, 20, 30, 40))
-    assert (row["position"], row["turn_count"], row["token_count"]) == (1, 1, 4)
-    assert (row["first_token_ns"], row["p50_ns"], row["drift_ns"]) == (500, 25, 10)
-    assert row["tokens_per_second"] == pytest.approx(1e9 / 25)
-    assert row["paced_tokens_per_second"] == pytest.approx(1e9 / 100)
+PROMPTS = [(PROMPT, ticks, ticks) for ticks in (500, 600, 700)]
+# By name: the runs of each dump, and what is answered: see FIGURES.
+FIGURES = (
+    "dump_count", "turn_count", "token_count", "first_token_ns", "p50_ns", "drift_ns",
+    "paced_tokens_per_second",
+)  # fmt: skip
+ANY = object()
+CASES = {
+    "a turn": ([_turn(500, 10, 20, 30, 40)], [1, 1, 4, 500, 25, 10, 1e7]),
+    # Each prompt begins a turn.
+    "three turns": (
+        [[*_turn(500, 10, 20, 30), *_turn(300, 20, 20, 20, 40, start=9000)], _turn(100, 5, 5, 5)],
+        [2, 3, 10, 300, 20, 6, 1e7],
+    ),
+    "prompt in parts": (
+        [[(PROMPT, 70, 0), (PROMPT, 30, 1), *_turn(20, 10, 10, 10, 10)]],
+        [1, 1, 4, 120, 10, 0, 1e7],
+    ),
+    # Where one method does both, its first run is the prompt.
+    "one method": ([[(TOKEN, 90, 0), (TOKEN, 10, 1), (TOKEN, 10, 2)]], [1, 1, 2, 90, 10, ANY, 1e9]),
+    # Of methods that run as often, the later one decodes.
+    "as often": ([_turn(500, 10)], [1, 1, 1, 500, 10, None, None]),
+    "jumps back": (
+        [[(PROMPT, 50, 0), (TOKEN, 10, 500), (TOKEN, 10, 300), (TOKEN, 10, 400)]],
+        [1, 1, 3, 50, 10, 0, 1e7],
+    ),
+    # Starts beyond the range of doubles are exact.
+    "far": (
+        [[(PROMPT, 50, FAR), (TOKEN, 10, FAR + 1), (TOKEN, 10, FAR + 2)]],
+        [1, 1, 2, 50, 10, ANY, 1e9],
+    ),
+    "ticks": ([_turn(500, 10, 20, 30)], [1, 1, 3, None, None, None, ANY]),
+    # A manifest may name the runs that decode; a dump without any has no tokens.
+    "decode_method": ([[*PROMPTS, (TOKEN, 10, 800)]], [1, 1, 1, 1800, 10, None, None]),
+    "model.decode_method": ([[*PROMPTS, (TOKEN, 10, 800)]], [1, 1, 1, 1800, 10, None, None]),
+    "decode_method of one": (
+        [_turn(500, 10), [(PROMPT, 500, 0), (PROMPT, 600, 1)]],
+        [1, 1, 1, 500, 10, None, None],
+    ),
+    "five tokens": ([_turn(500, 10, 20, 30, 50, 70)], [1, 1, 5, 500, 30, ANY, 1e7]),
+}
 
 
-def test_each_prompt_begins_a_turn():
-    turns = [*_turn(500, 10, 20, 30), *_turn(300, 20, 20, 20, 40, start=9000)]
-    (row,) = _ask(turns, _turn(100, 5, 5, 5))
-    assert (row["dump_count"], row["turn_count"], row["token_count"]) == (2, 3, 10)
-    assert (row["first_token_ns"], row["drift_ns"]) == (300, 6)
-    assert row["paced_tokens_per_second"] == pytest.approx(1e9 / 100)
+def _columns(device):
+    if device == "ticks":
+        return {"ns_per_tick": None}
+    tag = device.partition(" ")[0]
+    return {"tags": {tag: "Execute #2"}} if tag.endswith("decode_method") else {}
 
 
-def test_a_prompt_read_in_parts_is_one():
-    (row,) = _ask([(PROMPT, 70, 0), (PROMPT, 30, 1), *_turn(20, 10, 10, 10, 10)])
-    assert (row["turn_count"], row["first_token_ns"], row["token_count"]) == (1, 120, 4)
+@pytest.fixture(scope="module")
+def farm():
+    store = StoreRows()
+    for device, (dumps, _) in CASES.items():
+        for runs in dumps:
+            number = store.add_dump(device=device, **_columns(device))
+            for what, ticks, start in runs:
+                events = [Event("Method::execute", ticks, what, chain=-1)]
+                store.add_run(number, events, start=start)
+    token = [Event("Method::execute", 10, TOKEN, chain=-1)]
+    load, failed = [Event("Method::init", 5, chain=-1)], [Event("native_call_add.out", 5, 0)]
+    store.add_runs(store.add_dump(device="failed"), [load, token, token, failed, token])
+    return store.connect()
 
 
-def test_where_one_method_does_both_the_first_run_is_the_prompt():
-    (row,) = _ask([(TOKEN, 90, 0), (TOKEN, 10, 1), (TOKEN, 10, 2)])
-    assert (row["first_token_ns"], row["token_count"], row["p50_ns"]) == (90, 2, 10)
+@pytest.fixture(scope="module")
+def rows(farm):
+    return run_by_device(farm, "token_latency")
 
 
-def test_of_methods_that_run_as_often_the_later_one_decodes():
-    (row,) = _ask(_turn(500, 10))
-    assert (row["first_token_ns"], row["token_count"], row["p50_ns"]) == (500, 1, 10)
-    assert (row["paced_tokens_per_second"], row["drift_ns"]) == (None, None)
+@pytest.mark.parametrize("case", CASES)
+def test_turns_and_tokens(case, rows):
+    (row,) = rows[case]
+    for name, expected in zip(FIGURES, CASES[case][1], strict=True):
+        if expected is not ANY:
+            assert row[name] == pytest.approx(expected), name
 
 
-def test_tokens_can_be_told_apart_by_position():
-    rows = _ask(_turn(500, 10, 20, 30, 50, 70), step=2)
-    names = ("position", "token_count", "p50_ns", "first_token_ns")
-    assert [tuple(row[name] for name in names) for row in rows] == [
+def test_a_turn_is_at_the_first_position_and_has_its_rate(rows):
+    (row,) = rows["a turn"]
+    assert (row["position"], row["tokens_per_second"]) == (1, pytest.approx(1e9 / 25))
+    assert rows["ticks"][0]["tokens_per_second"] is None
+
+
+def test_loads_and_incomplete_runs_are_no_tokens(rows):
+    assert shown(rows["failed"], "turn_count", "token_count") == [(1, 2)]
+
+
+def test_tokens_can_be_told_apart_by_position(farm):
+    found = run_query(farm, "token_latency", device="five tokens", step=2)
+    assert shown(found, "position", "token_count", "p50_ns", "first_token_ns") == [
         (1, 2, 15, 500),
         (3, 2, 40, None),
         (5, 1, 70, None),
     ]
-
-
-def test_a_clock_that_jumps_back_has_no_pace():
-    (row,) = _ask([(PROMPT, 50, 0), (TOKEN, 10, 500), (TOKEN, 10, 300), (TOKEN, 10, 400)])
-    assert row["paced_tokens_per_second"] == pytest.approx(1e9 / 100)
-
-
-def test_starts_beyond_the_range_of_doubles_are_exact():
-    far = 2**64 - 1000
-    (row,) = _ask([(PROMPT, 50, far), (TOKEN, 10, far + 1), (TOKEN, 10, far + 2)])
-    assert row["paced_tokens_per_second"] == pytest.approx(1e9)
-
-
-def test_loads_and_incomplete_runs_are_no_tokens():
-    store = StoreRows()
-    number = store.add_dump()
-    load = [Event("Method::init", 5, chain=-1)]
-    failed = [Event("native_call_add.out", 5, 0)]
-    token = [Event("Method::execute", 10, TOKEN, chain=-1)]
-    for run in (load, token, token, failed, token):
-        store.add_run(number, run)
-    (row,) = run_query(store.connect(), "token_latency")
-    assert (row["turn_count"], row["token_count"]) == (1, 2)
-
-
-def test_cycles_of_unknown_rate_have_counts_alone():
-    (row,) = _ask(_turn(500, 10, 20, 30), columns={"ns_per_tick": None})
-    assert (row["token_count"], row["p50_ns"], row["tokens_per_second"]) == (3, None, None)
-    assert (row["first_token_ns"], row["drift_ns"]) == (None, None)
-
-
-@pytest.mark.parametrize("tag", ["decode_method", "model.decode_method"])
-def test_a_manifest_may_name_the_runs_that_decode(tag):
-    prompts = [(PROMPT, ticks, ticks) for ticks in (500, 600, 700)]
-    (row,) = _ask([*prompts, (TOKEN, 10, 800)], columns={"tags": {tag: "Execute #2"}})
-    assert (row["turn_count"], row["token_count"], row["first_token_ns"]) == (1, 1, 1800)
-
-
-def test_a_dump_without_the_runs_that_decode_has_no_tokens():
-    columns = {"tags": {"decode_method": "Execute #2"}}
-    (row,) = _ask(_turn(500, 10), [(PROMPT, 500, 0), (PROMPT, 600, 1)], columns=columns)
-    assert (row["dump_count"], row["token_count"], row["p50_ns"]) == (1, 1, 10)

@@ -1,68 +1,73 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 
 STEADY = [100] * 17
+# The first runs of a dump, and how many of them are warm-up: up to the first steady run whose
+# median with the next two is steady too.
+FIRST = [
+    ([100, 100, 100], 0),
+    ([400, 200, 150], 3),
+    ([400, 100, 100], 1),
+    ([400, 100, 400, 400], 4),  # one fast run among slow ones
+    ([400, 100, 400], 1),
+    ([100, 400, 100], 0),  # one slow run among fast ones
+    ([105, 105, 105], 0),
+    ([106, 106, 106], 3),
+]
+DUMPS = {
+    **{str(first): [[*first, *STEADY]] for first, _ in FIRST},
+    "three dumps": [[300, 100, 100, *STEADY], [400, 300, 100, *STEADY], [100] * 20],
+    "tolerance": [[150, 150, 120, *STEADY]],
+    "short": [[100] * 19],
+    "ticks": [[400, 200, 150, *STEADY]],
+}
 
 
-def _ask(*dumps, columns=None, **params):
+def _executed(ticks, instruction=0):
+    return [Event("Method::execute", ticks, instruction, chain=-1)]
+
+
+@pytest.fixture(scope="module")
+def farm():
     store = StoreRows()
-    for runs in dumps:
-        number = store.add_dump(**columns or {})
-        for ticks in runs:
-            store.add_run(number, [Event("Method::execute", ticks, 0, chain=-1)])
-    return run_query(store.connect(), "warmup", **params)
-
-
-@pytest.mark.parametrize(
-    ("first", "expected"),
-    [
-        ([100, 100, 100], 0),
-        ([400, 200, 150], 3),
-        ([400, 100, 100], 1),
-        ([400, 100, 400, 400], 4),  # one fast run among slow ones
-        ([400, 100, 400], 1),
-        ([100, 400, 100], 0),  # one slow run among fast ones
-        ([105, 105, 105], 0),
-        ([106, 106, 106], 3),
-    ],
-)
-def test_warm_is_the_first_steady_run_whose_median_with_the_next_two_is_so_too(first, expected):
-    (row,) = _ask([*first, *STEADY])
-    assert (row["warmup_runs"], row["most_runs"]) == (expected, expected)
-
-
-def test_figures_are_medians_over_dumps():
-    dumps = [[300, 100, 100], [400, 300, 100], [100, 100, 100]]
-    (row,) = _ask(*([*first, *STEADY] for first in dumps))
-    assert (row["dump_count"], row["run_count"]) == (3, 60)
-    assert (row["warmup_runs"], row["most_runs"]) == (1, 2)
-    assert (row["first_ns"], row["steady_ns"], row["lost_ns"]) == (300, 100, 200)
-    assert row["first_over_steady"] == 3
-
-
-def test_the_tolerance_is_a_share_of_the_steady_time():
-    runs = [150, 150, 120, *STEADY]
-    assert _ask(runs)[0]["warmup_runs"] == 3
-    assert _ask(runs, tolerance=0.5)[0]["warmup_runs"] == 0
-
-
-def test_shorter_dumps_do_not_count():
-    assert _ask([100] * 19) == []
-
-
-def test_run_signatures_are_told_apart():
-    store = StoreRows()
-    number = store.add_dump()
+    for device, dumps in DUMPS.items():
+        for ticks in dumps:
+            clock = {"ns_per_tick": None} if device == "ticks" else {}
+            store.add_runs(store.add_dump(device=device, **clock), map(_executed, ticks))
+    number = store.add_dump(device="two methods")
     for ticks in [400, 400, 100, *STEADY]:
-        store.add_run(number, [Event("Method::execute", ticks, 0, chain=-1)])
-        store.add_run(number, [Event("Method::execute", 7, 5, chain=-1)])
-    rows = run_query(store.connect(), "warmup")
-    assert sorted(row["warmup_runs"] for row in rows) == [0, 2]
-    assert len({row["run_signature_id"] for row in rows}) == 2
+        store.add_runs(number, [_executed(ticks), _executed(7, 5)])
+    return store.connect()
 
 
-def test_cycles_of_unknown_rate_have_no_times():
-    (row,) = _ask([400, 200, 150, *STEADY], columns={"ns_per_tick": None})
-    assert (row["warmup_runs"], row["first_over_steady"]) == (3, 4)
-    assert (row["first_ns"], row["steady_ns"], row["lost_ns"]) == (None, None, None)
+@pytest.fixture(scope="module")
+def rows(farm):
+    return run_by_device(farm, "warmup")
+
+
+def test_warm_is_the_first_steady_run_whose_median_with_the_next_two_is_so_too(rows):
+    found = {str(first): shown(rows[str(first)], "warmup_runs", "most_runs") for first, _ in FIRST}
+    assert found == {str(first): [(expected, expected)] for first, expected in FIRST}
+
+
+def test_figures_are_medians_over_dumps(rows):
+    counts = ("dump_count", "run_count", "warmup_runs", "most_runs")
+    assert shown(rows["three dumps"], *counts) == [(3, 60, 1, 2)]
+    times = ("first_ns", "steady_ns", "lost_ns", "first_over_steady")
+    assert shown(rows["three dumps"], *times) == [(300, 100, 200, 3)]
+    # Cycles of unknown rate have no times.
+    assert shown(rows["ticks"], "warmup_runs", *times) == [(3, None, None, None, 4)]
+
+
+def test_the_tolerance_is_a_share_of_the_steady_time(farm, rows):
+    assert rows["tolerance"][0]["warmup_runs"] == 3
+    (row,) = run_query(farm, "warmup", device="tolerance", tolerance=0.5)
+    assert row["warmup_runs"] == 0
+
+
+def test_shorter_dumps_do_not_count_and_run_signatures_are_told_apart(rows):
+    assert rows["short"] == []
+    methods = rows["two methods"]
+    assert sorted(row["warmup_runs"] for row in methods) == [0, 2]
+    assert len({row["run_signature_id"] for row in methods}) == 2

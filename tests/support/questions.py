@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
 
 import duckdb
@@ -15,9 +14,9 @@ from warehouse.catalogue.queries import find_query
 
 GOLDEN = ROOT / "tests" / "golden"
 # Values of the parameters that queries require.
-_VALUES = {
+_VALUES: dict[str, object] = {
     "base": "old", "head": "new", "base_backend": "portable", "head_backend": "xnnpack",
-    "dump": 3, "event": "native_call_conv.out", "size_tag": "tokens",
+    "dump": 3, "event": "native_call_conv.out", "size_tag": "size",
 }  # fmt: skip
 # Parameters that queries take beside those.
 _OPTIONS: dict[str, dict[str, object]] = {
@@ -34,15 +33,15 @@ _RECORDED = ("allocations", "counters", "debug_values", "ingest_errors")
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
 
 
-def required(name: str, values: Mapping[str, object]) -> dict[str, object]:
-    """The parameters that a query requires, with their values."""
+def required(name: str, **values: object) -> dict[str, object]:
+    """The parameters that a query requires, with these values or the usual ones."""
     params = find_query(name).header.params
-    return {param.name: values[param.name] for param in params if param.is_required}
+    return {param.name: (_VALUES | values)[param.name] for param in params if param.is_required}
 
 
 def question(name: str) -> dict[str, object]:
     """What to ask a query on the farm where it has an answer."""
-    return required(name, _VALUES) | _OPTIONS.get(name, {})
+    return required(name, size_tag="tokens") | _OPTIONS.get(name, {})
 
 
 def takes(name: str, param: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -178,6 +178,11 @@ class StoreRows:
                 dump["etrecord_id"], run_signature, zip(events, signatures, strict=True)
             )
 
+    def add_runs(self, dump_id, runs: Iterable[Sequence[Event]]):
+        """Add a run of each of these lists of events."""
+        for events in runs:
+            self.add_run(dump_id, events)
+
     def add_values(self, dump_id, values, *, run_index=0):
         """Values that a run logged: (instruction, content of a tensor or number) each."""
         logged = [row for row in self._rows["debug_values"] if row["dump_id"] == dump_id]
@@ -299,3 +304,16 @@ class StoreRows:
 def run_query(connection, name, **params) -> list[dict[str, object]]:
     """Rows of a canned query as dicts."""
     return answer_query(connection, find_query(name), params).to_pylist()
+
+
+def run_by_device(connection, name, **params) -> dict[str, list[dict[str, object]]]:
+    """Rows of a canned query by device; an empty list for a device without any."""
+    found = {device: [] for (device,) in connection.sql("SELECT name FROM devices").fetchall()}
+    for row in run_query(connection, name, **params):
+        found.setdefault(row["device"], []).append(row)
+    return found
+
+
+def shown(rows, *names) -> list[tuple[object, ...]]:
+    """The values of some columns, row by row."""
+    return [tuple(row[name] for name in names) for row in rows]

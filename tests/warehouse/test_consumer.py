@@ -37,7 +37,7 @@ def consuming(store: Path, **settings: Any) -> Iterator[tuple[Consumer, Inbox]]:
 def give(consumer: Consumer, inbox: Inbox, incoming: Dump) -> str:
     sha256 = inbox.accept(incoming)
     consumer.known.accept(sha256, incoming.manifest().canonical_json(), incoming.byte_count)
-    consumer.given()
+    consumer.count_accepted()
     return sha256
 
 

@@ -85,7 +85,7 @@ def test_block_that_is_told_too_much_is_stored_untraced_and_says_so(tmp_path, bo
     (origins, modules), grown = run_alone(INGEST, str(tmp_path), json.dumps(MANIFEST))
     [row] = origins
     assert (row["method"], row["n"], row["ops"], modules) == (None, 2_000, 0, 0)
-    assert row["doubt"].startswith("what the ETRecord tells of this dump's events would take more ")
+    assert row["doubt"].startswith("the ETRecord's data about this dump's events would take more ")
     (notes, op_count), inspected = run_alone(INSPECT, str(tmp_path), "")
     assert (notes, op_count) == ([row["doubt"]], 0)
     assert max(grown, inspected) < MOST_GROWN

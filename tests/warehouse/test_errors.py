@@ -24,4 +24,4 @@ def test_many_names_are_not_compared_for_ever():
 
 
 def test_no_name_is_known():
-    assert suggest("x", []) == "; there are none"
+    assert suggest("x", []) == "; none exist"

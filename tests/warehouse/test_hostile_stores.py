@@ -141,7 +141,7 @@ def test_a_store_with_what_runs_by_itself_is_refused(
     store: Path, name: str, read_only: bool
 ) -> None:
     tamper(store, [STRANGE[name]])
-    with pytest.raises(StoreError, match="not to be trusted"):
+    with pytest.raises(StoreError, match="do not trust"):
         Warehouse.open(store, read_only=read_only)
     assert leavings(store) == ["secret.txt", "store"]
 
@@ -164,7 +164,9 @@ def test_a_store_whose_tables_are_not_ours_is_refused(
     store: Path, name: str, read_only: bool
 ) -> None:
     tamper(store, TABLES[name])
-    with pytest.raises(StoreError, match="somebody changed it; ingest its dumps into a new store"):
+    with pytest.raises(
+        StoreError, match="the store was modified; ingest its dumps into a new store"
+    ):
         Warehouse.open(store, read_only=read_only)
 
 

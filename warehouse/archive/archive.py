@@ -19,11 +19,10 @@ class Archive:
     """The archive of a store; its writer holds the store's lock."""
 
     def __init__(self, store: Path) -> None:
-        """The archive in a store's directory, which may not exist yet."""
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
-        """Segments in order, without those that are part of a merged one."""
+        """Segments in order, without parts of merged ones."""
         found: list[Segment] = []
         for segment in self.files():
             if not found or segment.first > found[-1].last:
@@ -31,7 +30,7 @@ class Archive:
         return found
 
     def files(self) -> list[Segment]:
-        """All segment files by first number; of the same number the longest range comes first.
+        """All segment files by first number; for equal numbers, the longest range comes first.
 
         Raises:
             ArchiveError: The folder cannot be read.
@@ -44,14 +43,14 @@ class Archive:
         return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 
     def numbers(self) -> set[int]:
-        """Numbers of all segments, also of those that are part of a merged one."""
+        """Numbers of all segments, including parts of merged ones."""
         return {n for one in self.segments() for n in range(one.first, one.last + 1)}
 
     def begin(self, last: int = 0) -> SegmentWriter:
         """A writer of the next segment; its number is greater than `last`.
 
         Raises:
-            ArchiveError: The folder cannot be made.
+            ArchiveError: The folder cannot be created.
         """
         last = max([last, *(segment.last for segment in self.segments())])
         try:
@@ -68,7 +67,7 @@ class Archive:
             yield from read_entries(segment, with_data=with_data)
 
     def find(self, sha256: str) -> Entry | None:
-        """The entry of a file, with its bytes; None if the archive lacks it."""
+        """The entry of a file, with its bytes; None if the archive does not have the file."""
         for segment in reversed(self.segments()):
             listed = read_entries(segment, with_data=False)
             if any(entry.sha256 == sha256 for _, entry in listed):

@@ -24,29 +24,29 @@ ERASED: Final = "erased"  # placeholder of an entry about a forgotten dump
 SEGMENT = table(
     "Entries in the order in which they changed the store; the bytes of a long file follow in "
     "further rows, which repeat all but `data` and `part`.",
-    field("segment", pa.int64(), "Number of the segment the entry was sealed in, from 1."),
+    field("segment", pa.int64(), "Number of the segment in which the entry was sealed, from 1."),
     field("kind", pa.string(), "dump, etrecord, debug_buffer, companions, refused, settled, "
           "amended, dropped, forgotten, decided or erased."),
     field("recorded_at", UTC_US, "Time the entry was made."),
-    field("name", pa.string(), "What the file was called where it came from; the group that was "
-          "decided about."),
+    field("name", pa.string(), "Name of the file at its origin, or the group of the "
+          "decision."),
     field("sha256", pa.string(), "SHA-256 of the file, or of the dump the entry is about, hex; "
           "null for a refused file that could not be read, and where an entry was erased.",
           nullable=True),
     field("dump_id", pa.int32(), "Number of the dump in the store; null for other files.",
           nullable=True),
-    field("device_id", pa.int32(), "Number of its device there.", nullable=True),
-    field("build_id", pa.int32(), "Number of its build there.", nullable=True),
-    field("model_id", pa.int32(), "Number of its model there.", nullable=True),
+    field("device_id", pa.int32(), "Number of its device in the store.", nullable=True),
+    field("build_id", pa.int32(), "Number of its build in the store.", nullable=True),
+    field("model_id", pa.int32(), "Number of its model in the store.", nullable=True),
     field("manifest", pa.string(), "The dump's manifest as canonical JSON.", nullable=True),
     field("etrecord_sha256", pa.string(), "ETRecord the dump came with.", nullable=True),
     field("debug_buffer_sha256", pa.string(), "Debug buffer the dump came with.", nullable=True),
     field("reason", pa.string(), "Why a file was refused, machine-readable; the state that was "
           "decided.", nullable=True),
-    field("byte_offset", pa.int64(), "Where in it; null for the file as a whole.", nullable=True),
-    field("detail", pa.string(), "The same in words; a decision's reason and user, as JSON.",
+    field("byte_offset", pa.int64(), "Offset of the fault, null if none.", nullable=True),
+    field("detail", pa.string(), "The reason in words; a decision's reason and user, as JSON.",
           nullable=True),
-    field("byte_count", pa.int64(), "Size of the file; null where no bytes are kept.",
+    field("byte_count", pa.int64(), "Size of the file; null where no bytes are stored.",
           nullable=True),
     field("part", pa.int32(), "Which part of the file `data` is, from 0."),
     field("data", pa.binary(), "Bytes of the file, up to 4 MiB a row.", nullable=True),
@@ -65,8 +65,8 @@ class Ids(NamedTuple):
 class Entry(NamedTuple):
     """One entry, as in SEGMENT.
 
-    `data` is the whole file; None if the entry has no bytes, or they were not read. `byte_count` is
-    its size; a writer need not set it.
+    `data` is the whole file; None if the entry has no bytes, or its bytes were not read.
+    `byte_count` is its size; a writer need not set it.
     """
 
     kind: str

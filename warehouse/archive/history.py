@@ -21,7 +21,7 @@ _INDEXED = "SELECT segment FROM archive_segments"
 _UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
-# After these errors it is not known whether a transaction was committed.
+# After these errors, the transaction may or may not be committed.
 _UNCERTAIN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException)
 
 
@@ -41,7 +41,7 @@ def find_unindexed(connection: duckdb.DuckDBPyConnection, archive: Archive) -> l
 
 
 def unfile_missing(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-    """Mark files in lost segments as not archived, so that they are archived if they come again."""
+    """Mark files in lost segments as not archived, so that the next ingest archives them."""
     gone = read_indexed(connection) - archive.numbers()
     if gone:
         with transaction(connection):
@@ -77,12 +77,12 @@ class History:
         ]
 
     def end(self) -> None:
-        """Start to write the entries to disk in another thread; no more can be added."""
+        """Start writing the entries to disk in another thread; no further entries can be added."""
         if self._writer is not None:
             self._writer.end()
 
     def missing(self, hashes: Iterable[str]) -> set[str]:
-        """The hashes of files that the archive does not hold yet."""
+        """The hashes of files that are not in the archive yet."""
         wanted = set(hashes) - {str(file["sha256"]) for file in self._files}
         if not wanted or self._archive is None:
             return set()
@@ -102,8 +102,8 @@ class History:
         except OSError as error:
             raise StoreError(
                 str(self._writer.folder),
-                f"cannot be written: {error.strerror}; earlier commits are safe: make room and run "
-                "the command again",
+                f"cannot be written: {error.strerror}; earlier commits are safe: free some space "
+                "and run the command again",
             ) from error
         number = self._segment.first
         ledger = "INSERT INTO archive_segments VALUES (?, ?)"
@@ -114,8 +114,8 @@ class History:
     def discard(self, error: BaseException) -> None:
         """Discard the entries of a transaction that failed with an error.
 
-        If it may have been committed all the same they are kept; if it was not, the store replays
-        them when it is next opened.
+        The entries are kept if the transaction may be committed nevertheless; if it is not, the
+        store replays them when it is opened next.
         """
         if self._writer is None:
             return
@@ -139,6 +139,6 @@ def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> 
             history.seal()
             failpoint("commit")
         failpoint("committed")
-    except BaseException as error:  # an interrupt too must leave nothing half-done
+    except BaseException as error:  # an interrupt, too, must leave nothing half-done
         history.discard(error)
         raise

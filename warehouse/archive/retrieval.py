@@ -16,7 +16,7 @@ def check_prefix(prefix: str) -> str:
     """The prefix of a SHA-256, in lower case.
 
     Raises:
-        QueryError: It has too few digits, or is not hexadecimal.
+        QueryError: The prefix has too few digits, or is not hexadecimal.
     """
     if not re.fullmatch(rf"[0-9a-fA-F]{{{_LEAST_DIGITS},64}}", prefix):
         raise QueryError(
@@ -43,5 +43,8 @@ def find_archived(store: Path, prefix: str) -> Entry:
         raise QueryError(f"'{prefix}': {len(found)} files have this prefix; give more digits")
     entry = archive.find(found.pop() or "") if found else None
     if entry is None:
-        raise QueryError(f"{archive.folder}: has no file whose SHA-256 begins with '{prefix}'")
+        raise QueryError(
+            f"{archive.folder}: has no file whose SHA-256 begins with '{prefix}'; 'tracehouse "
+            "query dumps' lists those of dumps"
+        )
     return entry

@@ -1,6 +1,6 @@
 """Segments rewritten: small ones merged, and forgotten entries erased.
 
-A segment is never changed; its replacement is whole on disk before it is deleted.
+A segment is never modified. Its replacement is complete on disk before the segment is deleted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from warehouse.errors import ArchiveError
 
 MANY_SEGMENTS = 33  # neighbouring small segments that are merged when an ingest ends
 SMALL_BYTES = 32 << 20  # on disk, of a segment that is worth merging
-SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed: so a merge takes only seconds
+SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed, so that a merge takes only seconds
 
 
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
@@ -54,7 +54,9 @@ def rewrite_segments(
         made = writer.seal()
     except OSError as error:
         writer.discard()
-        problem = f"cannot be written: {error.strerror}; nothing is lost: make room, and try again"
+        problem = (
+            f"cannot be written: {error.strerror}; nothing is lost: free some space, and try again"
+        )
         raise ArchiveError(str(archive.folder), problem) from error
     except BaseException:  # an interrupt too must leave nothing half-done
         writer.discard()
@@ -74,8 +76,8 @@ def delete_segments(archive: Archive, segments: Sequence[Segment]) -> None:
 def clear_leftovers(archive: Archive) -> None:
     """Delete leftovers of killed writers: unfinished segments, and segments that were merged.
 
-    A merged segment is deleted only if the one that holds it is whole; else this raises
-    ArchiveError.
+    A merged segment is deleted only if the segment with its entries is intact; otherwise this
+    raises ArchiveError.
     """
     for path in archive.folder.glob(f"*{UNFINISHED}"):
         path.unlink(missing_ok=True)
@@ -89,7 +91,7 @@ def clear_leftovers(archive: Archive) -> None:
 
 
 def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Runs of segments that are small on disk, without a gap."""
+    """Runs of consecutive segments that are small on disk."""
     group: list[Segment] = []
     for segment in segments:
         is_small = segment.path.stat().st_size < SMALL_BYTES

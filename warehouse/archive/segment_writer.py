@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 PART_BYTES = 4 << 20
 ROW_GROUP_BYTES = 16 << 20  # of data
 UNFINISHED = ".new"
-_LEVEL = 1  # of zstd: higher levels slow ingests more than they are worth
+_LEVEL = 1  # of zstd: higher levels save little and slow ingests down
 _PAGE_BYTES = 2 << 20  # uncompressed
 _REPEATED = ("kind", "manifest", "etrecord_sha256", "debug_buffer_sha256", "reason")
 _NO_IDS = (None,) * len(Ids._fields)
 
 
 class SegmentWriter:
-    """Writes a segment, which no reader sees before it is sealed.
+    """Writes a segment, which readers see only once it is sealed.
 
-    A thread of its own compresses entries, which are in memory until then.
+    Another thread compresses the entries, which are in memory until then.
     """
 
     def __init__(self, folder: Path, number: int) -> None:
@@ -54,19 +54,19 @@ class SegmentWriter:
         self._written.append(self._thread.submit(self._write, numbered))
 
     def copy(self, numbered: Iterable[tuple[int, Entry]], last: int) -> None:
-        """Append entries of segments up to `last`, each with its segment's number, one by one."""
+        """Append entries of segments up to `last`, each with its segment's number."""
         self._last = last
         self._write(numbered)
 
     def end(self) -> Future[str]:
-        """Start to write the entries to disk; returns the future SHA-256 of the file."""
+        """Start writing the entries to disk; returns the future SHA-256 of the file."""
         self._digest = self._digest or self._thread.submit(self._finish)
         return self._digest
 
     def seal(self) -> Segment:
-        """Publish the segment, whose entries are on disk then.
+        """Publish the segment once its entries are on disk.
 
-        An OSError, such as of a full disk, is passed on; then `discard` the segment.
+        An OSError, such as of a full disk, is passed on; the caller then discards the segment.
         """
         sha256 = self.end().result()
         self._thread.shutdown()

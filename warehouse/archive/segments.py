@@ -53,7 +53,7 @@ class Segment(NamedTuple):
 
 
 def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
-    """Entries of a segment in order, each with the number of the segment it was sealed in.
+    """Entries of a segment in order, each with the number of its original segment.
 
     Raises:
         ArchiveError: The file is damaged or gone; entries before the damage are yielded first.
@@ -71,7 +71,7 @@ def read_entries(segment: Segment, *, with_data: bool = True) -> Iterator[tuple[
 
 
 def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
-    """The next part of a file; none if only one byte is wanted, to check for the end."""
+    """The next part of a file; None if only one byte is wanted, to check for the end."""
     return next(parts, b"") if most_bytes > 1 else b""
 
 
@@ -89,7 +89,7 @@ def check_segment(segment: Segment) -> None:
     """Check that the file is unchanged since it was sealed.
 
     Raises:
-        ArchiveError: It is damaged or gone.
+        ArchiveError: The file is damaged or gone.
     """
     try:
         with open(segment.path, "rb") as file:
@@ -151,7 +151,7 @@ def _pick(values: list[Any], rows: NDArray[np.int64]) -> list[Any]:
 
 @lru_cache(maxsize=16)
 def _time(microseconds: int) -> datetime:
-    """The time so many microseconds after 1970; neighbours often have the same."""
+    """The time of a number of microseconds after 1970; neighbouring entries often share it."""
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
 
 

@@ -21,12 +21,12 @@ class SegmentCheck(NamedTuple):
     """Result for one segment.
 
     Attributes:
-        first: Number of the first segment in it.
-        last: Number of the last.
+        first: Number of the first segment in the file.
+        last: Number of the last segment in the file.
         entry_count: Entries that could be read.
         file_count: Files among them.
         byte_count: Bytes of these files.
-        problem: What is wrong with it; empty if it is whole.
+        problem: The damage; empty if the segment is intact.
     """
 
     first: int
@@ -77,12 +77,12 @@ def _verify(segment: Segment) -> SegmentCheck:
 def _check_file(segment: Segment, sha256: str | None, data: memoryview) -> None:
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
-        problem = f"holds a file of SHA-256 {found} where it should be {sha256}"
+        problem = f"has a file of SHA-256 {found} instead of {sha256}"
         raise ArchiveError(str(segment.path), problem)
 
 
 def indexed_segments(store: Path) -> set[int]:
-    """Numbers of the segments whose entries are in the store; none if it cannot be read."""
+    """Numbers of the segments whose entries are in the store; empty if the store cannot be read."""
     try:
         with open_reader(store / FILE_NAME) as connection:
             use_database(connection)

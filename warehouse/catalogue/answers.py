@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 def answer_query(
     connection: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, object]
 ) -> pa.Table:
-    """Rows of a canned query, with the columns of its header.
+    """The rows of a canned query, with the columns of its header.
 
-    Its SQL functions must be registered: see `register_functions`.
+    The query's SQL functions must be registered: see `register_functions`.
 
     Raises:
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or the
             store lacks a name in it.
-        QueryError: It needs more memory than there is.
+        QueryError: The query needs more memory than is available.
     """
     values = resolve_parameters(connection, query, params)
     try:
         return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
     except duckdb.OutOfMemoryException as error:
-        less = "of fewer dumps, as of one device and build"
+        less = "select fewer dumps, such as those of one device and build"
         if values.get("approx") is False:
-            less += ", or for approximate answers with --approx"
-        problem = f"needs more memory than there is ({str(error).splitlines()[0]}): ask {less}"
+            less += ", or accept approximate answers with --approx"
+        problem = f"needs more memory than is available ({str(error).splitlines()[0]}): {less}"
         raise QueryError(f"query '{query.header.name}': {problem}") from error
 
 

@@ -31,7 +31,7 @@ class Statement(NamedTuple):
 
 
 def split_ctes(sql: str) -> Statement:
-    """A statement split into CTEs and body; one WITH RECURSIVE is all body.
+    """A statement split into CTEs and body; a statement WITH RECURSIVE consists of its body only.
 
     >>> split_ctes("WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3")
     Statement(ctes=(Cte(name='a', sql='SELECT 1'), Cte(name='b', sql='SELECT 2')), body='SELECT 3')
@@ -51,7 +51,7 @@ def split_ctes(sql: str) -> Statement:
 
 
 def count_uses(name: str, statement: Statement) -> int:
-    """How often the body and the CTEs after the one of that name read it."""
+    """How often the body and the later CTEs read the CTE `name`."""
     names = [cte.name for cte in statement.ctes]
     later = statement.ctes[names.index(name) + 1 :]
     word = re.compile(rf"\b(?:FROM|JOIN)\s+{name}\b")

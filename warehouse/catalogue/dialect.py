@@ -1,6 +1,6 @@
 """What the .sql files write shorter, and what DuckDB spells differently; pure.
 
-The files are written for Spark, in the part of SQL that both engines understand alike. This module
+The files are written for Spark, in the subset of SQL that both engines interpret alike. This module
 lists everything that DuckDB spells differently, and the expressions that many files share:
 
 * `exact_sum(x)`: `sum(x)` of DOUBLEs in the order of their values, the same to the last bit on any

@@ -4,13 +4,13 @@ A header is the block of `--` lines at the start of a file::
 
     -- name: Purpose in one sentence.
     --
-    -- Anything a reader should know, in paragraphs.
+    -- Details for readers, in paragraphs.
     --
     -- params:
-    --   event   STRING              Required, for it has no default.
+    --   event   STRING              Required, because it has no default.
     --   scope   STRING(run|all) = 'run'   One of the texts in brackets.
-    --   q       SHARE(0..1) = 0.01        From 0 to 1; either end may be left out.
-    --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> is other than.
+    --   q       SHARE(0..1) = 0.01        From 0 to 1; either limit may be omitted.
+    --   until   TIMESTAMP(>since) = NULL  Later than another parameter; <> means different.
     --   device  STRING[] OF devices.name = NULL   One or several names in a column of
     --                               the store; this line continues.
     --
@@ -25,9 +25,9 @@ A header is the block of `--` lines at the start of a file::
 Columns and parameters that many files share are listed by name alone; sql/glossary.sql has their
 types and meanings.
 
-`filters` names a file of sql/filters, whose parameters the file also has, except those after
+`filters` names a file of sql/filters. The file inherits its parameters, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
-order, each under its own name or the name after AS. The file also has their parameters.
+order, each under its own name or the name after AS. The file inherits their parameters, too.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class Parameter(NamedTuple):
             names; TAG is a text `key=value`, TAG_KEY the key of a tag or one of `choices`, SHARE a
             DOUBLE that may be written in percent, PLACE a text `device / model`, or with
             ` / backend`.
-        choices: The allowed texts; empty if any is.
-        is_required: Whether it has no default.
+        choices: The allowed texts; empty if any text is allowed.
+        is_required: Whether the parameter has no default.
         default: Text of the default; None for NULL or no default.
-        doc: Its meaning.
+        doc: The meaning.
         least: The lowest allowed number; None without a bound.
         most: The highest allowed number; None without a bound.
-        relation: Its condition on another parameter.
-        names: The column with the names that it may have.
+        relation: A condition on another parameter.
+        names: The column of the store with the allowed names.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Column(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """The file of sql/filters that a query reads, and the parameters of it that are left out."""
+    """The file of sql/filters that a query reads, and which of its parameters are left out."""
 
     name: str
     without: tuple[str, ...]
@@ -131,11 +131,11 @@ class Header(NamedTuple):
     Attributes:
         name: Name of the query or view, equal to the file's.
         purpose: One sentence.
-        description: Further paragraphs, joined by empty lines; '' without any.
+        description: Further paragraphs, joined by empty lines; may be ''.
         params: Parameters, in the file's order.
         columns: Columns of the result, in order.
-        filters: The filters that it takes; None without any.
-        parts: Its parts, each of which reads only those before it.
+        filters: The filters of the query; None if it has none.
+        parts: The parts; each reads only earlier parts.
     """
 
     name: str
@@ -156,7 +156,7 @@ def parse_header(text: str, path: str) -> Header:
     """Header at the start of a .sql file's text; `path` names the file in errors.
 
     Raises:
-        HeaderError: The header is missing or malformed; names file and line.
+        HeaderError: The header is missing or malformed; the error names file and line.
     """
     lines = _header_lines(text)
     title = _TITLE.fullmatch(lines[0]) if lines else None

@@ -1,6 +1,6 @@
 """Names in filters, looked up among the names in the store; pure.
 
-A misspelt name must not mean "no rows": a name without match is an error that lists the names.
+A misspelt name must not mean "no rows": a name without a match is an error that suggests names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 60  # letters of a tag's value
 
 
 class _Place(NamedTuple):
-    """The parameter that a ParameterError names."""
+    """The query and parameter that a ParameterError names."""
 
     query: str
     param: str
@@ -39,8 +39,8 @@ def resolve_names(
         read_names: Reads the distinct values, without null, of a column of the store.
 
     Returns:
-        The values. A parameter of several names has the matching names of the store, and one of
-        tags the sets of tags, as JSON, that have these tags.
+        The values. A parameter of names becomes the matching names of the store, and a parameter of
+        tags becomes the sets of tags, as JSON, that contain these tags.
 
     Raises:
         ParameterError: The store has no such name or tag.
@@ -76,7 +76,7 @@ def _resolve(
 def _known_number(place: _Place, value: int, known: Collection[object]) -> int:
     if value not in known:
         numbers = [number for number in known if isinstance(number, int)]
-        there = f"there are {min(numbers)} to {max(numbers)}" if numbers else "there are none"
+        there = f"there are {min(numbers)} to {max(numbers)}" if numbers else "none exist"
         raise ParameterError(*place, f"{value} is not in the store; {there}")
     return value
 
@@ -89,11 +89,12 @@ def _called(place: _Place, text: str, names: Sequence[str]) -> list[str]:
 
 
 def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterError:
-    return ParameterError(*place, f"nothing in the store is called '{text}'{suggest(text, names)}")
+    hint = suggest(text, names) if names else "; there are none yet: ingest dumps first"
+    return ParameterError(*place, f"'{text}' is not in the store{hint}")
 
 
 def _matching(text: str, names: Collection[str]) -> list[str]:
-    """The name itself, or else the names that match it as a glob."""
+    """The name itself, or otherwise the names that match it as a glob."""
     if text in names or not _GLOB_LETTERS.intersection(text):
         return [text] if text in names else []
     return [name for name in names if fnmatchcase(name, text)]
@@ -126,7 +127,7 @@ def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[s
         if not matches:
             near = [f"{key}={other[:_LONGEST_SHOWN]}" for other in sorted(known.get(key, ()))]
             there = suggest(text, near or [f"{other}=..." for other in known])
-            raise ParameterError(*place, f"nothing in the store is tagged '{text}'{there}")
+            raise ParameterError(*place, f"tag '{text}' is not in the store{there}")
         chosen[key].update(matches)
     return [
         text
@@ -139,7 +140,7 @@ def _read_tags(text: str) -> dict[str, str]:
     """Tags from a JSON object, with values other than texts as JSON; none from other JSON."""
     try:
         tags = json.loads(text)
-    except (ValueError, RecursionError):  # a store from anybody may hold any text
+    except (ValueError, RecursionError):  # a foreign store may contain any text
         return {}
     if not isinstance(tags, dict):
         return {}

@@ -20,7 +20,7 @@ def bind_parameters(query: Query, params: Mapping[str, object]) -> dict[str, obj
     without a zone are UTC. Names are not looked up yet: see `resolve_names`.
 
     Raises:
-        ParameterError: A parameter is unknown, missing, not of its type or out of its range.
+        ParameterError: A parameter is unknown, missing, of the wrong type or out of range.
     """
     header = query.header
     known = [parameter.name for parameter in header.params]
@@ -76,7 +76,7 @@ def _check_relation(query: str, parameter: Parameter, bound: Mapping[str, object
     if relation is None or value is None or other is None:
         return
     if relation.sign == "<>" and value == other:
-        problem = f"{value!r}, which is '{relation.other}' too; wanted another one"
+        problem = f"{value!r}, which is the value of '{relation.other}', too; wanted another value"
         raise ParameterError(query, parameter.name, problem)
     if relation.sign == ">" and not _is_later(value, other):
         problem = f"{_shown(value)}, wanted later than '{relation.other}', {_shown(other)}"

@@ -18,7 +18,7 @@ def check_place(place: str) -> str:
     """The text of a place, unchanged.
 
     Raises:
-        ValueError: It is no place.
+        ValueError: The text is not a place.
     """
     parts = place.split(_SEPARATOR)
     if len(parts) not in (2, 3) or not all(parts):
@@ -30,8 +30,8 @@ def check_place_name(name: str) -> str:
     """A name of a device, model or backend that can be part of a place, unchanged.
 
     Raises:
-        ValueError: It contains the separator.
+        ValueError: The name contains the separator.
     """
     if _SEPARATOR in name:
-        raise ValueError(f"may not hold '{_SEPARATOR}'")
+        raise ValueError(f"may not contain '{_SEPARATOR}'")
     return name

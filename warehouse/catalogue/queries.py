@@ -1,7 +1,7 @@
 """The canned queries by name, each with its documentation and its text; no engine.
 
-Filters that queries share are written once, in sql/filters. A query names one in its header, and
-reads it like a table::
+Filters that queries share are in sql/filters. A query names a filter in its header, and reads it
+like a table::
 
     -- filters: chosen_dumps
     ...
@@ -27,7 +27,7 @@ class Query(NamedTuple):
     """One canned query.
 
     Attributes:
-        header: Its documentation, columns, and parameters, with those of its parts and filters.
+        header: Documentation, columns and parameters, including those of its parts and filters.
         sql: One SELECT, complete with parts and filters, with parameters as `:name`.
     """
 
@@ -47,7 +47,7 @@ def load_catalogue() -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
 
     Raises:
-        HeaderError: A .sql file has a malformed header, or names unknown filters or parts.
+        HeaderError: The header of a .sql file is malformed, or names unknown filters or parts.
     """
     filters, parts = _read_texts("filters"), _read_texts("parts")
     queries = {}
@@ -61,7 +61,7 @@ def load_catalogue() -> Mapping[str, Query]:
 
 @cache
 def read_views() -> Mapping[str, str]:
-    """The text of every view by name, complete, in an order in which they can be made.
+    """The text of every view by name, complete, in an order in which they can be created.
 
     Raises:
         HeaderError: A header is malformed, or names unknown parts.
@@ -78,7 +78,7 @@ def expand_statement(name: str) -> str:
         name: Name of the file, without the suffix.
 
     Raises:
-        HeaderError: Its header is malformed, or names unknown parts.
+        HeaderError: The file's header is malformed, or names unknown parts.
     """
     query = expand(read_statement(name), f"{name}.sql", {}, _read_texts("parts"))
     return query.sql.replace("CAST(:", "CAST($")
@@ -92,7 +92,7 @@ def find_query(name: str) -> Query:
     """The canned query of this name.
 
     Raises:
-        UnknownQueryError: There is none; suggests similar names.
+        UnknownQueryError: No query has this name; the error suggests similar names.
     """
     catalogue = load_catalogue()
     if name not in catalogue:
@@ -108,7 +108,7 @@ def expand(
     Args:
         text: The file's text.
         path: Its name, for errors.
-        filters: Texts of the files of sql/filters by name; they may take filters themselves.
+        filters: Texts of the files of sql/filters by name; they may have filters themselves.
         parts: Texts of the files of sql/parts by name; they may have parts themselves.
 
     Raises:
@@ -150,7 +150,7 @@ def _expand_filters(wanted: Filters, path: str, filters: Mapping[str, str]) -> Q
 
 
 def _with_cte(text: str, name: str, cte: str) -> str:
-    """The text with one more CTE before its own ones."""
+    """The text with a CTE added before its own."""
     header, body = _split(text)
     rest = f"),\n{body.removeprefix('WITH ')}" if body.startswith("WITH ") else f")\n{body}"
     return f"{header}WITH {name} AS (\n{_split(cte)[1].rstrip()}\n{rest}"

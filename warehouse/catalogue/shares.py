@@ -6,15 +6,15 @@ import math
 
 
 class ShareError(ValueError):
-    """A text that is no share, or is ambiguous."""
+    """A text is not a share, or is ambiguous."""
 
 
 def parse_share(text: str) -> float:
     """The share in a text, which is a number or in percent.
 
     Raises:
-        ShareError: It is neither; or it is a plain number of 1 or more, which is 100 % or more but
-            probably meant as percent.
+        ShareError: The text is neither, or is a plain number of 1 or more, which would be 100 % or
+            more but is probably meant as percent.
 
     >>> parse_share("0.05"), parse_share("5%"), parse_share("150 %")
     (0.05, 0.05, 1.5)

@@ -1,1 +1,1 @@
-"""Child processes, which do work that might kill them."""
+"""Child processes, for work that might crash them."""

@@ -13,9 +13,9 @@ _NICENESS = 5  # relative to its owner, which gets three quarters of a contested
 
 
 def tie_to_owner() -> None:
-    """Let the kernel end this process when the other end of its standard input is closed.
+    """Let the kernel kill this process when the other end of its standard input is closed.
 
-    The owner never writes there. It handles Ctrl-C, and ends by closing that end.
+    The owner never writes to that pipe; closing it stops the child. The owner handles Ctrl-C.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -24,18 +24,18 @@ def tie_to_owner() -> None:
     fcntl.fcntl(owner, fcntl.F_SETFL, fcntl.fcntl(owner, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def leave_no_core() -> None:
-    """Write no core dump."""
+def disable_core_dumps() -> None:
+    """Disable core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def let_owner_go_first() -> None:
-    """Lower the priority below the owner's."""
+def lower_priority() -> None:
+    """Lower this process's priority below its owner's."""
     os.nice(_NICENESS)
 
 
 def count_data() -> int | None:
-    """Bytes of memory that count as data now; None on systems without /proc."""
+    """Bytes of memory that count as data at present; None on systems without /proc."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[5]) * _PAGE_BYTES
@@ -44,6 +44,6 @@ def count_data() -> int | None:
 
 
 def limit_data(most_bytes: int) -> None:
-    """Let allocations fail beyond so many bytes of data."""
+    """Let allocations fail beyond this many bytes of data."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))

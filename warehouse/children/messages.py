@@ -1,4 +1,4 @@
-"""Messages between a process and its child: JSON after its length, and tables.
+"""Messages between a process and its child: the length, JSON, and tables.
 
 Tables are Arrow streams, one after the other, in a file in memory, which the receiver maps without
 a copy.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # errors if the other side has ended
+GONE = (EOFError, BrokenPipeError, ConnectionResetError)  # errors if the other process has ended
 
 _LENGTH = struct.Struct("<I")
 
@@ -47,10 +47,10 @@ def send(channel: socket.socket, message: Message, tables: Tables = _NO_TABLES) 
 
 
 def receive(channel: socket.socket) -> Reply:
-    """Receive a message. An OSError is passed on, a TimeoutError too.
+    """Receive a message; an OSError, such as a TimeoutError, is passed on.
 
     Raises:
-        EOFError: The other side has ended.
+        EOFError: The other process has ended.
     """
     head, files, _, _ = socket.recv_fds(channel, _LENGTH.size, 1)
     try:
@@ -63,7 +63,7 @@ def receive(channel: socket.socket) -> Reply:
 
 
 def requests(channel: socket.socket) -> Iterator[Message]:
-    """Messages, one after the other, until the other side ends; an OSError is passed on."""
+    """Messages until the other process ends; an OSError is passed on."""
     while True:
         try:
             message, _ = receive(channel)
@@ -73,10 +73,10 @@ def requests(channel: socket.socket) -> Iterator[Message]:
 
 
 def receive_bytes(channel: socket.socket, count: int) -> bytes:
-    """Receive so many bytes.
+    """Receive `count` bytes.
 
     Raises:
-        EOFError: The other side has ended.
+        EOFError: The other process has ended.
     """
     parts = []
     while count:

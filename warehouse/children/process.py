@@ -13,14 +13,14 @@ from warehouse.children.messages import Message, receive
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; from {0} import serve; serve(int(sys.argv[1]), *sys.argv[2:])"
-# More threads would only take memory.
+# Further threads would only consume memory.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class ChildProcess:
-    """A process that runs `serve` of one of our modules, and sends a message when it is ready.
+    """A process that runs `serve` of one of our modules and sends a message when it is ready.
 
-    Of the parent's open files it inherits only its end of the channel.
+    The process inherits no open file of the parent except its end of the channel.
 
     Attributes:
         process: The process.
@@ -30,16 +30,16 @@ class ChildProcess:
     def __init__(
         self, module: str, *arguments: str, environment: Mapping[str, str], stderr: int | None
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
             module: The module's name.
             *arguments: Arguments of `serve` after the number of the child's end of the channel.
-            environment: Its environment variables.
-            stderr: Its standard error; None for the parent's.
+            environment: The process's environment variables.
+            stderr: The process's standard error; None for the parent's.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The process cannot be started.
         """
         self.channel, child_end = socket.socketpair()
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
@@ -64,10 +64,10 @@ class ChildProcess:
         self._first: Message | None = None
 
     def await_start(self) -> Message:
-        """Its first message, sent when it is ready; an OSError is passed on.
+        """The first message, sent when the process is ready; an OSError is passed on.
 
         Raises:
-            EOFError: It ended instead.
+            EOFError: The process ended instead.
         """
         if self._first is None:
             self.channel.settimeout(_START_SECONDS)
@@ -75,8 +75,8 @@ class ChildProcess:
         return self._first
 
     def end(self) -> str:
-        """Kill it if it still runs; the way it ended, in words."""
-        self.process.kill()  # does nothing if it has ended already
+        """Kill the process if it still runs; returns how it ended, in words."""
+        self.process.kill()  # does nothing if the process has ended
         status = self.process.wait()
         if self.process.stdin:
             self.process.stdin.close()

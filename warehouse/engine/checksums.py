@@ -17,7 +17,7 @@ class Checksum(NamedTuple):
 
 
 def table_checksums(connection: duckdb.DuckDBPyConnection) -> dict[str, Checksum]:
-    """The checksum of every table except those of bookkeeping."""
+    """The checksum of every table except bookkeeping tables."""
     return {name: _checksum(connection, name) for name in STORED}
 
 

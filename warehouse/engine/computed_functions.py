@@ -1,6 +1,6 @@
 """The computations of `functions`, from columns of lists to a column; null for an empty list.
 
-Their names and types are those in SQL. A result is null wherever an argument is null, and a figure
+Names and types are those in SQL. A result is null wherever an argument is null, and a figure
 is null where it cannot be estimated.
 """
 
@@ -38,7 +38,7 @@ def compare_samples(base: pa.Array, head: pa.Array) -> pa.Array:
 
 
 def pool_samples(figures: pa.Array) -> pa.Array:
-    """Comparisons of several devices as one: see `pooled_samples`; their intervals are known."""
+    """Combined comparisons of several devices with known intervals: see `pooled_samples`."""
     lists = _whole(figures)
     lengths, inner = pc.list_value_length(lists), lists.flatten()
 
@@ -54,7 +54,7 @@ def pool_samples(figures: pa.Array) -> pa.Array:
 
 
 def find_change(points: pa.Array) -> pa.Array:
-    """Where a series changes: see `change_points`. A point is a list: logarithm, then build."""
+    """The change point of a series: see `change_points`. A point is a list: logarithm, build."""
     lists = _whole(points)
     lengths = pc.list_value_length(lists)
     values = lists.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.engine.log_sum import check_log, forget_sum, record_commit
+from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # name of the store's file in SQL
 
-# DuckDB loads, looks up and spills nothing by itself.
+# DuckDB must not load, look up or spill anything by itself.
 _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
@@ -25,15 +25,15 @@ _CAREFUL: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "temp_directory": "",
 }
-# New files stay readable by DuckDB 1.5; commits go to the log and reach the file at its closing.
+# New files stay readable by DuckDB 1.5; commits go to the log, and into the file on closing.
 _WRITER: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": "v1.5.0",
     "checkpoint_threshold": "1GB",
 }
-# A new file needs no log, and its tables no second thread.
+# A new file needs no log, and creating its tables needs no second thread.
 _MAKER = _WRITER | {"checkpoint_threshold": "0B", "threads": 1}
 
-# DuckDB's messages about a file with other bytes than it wrote.
+# DuckDB's messages about a file that was modified by something else.
 _DAMAGE = re.compile(
     "not a valid DuckDB database|[Cc]orrupt|[Cc]hecksum|Serialization Error|"
     "Could not read (enough|all) bytes|Failed to load metadata|"
@@ -50,7 +50,7 @@ _NO_LIMITS: Mapping[str, str | int] = {}
 
 
 def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection that writes the database in a file, which is made if there is none.
+    """A connection that writes the database in a file, which is created if missing.
 
     The database is attached, but not yet the current one: see `use_database`.
 
@@ -64,15 +64,15 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
         return connection
 
 
-def take_in_log(file: Path) -> None:
-    """Write the content of a store's write-ahead log into its file, and delete the log."""
+def merge_log(file: Path) -> None:
+    """Write the contents of a store's write-ahead log into its file, and delete the log."""
     log = log_of(file)
     if log.exists():
         with open_writer(file) as connection:
             use_database(connection)
             connection.execute("CHECKPOINT")
         log.unlink(missing_ok=True)
-    forget_sum(file)
+    delete_log_sum(file)
 
 
 def open_reader(
@@ -88,8 +88,9 @@ def open_reader(
 
     Args:
         file: The database.
-        spill: Folder for data that does not fit into memory. With it, a statement could write there
-            and over the database, so it must be trusted; without it, it can touch no file.
+        spill: Folder for data that does not fit into memory. With a folder, statements could write
+            there and overwrite the database, so they must be trusted; without one, they cannot
+            touch any file.
         allow_files: Let statements read files.
         limits: DuckDB's settings that limit statements, by name.
     """
@@ -139,7 +140,7 @@ def _closed_on_error(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         yield connection
-    except BaseException:  # an interrupt too must not leave the file locked
+    except BaseException:  # an interrupt, too, must not leave the file locked
         connection.close()
         raise
 
@@ -177,29 +178,29 @@ def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def use_database(connection: duckdb.DuckDBPyConnection) -> None:
-    """Resolve names in the store first, its functions included."""
+    """Make the store the current database, in which names are resolved first."""
     connection.execute(f"USE {DATABASE}")
 
 
 @contextmanager
 def reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let the body see one state of the store, and change nothing."""
+    """Show the body a single state of the store, read-only."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         yield
     finally:
-        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+        with suppress(duckdb.Error):  # after a fatal error; that error is raised
             connection.execute("ROLLBACK")
 
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commit all writes of the body, or none if it raises."""
+    """Commit all writes of the body, or none if the body raises."""
     connection.execute("BEGIN")
     try:
         yield
-    except BaseException:  # an interrupt too must not leave the transaction open
-        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+    except BaseException:  # an interrupt, too, must not leave the transaction open
+        with suppress(duckdb.Error):  # after a fatal error; that error is raised
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
@@ -215,14 +216,14 @@ def registered(
     try:
         yield
     finally:
-        with suppress(duckdb.Error):  # a dead connection has none; its first error is the cause
+        with suppress(duckdb.Error):  # after a fatal error; that error is raised
             connection.unregister(name)
 
 
 def insert_rows(
     connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, where: str = ""
 ) -> None:
-    """Append rows; `where` is a trusted clause that leaves out rows known already."""
+    """Append rows; `where` is a trusted clause that excludes known rows."""
     if rows.num_rows:
         with registered(connection, "new_rows", rows):
             connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {where}")  # noqa: S608
@@ -230,12 +231,12 @@ def insert_rows(
 
 @contextmanager
 def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
-    """Turn DuckDB's errors about a store's file, or a snapshot of it, into errors of ours.
+    """Turn DuckDB's errors about a store's file, or a snapshot of it, into our own errors.
 
     Raises:
-        StoreError: The file is unreadable, no database, or the disk is full.
-        DamagedStoreError: It is damaged, and there is an archive.
-        StoreLockedError: Another process has it open.
+        StoreError: The file is unreadable or not a database, or the disk is full.
+        DamagedStoreError: The file is damaged, and an archive exists.
+        StoreLockedError: Another process has the file open.
     """
     try:
         yield
@@ -252,7 +253,7 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
 
 
 def is_damage(error: duckdb.Error) -> bool:
-    """Whether DuckDB met a damaged file; no statement can provoke such an error."""
+    """Whether the error is due to a damaged file; no statement can provoke such an error."""
     text = str(error)
     is_of_a_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
     return bool(_DAMAGE.search(text)) and not (_FULL.search(text) or is_of_a_statement)
@@ -262,15 +263,15 @@ def _explain(text: str) -> str:
     first = text.splitlines()[0]
     if _FULL.search(text):
         return (
-            f"the disk is full or fails ({first}); what was committed is safe: make room, or mend "
-            "the disk, and run the command again"
+            f"the disk is full or fails ({first}); committed data is safe: free some space, or "
+            "repair the disk, and run the command again"
         )
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
     if _LOG_DAMAGE.search(text):
         return (
-            f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to make the "
-            f"store anew out of: move {FILE_NAME}{WAL_SUFFIX} and {FILE_NAME}{WAL_SUFFIX}.sum away "
-            "and ingest again what came last"
+            f"{FILE_NAME}{WAL_SUFFIX} is damaged ({first}), and there is no archive to rebuild the "
+            f"store from: move {FILE_NAME}{WAL_SUFFIX} and {FILE_NAME}{WAL_SUFFIX}.sum away "
+            "and repeat the latest ingests"
         )
     return first

@@ -1,4 +1,4 @@
-"""Deadlines of questions: one that takes too long is interrupted."""
+"""Deadlines of queries: a query that takes too long is interrupted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from warehouse.errors import QueryError, SlowAnswerError, WarehouseError
 
 _INTERRUPTED = (QueryError, WarehouseError)  # errors that an interrupt causes
-_PAUSE = 0.05  # seconds between interrupts: each stops only the statement that runs just then
+_PAUSE = 0.05  # seconds between interrupts, each of which stops only the current statement
 
 
 @contextmanager
 def within(seconds: float, interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` after so many seconds, and repeatedly until the body ends.
+    """Call `interrupt` after `seconds`, and repeatedly until the body ends.
 
     Raises:
         SlowAnswerError: The body failed after an interrupt.

@@ -1,4 +1,4 @@
-"""Places where tests can kill a process, to see what is left."""
+"""Places where tests can kill a process, to check the remains."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Statistics as SQL functions for canned and ad-hoc queries, on DuckDB and Spark.
 
-An engine gets the functions that a statement names. Both engines and the nightly report compute
-them with `warehouse.statistics`.
+Only the functions that a statement names are registered with an engine. Both engines and the
+nightly report compute them with `warehouse.statistics`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Function(NamedTuple):
     """A function of SQL.
 
     Attributes:
-        name: Its name in SQL.
-        takes: DuckDB's types of its arguments.
-        gives: DuckDB's type of its result.
+        name: Name in SQL.
+        takes: DuckDB's types of the arguments.
+        gives: DuckDB's type of the result.
     """
 
     name: str
@@ -43,15 +43,15 @@ class Function(NamedTuple):
 
     @property
     def compute(self) -> Callable[..., pa.Array]:
-        """The Python function that computes it, from arrays to an array."""
-        from warehouse.engine import computed_functions  # with numpy, for queries that need it
+        """The Python implementation, from arrays to an array."""
+        from warehouse.engine import computed_functions  # imports numpy, for queries that need it
 
         computing: Callable[..., pa.Array] = getattr(computed_functions, self.name)
         return computing
 
     @property
     def spark_type(self) -> str:
-        """Spark's type of its result."""
+        """Spark's type of the result."""
         fields = re.sub(r"(\w+) (DOUBLE|BIGINT)", r"\1: \2", self.gives)
         whole = fields.replace("(", "<").replace(")", ">")
         return f"ARRAY<{whole.removesuffix('[]')}>" if whole.endswith("[]") else whole
@@ -86,11 +86,11 @@ def named_functions(sql: str) -> Iterator[Function]:
 def register_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Register the functions that a statement names, for all connections to this DuckDB.
 
-    A transaction that has begun does not see them.
+    A transaction that has already begun does not see the functions.
     """
     for function in named_functions(sql):
         with _REGISTERING, connection.cursor() as cursor, suppress(duckdb.CatalogException):
-            cursor.create_function(  # one that exists already stays
+            cursor.create_function(  # an existing function stays
                 function.name,
                 function.compute,
                 list(function.takes),

@@ -1,12 +1,12 @@
-"""A checksum of a store's write-ahead log, kept in a file beside it.
+"""A checksum of a store's write-ahead log, in a file next to the log.
 
-DuckDB's own checksum adds words up, so that zeros in a stretch of equal values can pass: the store
-would open, and answer wrong. So after each commit this module extends a CRC-32 of the whole log by
-the appended bytes, and checks it before DuckDB reads the log again.
+DuckDB's own checksum adds words up, so zeros in a stretch of equal values can pass unnoticed: the
+store would open and give wrong answers. Therefore, after each commit, this module extends a CRC-32
+of the whole log by the appended bytes, and checks it before DuckDB reads the log again.
 
-The record never runs ahead of the disk, for DuckDB syncs the log before a commit ends. The record
-may lag behind: a process was killed after a commit, and the log goes on after the recorded bytes.
-The record may also be of an earlier log, which a checkpoint took in; the headers of logs differ.
+The record is never ahead of the disk, because DuckDB syncs the log before a commit ends. The record
+may be behind: a process was killed after a commit, and the log continues after the recorded bytes.
+The record may also be of an earlier log, before a checkpoint; the headers of logs differ.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _CHECK = struct.Struct("<I")  # CRC-32 of the four
 _FILE_HEADERS = struct.Struct("<4104xQ4088xQ")  # of a database: two numbers of checkpoints
 _SUM_BYTES = _SUM.size + _CHECK.size
 
-# By writing connection, the log and the file with its checksum.
+# The log, and the file with its checksum, by the connection that writes the log.
 _logs: WeakKeyDictionary[duckdb.DuckDBPyConnection, tuple[Path, Path]] = WeakKeyDictionary()
 
 
 class LogDamage(duckdb.OperationalError):
-    """A log is not as committed; worded like DuckDB's own errors."""
+    """A log differs from the committed one; worded like DuckDB's own errors."""
 
 
 class _Sum(NamedTuple):
@@ -60,45 +60,45 @@ def sum_of(file: Path) -> Path:
     return file.with_name(log_of(file).name + SUM_SUFFIX)
 
 
-def keep_sum(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Let `record_commit` keep the checksum of the log that this connection writes."""
+def track_log(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Enable `record_commit` for the log that this connection writes."""
     _logs[connection] = log_of(file.absolute()), sum_of(file.absolute())
 
 
 def record_commit(connection: duckdb.DuckDBPyConnection) -> None:
-    """Extend the checksum of the log that the connection writes, if it has one."""
+    """Extend the checksum of the log that the connection writes, if tracked."""
     if connection in _logs:
-        # Without a log that can be read, the commit holds, and less is checked.
+        # If the log cannot be read, the commit is valid anyway, and the log is not checked.
         with suppress(OSError):
             _record(*_logs[connection])
 
 
 def check_log(file: Path) -> None:
-    """Pass if a database's log begins with the recorded bytes, or none of it is recorded.
+    """Check that a database's log begins with the recorded bytes, if any.
 
     Raises:
-        LogDamage: It was cut, changed or deleted.
+        LogDamage: The log was truncated, changed or deleted.
     """
     problem, known = "", None
-    with suppress(OSError):  # no record, no log, or one that DuckDB cannot read either
+    with suppress(OSError):  # no record, no log, or a log that DuckDB cannot read either
         known = _unpack(sum_of(file).read_bytes())
         with open(log_of(file), "rb") as log:
             problem = _compare(log.fileno(), known) if known else ""
     if known and _is_gone(file, known):
-        problem = f"is gone, with {known.size:,} bytes of what was committed"
+        problem = f"is gone, with {known.size:,} bytes of committed data"
     if problem:
         raise LogDamage(f"corrupt WAL: {log_of(file).name} {problem}")
 
 
-def forget_sum(file: Path) -> None:
-    """Delete the record of a log that does not exist any more."""
+def delete_log_sum(file: Path) -> None:
+    """Delete the record of a log that no longer exists."""
     if not log_of(file).exists():
-        with suppress(OSError):  # a later log has another header
+        with suppress(OSError):  # harmless: a later log has another header
             sum_of(file).unlink()
 
 
 def _is_gone(file: Path, known: _Sum) -> bool:
-    """Whether a log is absent, under any name, though no checkpoint took it in."""
+    """Whether a log is absent, under any name, although no checkpoint has absorbed it."""
     logs = {path.name for path in file.parent.glob(f"{file.name}*wal*")} - {sum_of(file).name}
     if logs:
         return False
@@ -109,14 +109,14 @@ def _is_gone(file: Path, known: _Sum) -> bool:
 
 
 def _compare(log: int, known: _Sum) -> str:
-    """What is wrong with a log; empty if nothing is."""
+    """The damage of a log; empty if it is intact."""
     found, size = _read_header(log), os.fstat(log).st_size
     if found is not None and found[0] != known.header:
-        return ""  # a later log, or one of another database, as DuckDB will say
+        return ""  # a later log, or the log of another database, which DuckDB reports
     if size < known.size:
-        return f"is cut short: {size:,} bytes of {known.size:,} are left"
+        return f"is truncated: {size:,} bytes of {known.size:,} are left"
     if _add(log, 0, 0, known.size) != known.total:
-        return f"has other bytes than were committed, among its first {known.size:,}"
+        return f"differs from the committed log within its first {known.size:,} bytes"
     return ""
 
 
@@ -160,7 +160,7 @@ def _unpack(data: bytes) -> _Sum | None:
 
 
 def _add(log: int, total: int, start: int, end: int) -> int:
-    """A checksum of the bytes before `start`, extended by those from there to `end`."""
+    """The checksum `total` of the bytes before `start`, extended by the bytes up to `end`."""
     while start < end and (part := os.pread(log, min(_PART_BYTES, end - start), start)):
         total = zlib.crc32(part, total)
         start += len(part)

@@ -1,7 +1,7 @@
 """The memory that DuckDB needs for long values.
 
-DuckDB reads and writes columns by vectors, and holds all long values of a vector in memory. Without
-enough memory it fails; after a failed checkpoint, a database must be opened again to be written.
+DuckDB reads and writes columns by vectors, and holds all long values of a vector in memory. It
+fails without enough memory; after a failed checkpoint, a database must be reopened for writing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from ingest.schemas.dumps import STORED
 from warehouse.engine.store_file import log_of
 
-_LONG_BYTES = 4096  # from which on DuckDB stores a value in blocks of its own
+_LONG_BYTES = 4096  # longer values are stored in blocks of their own
 _VECTOR_ROWS = 2048
-_COPIES = 2  # of a vector: one that is read and one that is written
+_COPIES = 2  # of a vector: one being read and one being written
 _LONGEST = """
 SELECT max(CAST(stats.max_string_length AS BIGINT)) FROM pragma_storage_info('{}')
 WHERE segment_type IN ('VARCHAR', 'BLOB')
@@ -29,13 +29,12 @@ WHERE segment_type IN ('VARCHAR', 'BLOB')
 
 @dataclass(frozen=True)
 class LongValues:
-    """Bytes of some long values together, and of the longest."""
+    """Total bytes of some long values, and bytes of the longest."""
 
     total_bytes: int = 0
     longest_bytes: int = 0
 
     def __add__(self, other: LongValues) -> LongValues:
-        """Both together."""
         longest = max(self.longest_bytes, other.longest_bytes)
         return LongValues(self.total_bytes + other.total_bytes, longest)
 

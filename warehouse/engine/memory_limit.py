@@ -1,4 +1,4 @@
-"""The memory limit of DuckDB: low while dumps come in, raised while questions are answered."""
+"""DuckDB's memory limit: low while dumps are ingested, raised while queries run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import duckdb
 
-RESTING = 64 << 20  # without a limit, DuckDB keeps written pages, up to most of the memory
+RESTING = 64 << 20  # without a limit, DuckDB caches written pages, up to most of the memory
 APPENDING = 160 << 20  # enough for two threads to append events
 ASKING = 512 << 20  # enough for every canned query over 20 M events
 
@@ -16,10 +16,9 @@ _SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
 
 
 class MemoryLimit:
-    """The memory limit of a database, for use by any thread; close it in the end."""
+    """The memory limit of a database, for use by any thread."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Lower the limit."""
         self._connection = connection.cursor()
         ((self._most,),) = self._connection.execute(_SETTING).fetchall()
         self._lock = threading.Lock()
@@ -30,7 +29,7 @@ class MemoryLimit:
 
     @contextmanager
     def raised(self, limit: int = ASKING) -> Iterator[None]:
-        """Raise the limit during the body, and from then to the next `lower`."""
+        """Raise the limit for the body, and afterwards until the next `lower`."""
         with self._lock:
             self._asking += 1
             self._set(max(self._limit, limit))
@@ -41,7 +40,7 @@ class MemoryLimit:
                 self._asking -= 1
 
     def allow(self, byte_count: int) -> None:
-        """Raise the low limit by so many bytes, at most to DuckDB's original limit."""
+        """Raise the low limit by `byte_count`, at most to DuckDB's original limit."""
         with self._lock:
             self._resting = max(self._resting, min(RESTING + byte_count, self._most))
             self._set(max(self._limit, self._resting))
@@ -50,7 +49,7 @@ class MemoryLimit:
         """Lower the limit, unless a `raised` body runs or too much memory is in use."""
         with self._lock:
             if not self._asking:
-                with suppress(duckdb.OutOfMemoryException):  # the limit stays what it was
+                with suppress(duckdb.OutOfMemoryException):  # the limit stays unchanged
                     self._set(self._resting)
 
     def close(self) -> None:

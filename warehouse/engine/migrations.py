@@ -1,7 +1,7 @@
 """Creates a store's tables, and brings an older store's up to date by numbered migrations.
 
-Each migration runs in one transaction. Views and comments are written anew whenever this version
-has others than the store. A new store gets everything in one transaction.
+Each migration runs in one transaction. Views and comments are rewritten whenever this version
+has different ones from the store. A new store gets everything in one transaction.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from warehouse.engine.tables import comment_tables, comments_digest, create_stat
 from warehouse.engine.views import store_views, views_digest
 from warehouse.errors import OldStoreError, StoreVersionError
 
-# The first schema of a release. Stores of development versions had the numbers below it, and no
-# migration leads here from them.
+# The first released schema. Stores of development versions have lower numbers, and no
+# migration exists for them.
 FIRST_SCHEMA = 10
 _FOLDER = "migrations"
 
@@ -37,14 +37,14 @@ class Migration(NamedTuple):
 def load_migrations() -> list[Migration]:
     """The migrations that ship with tracehouse, in order, from number FIRST_SCHEMA + 1.
 
-    Each is a file sql/migrations/NNN_name.sql. The folder is absent while there is none.
+    Each is a file sql/migrations/NNN_name.sql. The folder is absent while no migration exists.
     """
     if not (files("sql") / _FOLDER).is_dir():
         return []
     return [Migration(int(name[:3]), name[4:-4], text) for name, text in read_sql_files(_FOLDER)]
 
 
-def present_schema() -> int:
+def supported_schema() -> int:
     """Number of the schema that this version reads and writes."""
     return max((migration.number for migration in load_migrations()), default=FIRST_SCHEMA)
 
@@ -52,7 +52,7 @@ def present_schema() -> int:
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Number of the store's schema; 0 for an empty file."""
     try:
-        # Only a table has this; duckdb_tables() would look at all of DuckDB's views, too.
+        # Fails without the table; duckdb_tables() would examine all of DuckDB's views, too.
         connection.execute("SELECT 1 FROM pragma_storage_info('main.schema_migrations') LIMIT 0")
     except duckdb.CatalogException:
         return 0
@@ -64,13 +64,13 @@ def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
 def check_version(
     connection: duckdb.DuckDBPyConnection, store: str, *, read_only: bool = False
 ) -> None:
-    """Pass if this version knows the store's schema; a reader needs the present schema.
+    """Check that this version supports the store's schema; a reader needs the current schema.
 
     Raises:
-        StoreVersionError: A newer tracehouse wrote it.
-        OldStoreError: An older one did, and the store must be migrated or rebuilt first.
+        StoreVersionError: A newer tracehouse wrote the store.
+        OldStoreError: An older tracehouse wrote the store, which must be migrated or rebuilt first.
     """
-    found, known = schema_version(connection), present_schema()
+    found, known = schema_version(connection), supported_schema()
     if found > known:
         raise StoreVersionError(store, found, known)
     has_migration = found == 0 or found >= FIRST_SCHEMA
@@ -79,7 +79,7 @@ def check_version(
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """Apply the missing migrations; after a kill, the next call goes on from there."""
+    """Apply the missing migrations; after a kill, the next call continues."""
     found = schema_version(connection)
     if not found:
         create_tables(connection, is_described=True)
@@ -95,18 +95,18 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection, *, is_described: bool = False) -> None:
-    """Make the tables of a store in an empty database, all in one transaction.
+    """Create the tables of a store in an empty database, in one transaction.
 
     Args:
         connection: Writes the database.
-        is_described: Make the views and comments too, for those who will open it.
+        is_described: Create the views and comments, too, for users of the database.
     """
-    # Hundreds of small statements, in which there is nothing to optimise.
+    # Hundreds of small statements, which need no optimiser.
     connection.execute("PRAGMA disable_optimizer")
     try:
         with transaction(connection):
             connection.execute(";\n".join(create_statements()))
-            _record(connection, present_schema(), "tables")
+            _record(connection, supported_schema(), "tables")
             if is_described:
                 _describe(connection)
     finally:
@@ -114,7 +114,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection, *, is_described: bool =
 
 
 def store_in_memory() -> duckdb.DuckDBPyConnection:
-    """A connection to a store's tables, without views, in memory: they go with the connection."""
+    """A connection to a new store in memory: the tables, without views."""
     connection = open_memory()
     use_database(connection)
     create_tables(connection)

@@ -1,9 +1,9 @@
-"""Seals: records that a store's file is as tracehouse left it, so that its checks can be skipped.
+"""Seals: proof that a store's file is unchanged since tracehouse wrote it, to skip its checks.
 
-A seal is a small file beside the store's. It holds the inode, size and times of the store's file at
-its last checkpoint, and a checksum of DuckDB's headers, which count checkpoints. Any other change
-of the file breaks the seal. Nobody can send a store with a valid seal, for the receiving system
-gives files their inodes and change times: such a store is checked until somebody writes to it.
+A seal is a small file next to the store's file. It holds the inode, size and times of the store's
+file at its last checkpoint, and a checksum of DuckDB's headers, which count checkpoints. Any other
+change of the file breaks the seal. A store from another system never has a valid seal, because the
+receiving system assigns inodes and change times: such a store is checked until it is written to.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def seal_of(file: Path) -> Path:
 
 
 def seal_file(file: Path, descriptor: int) -> None:
-    """Seal a database that holds nothing foreign, and whose file is open.
+    """Seal an open database that contains no foreign objects.
 
-    The seal has the permissions of that file: where others may write both, `is_sealed` is false.
-    Where no seal can be written, the database stays without one.
+    The seal has the permissions of the database; if others may write both, `is_sealed` is false.
+    If the seal cannot be written, the database stays without one.
     """
     with suppress(OSError):
         seal = seal_of(file)

@@ -1,4 +1,4 @@
-"""The functions and system views that ad-hoc SQL may name; all others of DuckDB are refused.
+"""The functions and system views that ad-hoc SQL may use; all others of DuckDB are refused.
 
 Functions are left out if they execute or bind statements given as text, read or forge DuckDB's own
 structures (storage, statistics, aggregate states, types, sort keys), write, log, or wait.
@@ -98,7 +98,7 @@ VALUE_FUNCTIONS = _names(
 
 VALUE_FUNCTIONS |= {function.name for function in FUNCTIONS}  # ours
 
-# Functions in place of a table.
+# Table functions.
 TABLE_FUNCTIONS = _names(
     """
     duckdb_columns duckdb_constraints duckdb_databases duckdb_functions duckdb_indexes
@@ -108,7 +108,7 @@ TABLE_FUNCTIONS = _names(
     """
 )
 
-# Functions in place of a table that read files.
+# Table functions that read files.
 FILE_FUNCTIONS = _names(
     """
     glob parquet_file_metadata parquet_kv_metadata parquet_metadata parquet_scan parquet_schema

@@ -1,9 +1,9 @@
 """Ad-hoc SQL: exactly one SELECT, or EXPLAIN of one, that reads only tables and views.
 
-The statement type is not enough: since DuckDB 2.0 a CTE of a SELECT may hold a COPY, which can
-overwrite any file, the store's own included; and functions run or bind other statements, write
-logs or read files. So the parsed tree is checked too, by a query of DuckDB, which copes with any
-depth: it may name only the functions and the system views that `sql_functions` lists.
+The statement type is not enough: since DuckDB 2.0 a CTE of a SELECT may contain a COPY, which can
+overwrite any file, even the store; and functions run or bind other statements, write logs or read
+files. Therefore a query of DuckDB, which handles any depth, also checks the parsed tree: statements
+may use only the functions and system views that `sql_functions` lists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from warehouse.engine.views import named_views
 from warehouse.errors import StatementError
 
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-_OF_FILES = "; 'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
+_OF_FILES = "; only 'tracehouse sql --allow-files' on a local store reads files"
 
 _EXPLAIN = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+explain\b(?P<analyze>\s+analyze\b)?", re.IGNORECASE | re.DOTALL
@@ -48,19 +48,19 @@ SELECT lower(view_name), internal FROM duckdb_views() WHERE internal OR database
 def check_statement(
     connection: duckdb.DuckDBPyConnection, text: str, *, allow_files: bool = False
 ) -> str:
-    """The text to run: one SELECT without any writing part, or EXPLAIN of one.
+    """The text to run: one SELECT without side effects, or EXPLAIN of one.
 
     Args:
-        connection: The connection that will answer it.
+        connection: The connection that will run the statement.
         text: The statement.
-        allow_files: Let it call functions that read files.
+        allow_files: Allow functions that read files.
 
     Raises:
-        StatementError: It does not parse, is several statements, or not only a SELECT.
+        StatementError: The text does not parse, has several statements, or is not just a SELECT.
     """
     explain = _EXPLAIN.match(text)
     if explain and _kind(connection, text) == "EXPLAIN":
-        # The SELECT is checked by itself, and EXPLAIN put before it, whatever the text may mean.
+        # The SELECT is checked by itself, and EXPLAIN is put before it again.
         prefix = "EXPLAIN ANALYZE" if explain["analyze"] else "EXPLAIN"
         return f"{prefix} {_check_select(connection, text[explain.end() :], allow_files)}"
     return _check_select(connection, text, allow_files)
@@ -73,10 +73,10 @@ def answer_statement(
     *,
     allow_files: bool = False,
 ) -> pa.Table:
-    """Rows of a statement that `check_statement` lets pass.
+    """Rows of a statement that `check_statement` accepts.
 
     Raises:
-        StatementError: It does not pass, or fails.
+        StatementError: The statement is not accepted, or fails.
         Error: DuckDB's own, if the store's file turns out to be damaged.
     """
     with _select(connection, text, params, allow_files=allow_files) as relation:
@@ -91,7 +91,7 @@ def streamed_answer(
     *,
     batch_rows: int,
 ) -> Iterator[pa.RecordBatchReader]:
-    """The same rows, computed while the body reads them; raises what `answer_statement` does.
+    """The rows of `answer_statement`, computed while the body reads them; raises the same errors.
 
     An OSError of the body counts as an error of DuckDB.
     """
@@ -110,10 +110,10 @@ def _select(
     *,
     allow_files: bool = False,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    """The relation of a statement that `check_statement` lets pass.
+    """The relation of a statement that `check_statement` accepts.
 
     Raises:
-        StatementError: It does not pass, or fails.
+        StatementError: The statement is not accepted, or fails.
         Error: DuckDB's own, if the store's file turns out to be damaged.
     """
     register_functions(connection, text)
@@ -127,12 +127,12 @@ def _select(
         if is_damage(error):
             raise
         raise StatementError(str(error)) from error
-    except OSError as error:  # an Arrow stream turns DuckDB's errors into these
+    except OSError as error:  # an Arrow stream turns DuckDB's errors into OSErrors
         raise StatementError(str(error)) from error
 
 
 def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
-    """Pass if Arrow can hold the columns.
+    """Check that Arrow can represent the columns.
 
     Raises:
         StatementError: A column has integers that Arrow would silently change.
@@ -140,20 +140,20 @@ def _check_types(relation: duckdb.DuckDBPyRelation) -> None:
     for name, type_ in zip(relation.columns, relation.types, strict=True):
         if "UHUGEINT" in str(type_):
             raise StatementError(
-                f"column '{name}' is {type_}, which Arrow lacks: CAST it AS VARCHAR"
+                f"column '{name}' is {type_}, which Arrow does not have: CAST it AS VARCHAR"
             )
 
 
 def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files: bool) -> str:
-    """The text, if it is one SELECT that only reads.
+    """The text, if it is a single SELECT that only reads.
 
     Raises:
-        StatementError: It is not.
+        StatementError: The text is not such a SELECT.
     """
     kind = _kind(connection, text)
     if kind == "MULTI":
         raise StatementError(
-            "a PIVOT that looks for its columns is no SELECT: name them, "
+            "a PIVOT that determines its columns is not a SELECT: name the columns, "
             "as in PIVOT t ON kind IN ('kernel', 'load') USING sum(n)"
         )
     if kind != "SELECT":
@@ -173,10 +173,10 @@ def _check_select(connection: duckdb.DuckDBPyConnection, text: str, allow_files:
 
 
 def _kind(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """The type of the one statement: SELECT, EXPLAIN, MULTI for one that expands to several, ...
+    """The type of the statement: SELECT, EXPLAIN, MULTI if it expands to several, ...
 
     Raises:
-        StatementError: It does not parse, or there are several.
+        StatementError: The text does not parse, or has several statements.
     """
     try:
         kinds = [statement.type for statement in connection.extract_statements(text)]
@@ -195,12 +195,12 @@ def _problems(
     views: Mapping[str, bool],
     hidden: Set[str],
 ) -> Iterator[str]:
-    """What is not allowed in a parsed statement."""
+    """The parts of a parsed statement that are not allowed."""
     objects: dict[int | None, dict[str, str]] = defaultdict(dict)
     for _, parent, key, value in rows:
         if value is not None:
             objects[parent][key] = value
-    # Objects that are functions in place of a table.
+    # Objects that are table functions.
     of_tables = {id_ for id_, _, key, _ in rows if key == "function"}
     for number, found in objects.items():
         functions = table_functions if number in of_tables else VALUE_FUNCTIONS
@@ -215,12 +215,12 @@ def _bad_node(found: Mapping[str, str]) -> str | None:
         return f"{found['error_message']}, wanted a SELECT"
     type_ = found.get("type", "")
     if type_.endswith("_NODE") and type_ not in _READING_NODES:
-        return f"found a {type_} inside the SELECT, wanted nothing that writes"
+        return f"found a {type_} inside the SELECT, wanted no statement that writes"
     return None
 
 
 def _bad_function(found: Mapping[str, str], allowed: Set[str]) -> str | None:
-    """What is wrong with a function, where only the `allowed` ones may be called."""
+    """Why a function is refused; None if it is `allowed`."""
     name = found.get("function_name", "").lower()
     if not name or name in allowed:
         return None
@@ -229,14 +229,14 @@ def _bad_function(found: Mapping[str, str], allowed: Set[str]) -> str | None:
     else:
         similar = difflib.get_close_matches(name, allowed, n=1, cutoff=0.8)
         remedy = f"; did you mean {similar[0]}?" if similar else ""
-    return f"calls {name}, which is not among the functions that may be called{remedy}"
+    return f"calls {name}, which is not an allowed function{remedy}"
 
 
 def _bad_view(found: Mapping[str, str], views: Mapping[str, bool], hidden: Set[str]) -> str | None:
-    """What is wrong with a view; `views` of the store say whether one of ours replaces each."""
+    """Why a view is refused; `views` tells of each view whether one of ours replaces it."""
     name = found.get("table_name", "").strip('"').lower()
     if name in views and (found.get("schema_name") or not views[name]):
-        return f"'{name}' is a view that came with the store: write out what it selects"
+        return f"'{name}' is a view that came with the store: write its SELECT instead"
     if name in hidden:
-        return f"reads {name}, which is not among the system views that may be read"
+        return f"reads {name}, which is not an allowed system view"
     return None

@@ -1,7 +1,7 @@
-"""Checks that a store holds the tables of tracehouse and no objects of anybody else.
+"""Checks that a store contains the tables of tracehouse and no foreign objects.
 
-A store may come from anybody. A macro, type or trigger in it would run with our queries, a column
-may be computed by a foreign expression, and an object with the name of our table may be a view.
+A store may come from an untrusted source. Its macros, types or triggers would run with our queries,
+a column may be computed by a foreign expression, and a view may have the name of our table.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _TABLES = """
 SELECT table_name FROM duckdb_tables()
 WHERE database_name = current_database() AND schema_name = 'main'
 """
-# duckdb_columns() would look into every view too, DuckDB's own included.
+# duckdb_columns() would examine every view, too, including DuckDB's own.
 _COLUMNS = "SELECT '{0}', name, type FROM pragma_table_info('main.{0}') WHERE dflt_value IS NULL"
 
 
 def check_no_foreign_objects(connection: duckdb.DuckDBPyConnection, store: str) -> None:
-    """Pass if the attached database holds nothing that runs by itself.
+    """Check that the attached database contains nothing that runs by itself.
 
-    It must not be the current database yet: its functions would replace those of this check.
+    The database must not be the current one yet: its functions would replace those of this check.
 
     Raises:
-        StoreError: It has functions, types, triggers or constraints, which tracehouse never makes.
+        StoreError: The database has functions, types, triggers or constraints; stores have none.
     """
     foreign = connection.execute(_FOREIGN_OBJECTS, {"database": DATABASE}).fetchone()
     if foreign:
         raise StoreError(
             store,
-            f"holds {foreign[0]}, which no tracehouse made: this store is not to be trusted; "
-            "ingest its dumps into one of your own",
+            f"contains {foreign[0]}, which tracehouse did not create: do not trust this store; "
+            "ingest its dumps into a store of your own",
         )
 
 
 def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
-    """Pass if the current database, which is of the present schema, holds the tables of it.
+    """Check that the current database, of the current schema, contains that schema's tables.
 
     Raises:
         StoreError: A table is missing, has other columns, or is a view.
@@ -67,6 +67,6 @@ def check_tables(connection: duckdb.DuckDBPyConnection, store: str) -> None:
         table, column, type_ = min(wanted - found)
         raise StoreError(
             store,
-            f"has no table {table} with a column {column} of {type_}: somebody changed it; "
+            f"has no table {table} with a column {column} of {type_}: the store was modified; "
             "ingest its dumps into a new store",
         )

@@ -1,4 +1,4 @@
-"""Connections that answer questions about an open store, each made on first use."""
+"""Connections for queries of an open store, created on first use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_LIMITS: Mapping[str, str | int] = {}
-# Statements of tracehouse may spill to disk. Those of users touch no file, or read any file.
+# Statements of tracehouse may spill to disk. Those of users access no file, or may read any file.
 Trust = Literal["trusted", "untrusted", "with files"]
 
 
@@ -47,9 +47,9 @@ class StoreConnections:
         writer: duckdb.DuckDBPyConnection | None = None,
         limits: Mapping[str, str | int] = _NO_LIMITS,
     ) -> None:
-        """Name the file, which the caller keeps from being changed meanwhile.
+        """Prepare connections to `file`, which the caller protects from changes meanwhile.
 
-        `limits` are DuckDB's settings for what untrusted statements may take.
+        `limits` are DuckDB's settings that limit untrusted statements.
         """
         self.file, self._limits = file, limits
         self._store, self._writer = store, writer
@@ -59,16 +59,16 @@ class StoreConnections:
         self._descriptor: int | None = None
 
     def check(self) -> None:
-        """Pass if the file is a store of this version, through a connection that touches nothing.
+        """Check, through an isolated connection, that the file is a store of this version.
 
         Raises:
-            StoreError: The file is unreadable or no store, or holds foreign objects.
-            StoreVersionError: A newer tracehouse wrote it.
-            OldStoreError: An older one did.
+            StoreError: The file is unreadable or not a store, or contains foreign objects.
+            StoreVersionError: A newer tracehouse wrote the store.
+            OldStoreError: An older tracehouse wrote the store.
         """
         store = str(self._store)
         with translated_errors(self._store, self.file):
-            with suppress(OSError):  # DuckDB will say that it cannot be read
+            with suppress(OSError):  # DuckDB reports that it cannot be read
                 self._descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
             connection = open_reader(self.file, limits=self._limits)
             self._connections["untrusted"] = connection
@@ -81,7 +81,7 @@ class StoreConnections:
                 check_tables(connection, store)
 
     def connection(self, trust: Trust, text: str = "") -> duckdb.DuckDBPyConnection:
-        """The connection for a statement, with the views that its text names.
+        """The connection for a statement, with the views that the text names.
 
         Raises:
             StoreError: The file is unreadable.
@@ -106,7 +106,7 @@ class StoreConnections:
         return connection
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
-        """What the answer to a statement may miss, in words; empty if it misses nothing."""
+        """A note about data that the answer to a statement may lack; empty if it is complete."""
         if not reads_events(text):
             return ""
         ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
@@ -114,7 +114,7 @@ class StoreConnections:
             return ""
         return (
             f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
-            "what is read from raw events lacks them"
+            "figures from raw events do not include them"
         )
 
     def with_note(
@@ -125,7 +125,7 @@ class StoreConnections:
         return answer.replace_schema_metadata({"note": note}) if note else answer
 
     def explaining_errors(self) -> AbstractContextManager[None]:
-        """Replace errors of statements in the body where their cause is known."""
+        """Replace errors of statements in the body by errors that explain a known cause."""
         return nullcontext()
 
     def interrupt(self) -> None:
@@ -134,10 +134,10 @@ class StoreConnections:
             connection.interrupt()
 
     def close(self) -> None:
-        """Close all connections, but not the writer."""
+        """Close all connections except the writer."""
         for connection in self._connections.values():
             connection.close()
-        # Only now: DuckDB's lock goes when any descriptor is closed.
+        # Only now: closing any descriptor releases DuckDB's lock.
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -153,7 +153,7 @@ class StoreConnections:
         )
 
     def _spill_folder(self, trust: Trust) -> Path | None:
-        """A private folder for what trusted statements spill to disk, made on first use."""
+        """A private folder for files that trusted statements spill, created on first use."""
         if trust != "trusted":
             return None
         if self._spill is None:

@@ -1,4 +1,4 @@
-"""A store's DuckDB file on disk: made whole or not at all, and still the one that was opened."""
+"""A store's DuckDB file: created atomically, and checked for replacement while open."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ARCHIVE_FOLDER = "archive"
 INBOX_FOLDER = "inbox"
 SNAPSHOT_FOLDER = "snapshots"
 
-HEADERS_BYTES = 3 * 4096  # DuckDB's: a shorter file never held a row
+HEADERS_BYTES = 3 * 4096  # DuckDB's headers; a shorter file has no rows
 _MAGIC, _MAGIC_AT = b"DUCK", 8
 _UNFINISHED = ".new"
 
 
 def make_folder(store: Path, *, is_shared: bool) -> None:
-    """Make the store's directory, and sync it: for its owner alone unless it is shared.
+    """Create and sync the store's directory, for its owner only unless `is_shared`.
 
     Raises:
-        StoreError: It cannot be made.
+        StoreError: The directory cannot be created.
     """
     try:
         made = [folder for folder in (store, *store.parents) if not folder.exists()]
@@ -34,36 +34,40 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
         for folder in made:
             sync_path(folder.parent)
     except OSError as error:
-        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+        raise StoreError(
+            str(store), f"cannot be created: {error.strerror}; choose another place"
+        ) from error
 
 
-def is_made(store: Path) -> bool:
-    """Whether the store has a file with possible content.
+def has_store_file(store: Path) -> bool:
+    """Whether the store has a file that may have content.
 
-    The beginning of a DuckDB file that is too short for any content counts as none.
+    A truncated DuckDB file that is too short for any content does not count.
 
     Raises:
-        StoreError: Such a file stands beside a write-ahead log, which may have content.
-        DamagedStoreError: Likewise, and there is an archive.
+        StoreError: Such a file has a write-ahead log, which may have content.
+        DamagedStoreError: Such a file has a write-ahead log, and an archive exists.
     """
     file = store / FILE_NAME
     if not file.exists():
         return False
     if not file.is_file():
-        raise StoreError(str(store), f"{FILE_NAME} is no file; name another directory with --store")
+        raise StoreError(
+            str(store), f"{FILE_NAME} is not a file; name another directory with --store"
+        )
     if file.stat().st_size >= HEADERS_BYTES:
         return True
     start = file.read_bytes()
     if start.strip(b"\0") and start[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
-        return True  # something else: DuckDB will say so
+        return True  # another kind of file, which DuckDB reports
     log = log_of(file)
     if log.exists() and log.stat().st_size:
         if (store / ARCHIVE_FOLDER).is_dir():
-            raise DamagedStoreError(str(store), f"{FILE_NAME} is cut short")
+            raise DamagedStoreError(str(store), f"{FILE_NAME} is truncated")
         raise StoreError(
             str(store),
-            f"{FILE_NAME} is cut short beside a write-ahead log; put the file back from a copy, or "
-            "move both away and ingest again",
+            f"{FILE_NAME} is truncated, and has a write-ahead log; restore the file from a copy, "
+            "or move both away and ingest again",
         )
     return False
 
@@ -75,16 +79,16 @@ def make_file(
     is_shared: bool,
     only_below_bytes: int | None = None,
 ) -> None:
-    """Make the store's file, which appears only when it is whole and on disk.
+    """Create the store's file, which appears only when it is complete and on disk.
 
     Args:
-        store: The store's directory, which nobody else writes to meanwhile.
-        build: Makes a database at a given path, and closes it.
-        is_shared: Leave the file's permissions to the umask; else they are its owner's alone.
-        only_below_bytes: Keep the present file unless the new file is smaller than this.
+        store: The store's directory; the caller prevents other writes.
+        build: Creates a database at a path, and closes it.
+        is_shared: Leave the file's permissions to the umask; otherwise only the owner has access.
+        only_below_bytes: Keep the existing file unless the new one is smaller than this.
 
     Raises:
-        StoreError: It cannot be made, for instance for want of room.
+        StoreError: The file cannot be created, for example because the disk is full.
     """
     file = store / FILE_NAME
     unfinished = file.with_name(FILE_NAME + _UNFINISHED)
@@ -92,7 +96,7 @@ def make_file(
         clear_unfinished(store)
         build(unfinished)
         if log_of(unfinished).exists():
-            raise StoreError(str(store), "a new store cannot be written out: is the disk full?")
+            raise StoreError(str(store), "a new store cannot be written: is the disk full?")
         if only_below_bytes is not None and unfinished.stat().st_size >= only_below_bytes:
             clear_unfinished(store)
             return
@@ -103,24 +107,26 @@ def make_file(
         rename(unfinished, file)
         failpoint("swapped")
     except OSError as error:
-        raise StoreError(str(store), f"cannot be created: {error.strerror}") from error
+        raise StoreError(
+            str(store), f"cannot be created: {error.strerror}; choose another place"
+        ) from error
 
 
 def sync_names(store: Path) -> None:
     """Sync a store's directory: DuckDB syncs its log, but not the log's name.
 
     Raises:
-        StoreError: That failed.
+        StoreError: Syncing failed.
     """
     try:
         sync_path(store)
     except OSError as error:
-        problem = f"cannot be brought to disk: {error.strerror}; check the disk and ingest again"
+        problem = f"cannot be synced to disk: {error.strerror}; check the disk and ingest again"
         raise StoreError(str(store), problem) from error
 
 
 def clear_unfinished(store: Path) -> None:
-    """Delete the remains of a file whose making was broken off, as by a kill.
+    """Delete the remains of an interrupted `make_file`.
 
     An OSError is passed on.
     """
@@ -135,18 +141,18 @@ def log_of(file: Path) -> Path:
 
 
 class OpenFile:
-    """The store's file as it was opened, whether or not another one has its name now.
+    """The store's file as it was opened, even if another file has its name now.
 
     Attributes:
-        descriptor: The file, open for reading. Closing it lets go of all locks of this process on
-            the file, DuckDB's too.
+        descriptor: The file, open for reading. Closing it releases all locks of this process on
+            the file, including DuckDB's.
     """
 
     def __init__(self, store: Path) -> None:
-        """Open the present file.
+        """Open the current file.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: The file cannot be read.
         """
         self._store = store
         try:
@@ -155,10 +161,10 @@ class OpenFile:
             raise StoreError(str(store), f"{FILE_NAME} cannot be read: {error.strerror}") from error
 
     def check(self) -> None:
-        """Pass if the same file still has its name.
+        """Check that the file still has its name.
 
         Raises:
-            StoreError: It was deleted or replaced.
+            StoreError: The file was deleted or replaced.
         """
         try:
             is_same = os.path.samestat(os.stat(self._store / FILE_NAME), os.fstat(self.descriptor))
@@ -167,8 +173,8 @@ class OpenFile:
         if not is_same:
             raise StoreError(
                 str(self._store),
-                f"{FILE_NAME} was deleted or replaced while it was open: what was written since "
-                "then is lost; ingest again",
+                f"{FILE_NAME} was deleted or replaced while it was open: data written since then "
+                "is lost; ingest again",
             )
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """The lock of a store: one process writes it, or several read it.
 
-DuckDB's own lock holds between processes only, and not while a file is closed and opened anew. This
-lock also holds then, and between two openings of a store in one process.
+DuckDB's own lock works only between processes, and not while a file is closed and reopened. This
+lock works then, too, and between two openings of a store in one process.
 
-A stream of readers would keep a writer out for ever. So a waiting writer shuts a gate, which is a
+A stream of readers would block a writer for ever. So a waiting writer closes a gate, which is a
 lock on the directory itself: the system opens the gate however the writer ends. New readers wait
-at the gate; present readers stay. Where a directory cannot be locked, there is no gate.
+at the gate; current readers continue. A directory that cannot be locked has no gate.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from warehouse.engine.processes import is_running
-from warehouse.errors import StoreError, StoreLockedError, WriterWaitsError
+from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError
 
 LOCK_NAME = "lock"
 
 _BUSY = {errno.EAGAIN, errno.EACCES}
 _PAUSE = 0.05  # seconds between two tries
-# A lock may outlive its holder by so much: a child process inherits the lock until its exec.
+# A lock may outlive its holder by this time: a child process inherits the lock until its exec.
 _LEFT_SECONDS = 1.0
 
 
@@ -33,12 +33,11 @@ class StoreLock:
     """The lock of a store's directory, held until it is released."""
 
     def __init__(self, store: Path, file: int | None) -> None:
-        """Take the locked file; None where there is nothing to lock."""
         self._store, self._file = store, file
 
     @classmethod
     def for_writing(cls, store: Path, *, is_shared: bool, wait: float) -> StoreLock:
-        """The lock that shuts out readers and writers.
+        """The exclusive lock, against readers and writers.
 
         Args:
             store: The store's directory.
@@ -46,7 +45,7 @@ class StoreLock:
             wait: Seconds to wait for the others.
 
         Raises:
-            StoreError: The lock file cannot be made, or locks do not work here.
+            StoreError: The lock file cannot be created, or the file system has no locks.
             StoreLockedError: Others still have the store open.
         """
         deadline = time.monotonic() + wait
@@ -57,71 +56,70 @@ class StoreLock:
             raise StoreError(str(store), f"cannot be written: {error.strerror}") from error
         gate = _Gate(store)
         try:
-            return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.shut))
+            return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.close))
         finally:
-            gate.let_go()
+            gate.open()
 
     @classmethod
     def for_reading(cls, store: Path, *, wait: float, is_urgent: bool = False) -> StoreLock:
-        """The lock that shuts out writers; locks nothing if the store never had a writer.
+        """The shared lock, against writers; locks nothing if the store never had a writer.
 
         Args:
             store: The store's directory.
-            wait: Seconds to wait for writers, waiting writers included.
-            is_urgent: Pass the gate even if a writer still waits then.
+            wait: Seconds to wait for writers, including waiting writers.
+            is_urgent: Pass the gate even if a writer still waits after that time.
 
         Raises:
-            StoreError: Locks do not work here.
+            StoreError: The file system has no locks.
             StoreLockedError: A writer still has the store open.
-            WriterWaitsError: A writer still waits for it.
+            WriterWaitingError: A writer still waits for the store.
         """
         deadline = time.monotonic() + wait
-        if _Gate(store).stays_shut(wait) and not is_urgent:
-            raise WriterWaitsError(str(store), None)
+        if _Gate(store).stays_closed(wait) and not is_urgent:
+            raise WriterWaitingError(str(store), None)
         try:
             file = os.open(store / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # no lock file, or not readable for this user
+        except OSError:  # no lock file, or no permission
             return cls(store, None)
         return cls(store, _lock(store, file, fcntl.LOCK_SH, deadline))
 
     def release(self) -> None:
-        """Let others in."""
+        """Release the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 class _Gate:
-    """The gate that a waiting writer shuts and readers pass, see the module's docstring."""
+    """The gate that a waiting writer closes and readers pass: see the module's docstring."""
 
     def __init__(self, store: Path) -> None:
-        """Open the directory; there is no gate where it cannot be read."""
         self._file: int | None = None
         with suppress(OSError):
             self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)
 
-    def shut(self) -> None:
-        """Shut the gate, unless another writer holds it shut."""
+    def close(self) -> None:
+        """Close the gate, unless another writer holds it closed."""
         self._try(fcntl.LOCK_EX)
 
-    def stays_shut(self, seconds: float) -> bool:
-        """Whether others keep the gate shut for so many seconds from now."""
+    def stays_closed(self, seconds: float) -> bool:
+        """Whether others keep the gate closed for the next `seconds`."""
         deadline = time.monotonic() + seconds
         try:
             while not (is_open := self._try(fcntl.LOCK_SH)) and time.monotonic() < deadline:
                 time.sleep(_PAUSE)
         finally:
-            self.let_go()
+            self.open()
         return not is_open
 
-    def let_go(self) -> None:
-        """Open the gate if this process shut it."""
+    def open(self) -> None:
+        """Open the gate if this process closed it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _try(self, kind: int) -> bool:
-        """Lock the gate; False if others hold it. One that cannot be locked counts as locked."""
+        """Lock the gate; False if others hold it. A missing gate counts as locked."""
         if self._file is not None:
             try:
                 fcntl.flock(self._file, kind | fcntl.LOCK_NB)
@@ -137,11 +135,11 @@ def _lock(
     deadline: float,
     on_busy: Callable[[], None] = lambda: None,
 ) -> int:
-    """Lock the file, or close it if that fails; `on_busy` is called before each pause.
+    """Lock the file, or close it on failure; `on_busy` is called before each pause.
 
     Raises:
-        StoreError: Locks do not work here.
-        StoreLockedError: Others did not let go of it in time.
+        StoreError: The file system has no locks.
+        StoreLockedError: Others did not release the file in time.
     """
     left_until = time.monotonic() + _LEFT_SECONDS
     while True:
@@ -161,8 +159,8 @@ def _lock(
                 raise StoreLockedError(str(store), holder) from error
             raise StoreError(
                 str(store),
-                f"this file system has no locks ({error.strerror}), so a store cannot be safe "
-                "here: put it on a local disk with --store",
+                f"this file system has no locks ({error.strerror}), which a store needs: "
+                "put it on a local disk with --store",
             ) from error
         return file
 

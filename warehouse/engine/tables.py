@@ -1,4 +1,4 @@
-"""The tables of a store, created from their Arrow schemas, with comments for those who open it."""
+"""The tables of a store, created from their Arrow schemas, with comments for users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOOKKEEPING: dict[str, pa.Schema] = {
         field("applied_by", pa.string(), "Version of tracehouse that applied it."),
     ),
     "schema_views": table(
-        "One row: which version of the views and comments this store has.",
+        "One row: the version of the views and comments in this store.",
         field("sha256", pa.string(), "SHA-256 of the text of all views and comments, hex."),
     ),
 }
@@ -39,7 +39,7 @@ SQL_TYPES: dict[pa.DataType, str] = {
     UTC_US: "TIMESTAMP WITH TIME ZONE",
 }
 
-# DuckDB would choose the same; naming the compression saves a quarter of the insert.
+# DuckDB would choose the same; naming the compression saves a quarter of the insert's time.
 _COMPRESSION: dict[str, Mapping[str, str]] = {
     "events": {
         "dump_id": "rle",
@@ -78,8 +78,8 @@ _COMPRESSION: dict[str, Mapping[str, str]] = {
 def create_statements() -> Iterator[str]:
     """One CREATE TABLE per table.
 
-    There are no foreign keys and no indexes: the single writer keeps references valid, and
-    constraints made ingest 3.5 times slower.
+    There are no foreign keys and indexes: the single writer ensures valid references, and
+    constraints make ingest 3.5 times slower.
     """
     for name, schema in TABLES.items():
         compression = _COMPRESSION.get(name, {})
@@ -100,12 +100,12 @@ def comments_digest() -> str:
 
 
 def comment_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write the meaning of each table and column, as its schema has it, into the store."""
+    """Write the documentation of each table and column into the store."""
     connection.execute(";\n".join(_comments()))
 
 
 def quote(text: str) -> str:
-    """A string literal; COMMENT ON takes no parameters."""
+    """A string literal; COMMENT ON accepts no parameters."""
     return "'" + text.replace("'", "''") + "'"
 
 

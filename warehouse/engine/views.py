@@ -1,4 +1,4 @@
-"""The views that ad-hoc SQL and canned queries read, made from sql/views."""
+"""The views that ad-hoc SQL and canned queries read, created from sql/views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECAS
 
 @cache
 def load_views() -> dict[str, str]:
-    """Text for DuckDB of every view by name, in an order in which they can be made."""
+    """Text for DuckDB of every view by name, in an order in which they can be created."""
     return {name: duckdb_text(text) for name, text in read_views().items()}
 
 
@@ -31,12 +31,12 @@ def views_digest() -> str:
 
 
 def named_views(text: str) -> list[str]:
-    """Names of all views that a statement can read, in an order in which they can be made.
+    """Names of all views that a statement can read, in an order in which they can be created.
 
-    These are the views whose names are anywhere in its text, and the views that these read.
+    These are the views whose names occur in the text, and the views that these read.
     """
     texts, found = text.lower(), []
-    for name, view in reversed(load_views().items()):  # a view reads only those before it
+    for name, view in reversed(load_views().items()):  # a view reads only earlier views
         if name in texts:
             found.append(name)
             texts += view
@@ -44,14 +44,14 @@ def named_views(text: str) -> list[str]:
 
 
 def reads_events(text: str) -> bool:
-    """Whether a statement reads raw events, itself or through a view."""
+    """Whether a statement reads raw events, directly or through a view."""
     texts = (text, *(load_views()[name] for name in named_views(text)))
     return any(_FROM_EVENTS.search(one) for one in texts)
 
 
 def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
-    """Make these views as temporary ones, whatever views the store has."""
-    # A view is its file's SELECT; DDL takes no parameters, and names and texts are our own.
+    """Create these views as temporary ones, whatever views the store has."""
+    # DDL accepts no parameters; names and texts are our own.
     for name in names:
         connection.execute(f"CREATE TEMP VIEW {name} AS {load_views()[name]}")
 
@@ -66,7 +66,7 @@ def store_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def comment_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write the meaning of each view and column as comments."""
+    """Write the documentation of each view and column as comments."""
     headers = (parse_header(text, f"{name}.sql") for name, text in load_views().items())
     connection.execute(";\n".join(chain.from_iterable(map(_comments, headers))))
 

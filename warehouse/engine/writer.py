@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warehouse.engine.connection import open_writer, translated_errors, use_database
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.log_sum import forget_sum, keep_sum
+from warehouse.engine.log_sum import delete_log_sum, track_log
 from warehouse.engine.migrations import check_version, migrate
 from warehouse.engine.seal import is_sealed, seal_file
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
@@ -15,54 +15,54 @@ from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
     OpenFile,
-    is_made,
+    has_store_file,
     make_file,
     sync_names,
 )
 
 
 class Writer:
-    """The one writer of a store, whose lock the caller holds.
+    """The single writer of a store, whose lock the caller holds.
 
     Attributes:
         connection: The connection that writes.
-        file: The file that it writes.
+        file: The store's file.
     """
 
     def __init__(self, store: Path, *, is_shared: bool) -> None:
-        """Make the store's file if there is none, and bring it up to date.
+        """Create the store's file if missing, and migrate it.
 
         Raises:
-            StoreError: It cannot be made or written, or is no store.
-            StoreVersionError: A newer tracehouse wrote it.
-            OldStoreError: An older one did, and it must be rebuilt first.
+            StoreError: The file cannot be created or written, or is not a store.
+            StoreVersionError: A newer tracehouse wrote the store.
+            OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
         """
         self._store = store
         with translated_errors(store), ExitStack() as opened:
-            is_new = not is_made(store)
+            is_new = not has_store_file(store)
             if is_new:
                 make_file(store, _build, is_shared=is_shared)
             self.file = OpenFile(store)
             opened.callback(self.file.close)
-            if (store / ARCHIVE_FOLDER).is_dir():  # from which a deleted log can be replaced
-                forget_sum(store / FILE_NAME)
+            if (store / ARCHIVE_FOLDER).is_dir():  # which can replace a deleted log
+                delete_log_sum(store / FILE_NAME)
             self.connection = open_writer(store / FILE_NAME)
-            opened.callback(forget_sum, store / FILE_NAME)
+            opened.callback(delete_log_sum, store / FILE_NAME)
             opened.callback(self.connection.close)
-            keep_sum(self.connection, store / FILE_NAME)
+            track_log(self.connection, store / FILE_NAME)
             if is_new:
                 use_database(self.connection)
             else:
-                self._bring_up_to_date()
+                self._check_and_migrate()
             self._opened = opened.pop_all()
 
-    def _bring_up_to_date(self) -> None:
-        """Check what others may have changed in the store, and migrate it.
+    def _check_and_migrate(self) -> None:
+        """Check the store for foreign changes, and migrate it.
 
         Raises:
-            StoreError: It holds foreign objects or other tables.
-            StoreVersionError: A newer tracehouse wrote it.
-            OldStoreError: An older one did, and it must be rebuilt first.
+            StoreError: The store contains foreign objects or other tables.
+            StoreVersionError: A newer tracehouse wrote the store.
+            OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
         """
         store = str(self._store)
         is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
@@ -84,9 +84,9 @@ class Writer:
         failpoint("checkpoint")
         with translated_errors(self._store):
             self.connection.execute("CHECKPOINT")
-        # While DuckDB's lock keeps other programs from the file.
+        # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
-        sync_names(self._store)  # after a power failure, an old log could else reappear
+        sync_names(self._store)  # otherwise an old log could reappear after a power failure
 
     def close(self) -> None:
         """Close the connection, then the file: closing any descriptor ends DuckDB's lock."""

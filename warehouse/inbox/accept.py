@@ -22,9 +22,9 @@ class Outcome(NamedTuple):
 
     Attributes:
         state: ACCEPTED or INDEXED, or for a refused delivery CONFLICT or "refused".
-        is_new: Whether it was written to the inbox.
-        refusal: Why it was refused; None if it was not.
-        known_manifest: The manifest that it conflicts with; empty without a conflict.
+        is_new: Whether the dump was written to the inbox.
+        refusal: Why the delivery was refused; None if it was not.
+        known_manifest: The conflicting manifest; empty without a conflict.
     """
 
     state: str
@@ -63,7 +63,7 @@ class Acceptor:
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:
-        """Turn the file of a large delivery into a log of its own; None if it cannot be one."""
+        """Turn the file of a large delivery into a log of its own; None if that is impossible."""
         (outcome,) = self._decide([delivery])
         if outcome.is_new:
             start = time.perf_counter()
@@ -96,7 +96,7 @@ class Acceptor:
 
 
 def _compare(delivery: Delivery, known: str | None, *, is_waiting: bool) -> Outcome:
-    """The outcome of a delivery whose dump is known under a manifest, or is not known."""
+    """The outcome of a delivery; `known` is the manifest of its dump, if known."""
     if known is None:
         return Outcome(ACCEPTED, is_new=True)
     if known != delivery.manifest:

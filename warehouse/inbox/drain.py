@@ -1,4 +1,4 @@
-"""Dumps from the inbox into the store: each log is deleted once its dumps are committed."""
+"""Moves dumps from the inbox into the store; each log is deleted once its dumps are committed."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def drain_inbox(
 ) -> IngestSummary:
     """Ingest the dumps in the inbox; a log is deleted as soon as all its dumps are committed.
 
-    If a drain is interrupted, the next one goes on; dumps that are in the store already change
-    nothing.
+    If a drain is interrupted, the next one continues; dumps that are already in the store have no
+    effect.
 
     Args:
         stored: The dumps of the store, to which the new ones are added.
         store: The store's directory.
-        children: Processes that decode, so that no dump can break this one.
+        children: Processes that decode, so that no dump can crash this one.
         jobs: Threads that read and decode; see `ingest_dumps`.
         progress: Called after each commit; the total grows as logs are scanned.
 
     Returns:
-        The summary, without seconds. A damaged record is refused like a dump that cannot be read;
-        its bytes are kept in the inbox.
+        The summary, without seconds. Damaged records are refused like unreadable dumps;
+        their bytes are kept in the inbox.
 
     Raises:
         StoreError: The disk is full, or the inbox cannot be read or written.
@@ -63,8 +63,8 @@ def drain_inbox(
     except OSError as error:
         raise StoreError(
             str(folder),
-            f"cannot be read or written: {error.strerror}; the dumps left in it are safe: mend "
-            "this and run 'tracehouse drain' again",
+            f"cannot be read or written: {error.strerror}; the dumps in it are safe: fix this "
+            "and run 'tracehouse drain' again",
         ) from error
     return summary
 
@@ -105,7 +105,9 @@ def _drain_logs(
 
     def report(done: IngestProgress) -> None:
         progress(done)  # raises an error if the store is gone
-        clear(list(content.finished(done.done_files)))  # at once, to free the memory of the logs
+        clear(
+            list(content.finished(done.done_files))
+        )  # immediately, to free the memory of the logs
 
     try:
         content = LoggedDumps([(log, scanner.submit(log.scan)) for log in left])
@@ -127,7 +129,7 @@ def _drain_logs(
 
 
 def _clear(path: Path, *, is_kept: bool) -> None:
-    """Delete a log; if a dump of it could not be read, move it to the folder of damaged logs."""
+    """Delete a log, or move it to the folder of damaged logs if a dump in it was unreadable."""
     if is_kept:
         folder = path.parent / DAMAGED
         folder.mkdir(exist_ok=True)

@@ -34,13 +34,13 @@ class GroupCommit(Generic[_Item, _Result]):
         deliver: Callable[[Callable[[], None]], object] = lambda answer: answer(),
         linger: Callable[[int], float] = lambda _: 0.0,
     ) -> None:
-        """Take the function that writes a group.
+        """Set up the functions.
 
         Args:
             place: Path for errors.
             write: Writes items and returns their results; its StoreError goes to every waiter.
             deliver: Calls its argument in the thread of the waiters.
-            linger: Returns seconds to wait for more items, by the number of those that wait.
+            linger: Returns seconds to wait for more items, from the number of waiting items.
         """
         self._place, self._write = place, write
         self._deliver, self._linger = deliver, linger
@@ -71,7 +71,7 @@ class GroupCommit(Generic[_Item, _Result]):
                 group += self._waiting
                 self._waiting.clear()
                 self._is_running = False
-            interrupted = StoreError(self._place, "interrupted; hand it over again")
+            interrupted = StoreError(self._place, "interrupted; submit it again")
             self._deliver(partial(_fail, group, interrupted))
             raise
         return most <= 0

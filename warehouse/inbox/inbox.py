@@ -1,4 +1,4 @@
-"""The inbox of a store, which takes dumps while other processes use the store."""
+"""The inbox of a store, which accepts dumps while other processes use the store."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from warehouse.inbox.spools import Spool
 
 
 class Inbox:
-    """Takes dumps from any thread or process for a store; see `Warehouse.drain`.
+    """Accepts dumps for a store from any thread or process; see `Warehouse.drain`.
 
-    It does not lock the store. Use as a context manager, or call `close`.
+    The inbox does not lock the store. Use it as a context manager, or call `close`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +35,7 @@ class Inbox:
         """The inbox of the store in a directory.
 
         Raises:
-            StoreError: There is no store, or it cannot be written.
+            StoreError: The store does not exist, or cannot be written.
         """
         store = Path(path)
         if not (os.path.exists(store / FILE_NAME) or os.path.isdir(store / ARCHIVE_FOLDER)):
@@ -46,21 +46,21 @@ class Inbox:
             folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
             sync_path(store)
         except OSError as error:
-            raise StoreError(str(folder), f"cannot be made: {error.strerror}") from error
+            raise StoreError(str(folder), f"cannot be created: {error.strerror}") from error
         return cls(folder)
 
     def accept(self, dump: Dump) -> str:
-        """Take a dump; when this returns, it is on disk and a drain will ingest it.
+        """Accept a dump; when this returns, the dump is on disk and a drain will ingest it.
 
-        Dumps that threads hand over while the disk is busy are written together.
+        Dumps that several threads submit while the disk is busy are written together.
 
         Returns:
             The dump's SHA-256.
 
         Raises:
-            StoreError: It was not taken, for instance because the disk is full.
+            StoreError: The dump was not accepted, for example because the disk is full.
             SourceError: The dump or a companion cannot be read.
-            ManifestError: It has no manifest.
+            ManifestError: The dump has no manifest.
         """
         delivery = pack_delivery(dump)
         waiter: Future[str] = Future()
@@ -69,12 +69,12 @@ class Inbox:
         return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Take packed dumps; when this returns, all of them are on disk."""
+        """Accept packed dumps; when this returns, all of them are on disk."""
         with self._writing:
             self._writer.append(deliveries)
 
     def spool(self, *, is_zip: bool = False) -> Spool:
-        """A spool for a file that comes in pieces; close it. A zip is always in a file."""
+        """A spool for a file that arrives in pieces, to be closed. A zip is always on disk."""
         return Spool(self._folder, is_zip=is_zip)
 
     def _write(self, deliveries: Sequence[Delivery]) -> list[str]:
@@ -82,7 +82,7 @@ class Inbox:
         return [one.sha256 for one in deliveries]
 
     def close(self) -> None:
-        """Close the log; a next delivery would begin another."""
+        """Close the log; the next delivery would begin another."""
         with self._writing:
             self._writer.close()
 

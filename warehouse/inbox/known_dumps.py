@@ -1,4 +1,4 @@
-"""The dumps that a store has or will have: stored ones, and those in its inbox."""
+"""The known dumps of a store: those stored, and those in its inbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.load.stored_dumps import StoredDumps
 class KnownDumps:
     """Dumps of a store and of its inbox by SHA-256, for any thread.
 
-    Accepted dumps are kept with their manifests and sizes; the stored ones are looked up.
+    Accepted dumps are held in memory with manifests and sizes; stored dumps are looked up.
     """
 
     def __init__(self, stored: StoredDumps) -> None:
@@ -45,7 +45,7 @@ class KnownDumps:
         return time.monotonic() - since if waits else 0.0
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
-        """Manifests, as canonical JSON, by SHA-256, of the dumps that are known."""
+        """Manifests of the known dumps among these, as canonical JSON, by SHA-256."""
         with self._lock:
             found = {
                 sha256: known[0]
@@ -59,7 +59,7 @@ class KnownDumps:
         """Whether a dump was accepted and is not yet indexed."""
         if sha256 in self._accepted:
             return True
-        # Some of the dumps that are being indexed are stored already.
+        # Some of the dumps that are being indexed may be stored already.
         return sha256 in self._draining and not self._stored.look_up([sha256])
 
     def accept(self, sha256: str, manifest: str, byte_count: int) -> None:
@@ -67,12 +67,14 @@ class KnownDumps:
         with self._lock:
             if not self._accepted:
                 self._since = time.monotonic()
-            if sha256 not in self._accepted:  # or the same dump comes again, with another companion
+            if (
+                sha256 not in self._accepted
+            ):  # else the same dump arrives again, with another companion
                 self._accepted_bytes += byte_count
                 self._accepted[sha256] = sys.intern(manifest), byte_count
 
     def begin_draining(self) -> None:
-        """Record that the dumps in the inbox are being indexed from now on."""
+        """Record that indexing of the dumps in the inbox begins."""
         with self._lock:
             if not self._draining:
                 self._draining_since = self._since
@@ -82,12 +84,12 @@ class KnownDumps:
             self._accepted_bytes = self._drained_bytes = 0
 
     def note_drained(self, byte_count: int) -> None:
-        """Record how many bytes of the dumps that are being indexed are in the store."""
+        """Record the number of indexed bytes that are in the store by now."""
         with self._lock:
             self._drained_bytes = byte_count
 
     def end_draining(self) -> None:
-        """Record that the dumps that were being indexed are in the store, or refused."""
+        """Record that indexing has ended: the dumps are in the store, or refused."""
         with self._lock:
             self._draining = {}
             self._draining_bytes = self._drained_bytes = 0

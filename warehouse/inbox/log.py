@@ -1,7 +1,7 @@
 """Logs of an inbox: producers append records, and the consumer seals logs to read them.
 
-Each producer has a file of its own, and locks it while it appends. To seal a file the consumer
-renames it; nothing is written to it after the append under way.
+Each producer has a file of its own, and locks it while appending. To seal a file, the consumer
+renames it; nothing is appended to it after the current append.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from warehouse.inbox.tallies import (
     write_tally,
 )
 
-LOG_BYTES = 64 << 20  # from this size on nothing is appended to a log
-MAP_BYTES = 16 << 10  # from this size on a file in a log is mapped rather than read
+LOG_BYTES = 64 << 20  # logs of this size or more are full
+MAP_BYTES = 16 << 10  # larger files in a log are mapped instead of read
 
 _OPEN, _SEALED = ".log", ".sealed"
 _NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
@@ -48,9 +48,9 @@ _PAUSE = 0.002  # seconds between attempts to lock
 _CLOSED = -1  # instead of a descriptor, which the system may reuse
 _LONGEST_APPEND = 30.0  # seconds to wait for the end of an append
 
-# Keys of logs that this process writes: all their records are as they were hashed. Logs of other
-# processes may be damaged, so their records are hashed again.
-_OWN: set[bytes] = set()
+# Keys of logs that this process writes, whose records need not be hashed again. Logs of other
+# processes may be damaged, so their records are verified.
+_TRUSTED: set[bytes] = set()
 
 
 class LogWriter:
@@ -69,7 +69,7 @@ class LogWriter:
             try:
                 file = self._hold()
                 self._write(file, deliveries)
-            except BaseException:  # an interrupt too must leave nothing half-written
+            except BaseException:  # an interrupt, too, must leave nothing half-written
                 self._undo()
                 raise
         self._size += sum(one.byte_count for one in deliveries)
@@ -89,7 +89,7 @@ class LogWriter:
             self._release()
 
     def _hold(self) -> int:
-        """The log, locked; the consumer cannot read it until it is unlocked."""
+        """The log, locked; the consumer cannot read a locked log."""
         while True:
             file = self._begin() if self._file is None else self._file
             lock(file)
@@ -109,7 +109,7 @@ class LogWriter:
         self._tally = open_tally(self._path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._path, flags, self._folder.stat().st_mode & 0o666)
-        own_log(self._path)
+        trust_log(self._path)
         sync_path(self._folder)
         return self._file
 
@@ -122,9 +122,9 @@ class LogWriter:
         failpoint("log synced")
 
     def _undo(self) -> None:
-        """Truncate the log to its whole records, and append nothing more to it."""
+        """Truncate the log to its complete records, and begin another for the next append."""
         if self._file is not None:
-            disown_log(self._path)
+            distrust_log(self._path)
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
         with suppress(OSError):
@@ -132,7 +132,7 @@ class LogWriter:
 
 
 class SealedLog:
-    """A sealed log that is open to be read."""
+    """A sealed log that is open for reading."""
 
     def __init__(self, path: Path, file: int) -> None:
         self.path, self._file = path, file
@@ -152,13 +152,13 @@ class SealedLog:
                 os.close(file)
                 return None
             time.sleep(_PAUSE)
-        unlock(file)  # or its producer could not check whether it is sealed
+        unlock(file)  # its producer must be able to check whether it is sealed
         return cls(path, file)
 
     def scan(self) -> Scan:
-        """Its records, verified unless this process wrote them; an OSError is passed on."""
+        """The log's records, verified unless this process wrote them; an OSError is passed on."""
         size = os.fstat(self._file).st_size
-        scan = scan_log(self._file, self._key, is_proved=self._key in _OWN)
+        scan = scan_log(self._file, self._key, is_trusted=self._key in _TRUSTED)
         return add_cut(scan, read_tally(self.path), size)
 
     def record(self, offset: int) -> LogRecord:
@@ -182,7 +182,7 @@ class SealedLog:
             data = self.pread(part.offset, part.byte_count)
         except OSError as error:
             raise StoreError(
-                str(self.path), f"cannot be read: {error.strerror}; it stays, try again"
+                str(self.path), f"cannot be read: {error.strerror}; it is kept, try again"
             ) from error
         if len(data) != part.byte_count:
             raise StoreError(str(self.path), "changed while it was read; try again")
@@ -197,11 +197,11 @@ class SealedLog:
         return self._map[offset : offset + byte_count]
 
     def close(self) -> None:
-        """Close the file, once; bytes that were read stay readable."""
-        self._map = None  # so `os.close` frees the pages of a deleted log, without the GIL
+        """Close the file, at most once; bytes that were read stay readable."""
+        self._map = None  # so that `os.close` frees the pages of a deleted log, without the GIL
         os.close(self._file)
         self._file = _CLOSED
-        disown_log(self.path)
+        distrust_log(self.path)
 
 
 @contextmanager
@@ -216,28 +216,28 @@ def write_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             str(folder),
-            f"cannot be written: {error.strerror}; nothing was taken: make room and hand "
-            "the dumps over again",
+            f"cannot be written: {error.strerror}; nothing was accepted: free some space and "
+            "submit the dumps again",
         ) from error
 
 
-def own_log(path: Path) -> None:
-    """Note that this process hashes every record of a log as it comes."""
-    _OWN.add(key_of(path))
+def trust_log(path: Path) -> None:
+    """Mark a log as trusted: this process hashes each of its records on arrival."""
+    _TRUSTED.add(key_of(path))
 
 
-def disown_log(path: Path) -> None:
-    """Note that a log may hold other bytes."""
-    _OWN.discard(key_of(path))
+def distrust_log(path: Path) -> None:
+    """Mark a log as not trusted: it may contain other bytes."""
+    _TRUSTED.discard(key_of(path))
 
 
 def seal_logs(folder: Path) -> list[Path]:
-    """Seal all logs of an inbox; returns the sealed logs, the oldest first.
+    """Seal all logs of an inbox; returns the sealed logs, oldest first.
 
     An append may still be under way, see `SealedLog.open`.
     """
     for path in _logs(folder, _OPEN):
-        with suppress(FileNotFoundError):  # its owner closed it, and it was empty
+        with suppress(FileNotFoundError):  # its producer has closed it, and it was empty
             path.rename(path.with_suffix(_SEALED))
     failpoint("log seal")
     return sorted(_logs(folder, _SEALED))

@@ -22,9 +22,9 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 class LoggedDumps:
-    """The dumps in logs, read one by one; then the damaged records.
+    """The dumps in logs, read one by one, and the damaged records at the end.
 
-    The scan of a log is awaited after the dumps of the logs before it.
+    The scan of a log is awaited after the dumps of earlier logs.
 
     Attributes:
         notes: Sentences about incomplete records, complete after the last dump.
@@ -32,7 +32,6 @@ class LoggedDumps:
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
-        """Take logs with their scans, whose OSErrors are passed on."""
         self._logs = logs
         # Logs, each with the number of dumps up to its end.
         self._made: deque[tuple[int, SealedLog]] = deque()
@@ -41,7 +40,6 @@ class LoggedDumps:
         self.places: dict[str, Place] = {}
 
     def __len__(self) -> int:
-        """Number of dumps in the logs scanned so far."""
         known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
         scans = [scan.result() for scan in known]
         n_damaged = sum(not damage.is_torn for scan in scans for damage in scan.damages)
@@ -55,7 +53,7 @@ class LoggedDumps:
             for offset in offsets:
                 yield self._incoming(log, log.record(offset))
             count += len(offsets)
-            if not damages:  # a damaged log is needed again after the last one
+            if not damages:  # damaged logs are read again after the last log
                 self._made.append((count, log))
         yield from map(Dump.unreadable, list(self._keep_damaged()))
 
@@ -80,7 +78,7 @@ class LoggedDumps:
                     remedy = "they were not acknowledged, unless the file was truncated"
                     self.notes.append(f"{where}: {what}; {remedy}")
                 else:
-                    problem = f"{what}; hand its dumps over again"
+                    problem = f"{what}; submit its dumps again"
                     yield SourceError(where, problem, reason=DAMAGED)
 
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:

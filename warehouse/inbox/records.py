@@ -20,10 +20,10 @@ from ingest.dump import Bytes, Dump, HashedFile
 KEY_BYTES = 8
 
 _MARK = b"\x93TRINTK\n"
-_SIZES = struct.Struct(f"<{len(_MARK)}s{KEY_BYTES}sIQI")  # of the facts, of the files; facts' CRC
-_CRC = struct.Struct("<I")  # of the above
+_SIZES = struct.Struct(f"<{len(_MARK)}s{KEY_BYTES}sIQI")  # facts, files and CRC of the facts
+_CRC = struct.Struct("<I")  # CRC of the sizes
 _HEADER_BYTES = _SIZES.size + _CRC.size
-_CHUNK_BYTES = 256 << 10  # read at a time, few enough to stay in the cache while they are hashed
+_CHUNK_BYTES = 256 << 10  # read at a time; these stay in the cache while they are hashed
 
 
 class Delivery(NamedTuple):
@@ -32,7 +32,7 @@ class Delivery(NamedTuple):
     Attributes:
         name: Name of the dump.
         sha256: SHA-256 of the dump.
-        manifest: Its manifest as canonical JSON.
+        manifest: The manifest as canonical JSON.
         facts: The record's JSON, which precedes the files' bytes.
         files: The bytes of the dump and of its companions.
     """
@@ -45,16 +45,16 @@ class Delivery(NamedTuple):
 
     @property
     def byte_count(self) -> int:
-        """Size of its record."""
+        """Size of the record."""
         return _HEADER_BYTES + len(self.facts) + sum(map(len, self.files))
 
     def padded(self, head_bytes: int) -> Delivery | None:
-        """The delivery with a head of that size; None if its head is larger."""
+        """The delivery with a head of `head_bytes`; None if the head is larger."""
         room = head_bytes - _HEADER_BYTES
         return self._replace(facts=self.facts.ljust(room)) if len(self.facts) <= room else None
 
     def head(self, key: bytes) -> bytes:
-        """Its record up to the files' bytes."""
+        """The record up to the files' bytes."""
         crc = zlib.crc32(self.facts)
         sizes = _SIZES.pack(_MARK, key, len(self.facts), sum(map(len, self.files)), crc)
         return sizes + _CRC.pack(zlib.crc32(sizes)) + self.facts
@@ -80,10 +80,10 @@ class LogRecord(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes of a log that are no whole record.
+    """Bytes of a log that are not a complete record.
 
-    They are torn if a killed process or a power failure may have left them; then they were never
-    acknowledged.
+    The bytes are torn if a killed process or a power failure may have left them; torn bytes were
+    never acknowledged.
     """
 
     offset: int
@@ -93,7 +93,7 @@ class Damage(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Content of a log: offsets of its whole records, and its damages."""
+    """Contents of a log: offsets of its complete records, and its damages."""
 
     offsets: list[int]
     damages: list[Damage]
@@ -102,7 +102,7 @@ class Scan(NamedTuple):
 def pack_delivery(dump: Dump) -> Delivery:
     """A dump with its manifest and companions, read and hashed.
 
-    SourceError and ManifestError of one that cannot be read are passed on.
+    SourceError and ManifestError of an unreadable dump are passed on.
     """
     companions = dump.etrecord, dump.debug_buffer
     hashed = [one.read_hashed() if one else None for one in companions]
@@ -124,15 +124,15 @@ def make_delivery(
     return Delivery(dump.name, dump.sha256, manifest, facts, contents)
 
 
-def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
-    """Find the records of an open log, and verify their hashes unless they are proved already.
+def scan_log(file: int, key: bytes, *, is_trusted: bool = False) -> Scan:
+    """Find the records of an open log, and verify their hashes unless the log is trusted.
 
-    After damage it searches for the next record. An OSError is passed on.
+    After damage, the scan searches for the next record. An OSError is passed on.
     """
     scan, position, size = Scan([], []), 0, os.fstat(file).st_size
     while position < size:
         record = read_record(file, position, key)
-        if record and record.end <= size and (is_proved or _is_whole(file, record)):
+        if record and record.end <= size and (is_trusted or _is_whole(file, record)):
             scan.offsets.append(position)
             position = record.end
             continue
@@ -143,7 +143,7 @@ def scan_log(file: int, key: bytes, *, is_proved: bool = False) -> Scan:
 
 
 def read_record(file: int, position: int, key: bytes) -> LogRecord | None:
-    """The record that starts at a position, without its files' bytes; None if none does."""
+    """The record at a position, without its files' bytes; None if no record starts there."""
     header = os.pread(file, _HEADER_BYTES, position)
     if len(header) < _HEADER_BYTES:
         return None
@@ -183,7 +183,7 @@ def _is_whole(file: int, record: LogRecord) -> bool:
 
 
 def _find_mark(file: int, position: int, key: bytes) -> int | None:
-    """Position of the next mark of a record; None if there is none."""
+    """Position of the next mark of a record; None if no record follows."""
     wanted = _MARK + key
     while len(chunk := os.pread(file, _CHUNK_BYTES, position)) >= len(wanted):
         found = chunk.find(wanted)
@@ -194,14 +194,14 @@ def _find_mark(file: int, position: int, key: bytes) -> int | None:
 
 
 def _describe(file: int, record: LogRecord | None, start: int, end: int, size: int) -> Damage:
-    """The damage of bytes that are no whole record."""
+    """The damage of bytes that are not a complete record."""
     count = end - start
     is_last = end == size
     if is_last and ((record and record.end > size) or (not record and count < _HEADER_BYTES)):
         return Damage(start, count, "ends in an incomplete record", is_torn=True)
     if is_last and not record and _is_zero(file, start, end):
         return Damage(start, count, "ends in zeros", is_torn=True)
-    what = "a record does not have the SHA-256 it had" if record else "a record was overwritten"
+    what = "a record has another SHA-256 than before" if record else "a record was overwritten"
     return Damage(start, count, what, is_torn=False)
 
 

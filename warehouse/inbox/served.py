@@ -1,4 +1,4 @@
-"""Stores that a service keeps open: their mark, and dumps for their inbox."""
+"""Stores that a service keeps open: their mark, and submission of dumps to their inbox."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.records import Delivery, pack_delivery
 from warehouse.load.summary import IngestSummary
 
-_MARK = "served"  # a file that a service holds a lock on
-_GROUP_BYTES = 8 << 20  # of dumps that go to disk together
+_MARK = "served"  # a file that the service locks
+_GROUP_BYTES = 8 << 20  # of dumps that are written to disk together
 
 
 @contextmanager
@@ -44,10 +44,10 @@ def is_served(store: Path) -> bool:
 
 
 def hand_over(store: Path, dumps: Iterable[Dump]) -> IngestSummary:
-    """Hand dumps over to a store's inbox; the summary has files, bytes and refusals.
+    """Submit dumps to a store's inbox; the summary has files, bytes and refusals.
 
     Raises:
-        StoreError: The inbox cannot be written; dumps that were handed over before are safe.
+        StoreError: The inbox cannot be written; earlier dumps are safe.
     """
     summary, refused = IngestSummary(), list[Refusal]()
     with Inbox.open(store) as inbox:

@@ -1,6 +1,6 @@
-"""Spools for files that come in pieces: in memory while small, else in a file of the inbox.
+"""Spools for files that arrive in pieces: in memory while small, otherwise in a file of the inbox.
 
-The file has room for the head of a record, so that it can become a log without being copied.
+The file has room for the head of a record, so that it can become a log without a copy.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from pathlib import Path
 from ingest.dump import Bytes, HashedFile
 from ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.inbox.log import key_of, name_log, own_log, write_errors
+from warehouse.inbox.log import key_of, name_log, trust_log, write_errors
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.tallies import Tally, delete_log, open_tally, write_tally
 
-MEMORY_BYTES = 512 << 10  # of a file that is held in memory
+MEMORY_BYTES = 512 << 10  # of a file in memory, at most
 HEAD_BYTES = 64 << 10  # room for the head of a record, before the file's bytes
-# Hashing more at a time releases the GIL; getting it back takes far longer than a small hash.
+# Hashing more at a time releases the GIL; reacquiring the GIL takes far longer than a small hash.
 _HELD_GIL_BYTES = 2047
 
 _SPOOLED, _ZIPPED, _SEALED = ".part", ".zip", ".sealed"
 
 
 class Spool:
-    """A file that comes in pieces; closing it deletes it, unless it has become a log.
+    """A file that arrives in pieces; closing the spool deletes the file, unless it became a log.
 
     Attributes:
         byte_count: Bytes written so far.
     """
 
     def __init__(self, folder: Path, *, is_zip: bool = False) -> None:
-        """Take the inbox's folder; a zip is always in a file, without room for a head."""
+        """Use the inbox's folder; a zip is always in a file, without room for a head."""
         self._folder, self._path = folder, folder
         self._suffix, self._start = (_ZIPPED, 0) if is_zip else (_SPOOLED, HEAD_BYTES)
         self._memory_bytes = -1 if is_zip else MEMORY_BYTES
@@ -51,7 +51,7 @@ class Spool:
 
     @property
     def path(self) -> Path:
-        """Its file; the inbox's folder while the bytes are in memory."""
+        """The spool's file; the inbox's folder while the bytes are in memory."""
         return self._path
 
     def write(self, piece: Bytes) -> None:
@@ -72,7 +72,7 @@ class Spool:
             write_all(file, piece)
 
     def hashed(self, name: str) -> HashedFile:
-        """The bytes under a name, with their hash."""
+        """The bytes with a name and their hash."""
         return HashedFile(name, self.data, self._digest.hexdigest())
 
     @property
@@ -101,17 +101,17 @@ class Spool:
             os.pwrite(self._file, padded.head(key_of(self._path)), 0)
             failpoint("spool sync")
             sync_data(self._file)
-            own_log(self._path)
+            trust_log(self._path)
             tally = open_tally(self._path)
             write_tally(tally, Tally(1, padded.byte_count))
             os.close(tally)
             rename(self._path, self._path.with_suffix(_SEALED))
             failpoint("spool sealed")
-            unlock(self._file)  # a map of it may live on
+            unlock(self._file)  # a map of the file may still exist
         return True
 
     def close(self) -> None:
-        """Delete the file, unless it has become a log."""
+        """Delete the file, unless it became a log."""
         self._held.clear()
         self._data = None
         if self._file is not None:
@@ -145,10 +145,10 @@ def clear_spools(folder: Path) -> None:
     for path in (*folder.glob(f"*{_SPOOLED}"), *folder.glob(f"*{_ZIPPED}")):
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:  # its owner has closed it
+        except FileNotFoundError:  # the owner has closed it
             continue
         try:
-            if try_lock(file):  # or its owner still writes it
+            if try_lock(file):  # otherwise the owner still writes it
                 delete_log(path)
         finally:
             os.close(file)

@@ -1,6 +1,6 @@
-"""Tallies: how much of each log was acknowledged, in a file beside it.
+"""Tallies: how much of each log was acknowledged, in a file next to the log.
 
-If a log is truncated its tally still tells how much is lost. A tally is not synced: after a power
+If a log is truncated, its tally shows how much is lost. A tally is not synced: after a power
 failure it may be too small, never too large.
 """
 
@@ -49,13 +49,13 @@ def delete_log(log: Path) -> None:
 
 
 def add_cut(scan: Scan, tally: Tally | None, size: int) -> Scan:
-    """The scan of a log of that size, with the damage of a truncated log."""
+    """The scan of a log of `size` bytes, with the damage if the log was truncated."""
     if tally is None or size >= tally.byte_count:
         return scan
     start = next((damage.offset for damage in scan.damages if damage.is_torn), size)
     problem = (
         f"the log was truncated to {size:,} of {tally.byte_count:,} bytes: of the "
-        f"{tally.dump_count:,} dumps that were acknowledged in it {len(scan.offsets):,} are whole"
+        f"{tally.dump_count:,} dumps that were acknowledged in it {len(scan.offsets):,} are intact"
     )
     whole = [damage for damage in scan.damages if not damage.is_torn]
     return Scan(scan.offsets, [*whole, Damage(start, size - start, problem, is_torn=False)])

@@ -1,4 +1,4 @@
-"""Checks of lake addresses for typing mistakes. Pure."""
+"""Checks of lake addresses for typos. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _MISTYPED = re.compile(
 
 
 def check_address(uri: str) -> None:
-    """Pass if a text may be the address of a lake.
+    """Check that a text may be the address of a lake.
 
     Raises:
-        LakeAddressError: It is empty, or a URI whose '://' is mistyped.
+        LakeAddressError: The text is empty, or a URI whose '://' is mistyped.
     """
     if _NOTHING.fullmatch(uri):
         raise LakeAddressError(
             uri,
-            "no address of a lake, wanted a folder, or a URI such as s3://bucket/lake; is it a "
-            "variable that is not set?",
+            "not the address of a lake; wanted a folder or a URI such as s3://bucket/lake (is a "
+            "variable unset?)",
         )
     mistyped = None if "://" in uri else _MISTYPED.fullmatch(uri)
     if mistyped:
@@ -31,5 +31,5 @@ def check_address(uri: str) -> None:
         shown = without_keys(f"://{rest}").removeprefix("://")
         meant = f"{scheme}://{'/' if scheme == 'file' else ''}{shown}"
         folder = f"{scheme}{mark}{shown}"
-        problem = f"looks like a URI, and is none; write {meant}, or ./{folder} if it is a folder"
+        problem = f"looks like a URI, but is not; write {meant}, or ./{folder} for a folder"
         raise LakeAddressError(folder, problem)

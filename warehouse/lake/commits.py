@@ -1,8 +1,8 @@
-"""Commits of a lake: it consists of the files that they added, less those that they removed.
+"""Commits of a lake, which consists of the files that commits have added and not removed.
 
 Writers need no lock. Of two commits that remove the same file, the later one by name is void: its
-writer repeats the work against the new state in its next run. A commit that folds others takes
-their place.
+writer repeats the work against the new state in its next run. A commit that folds others replaces
+them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class AddedFile(NamedTuple):
     """A file that a commit adds.
 
     Attributes:
-        path: Its path in the lake.
-        rows: Number of its rows.
-        bytes: Its size.
-        dumps: Number of dumps in it if it is of the table dumps, else None.
+        path: Path in the lake.
+        rows: Number of rows.
+        bytes: Size of the file.
+        dumps: Number of dumps in a file of the table dumps, otherwise None.
     """
 
     path: str
@@ -42,11 +42,11 @@ class Commit(NamedTuple):
     """One change of a lake.
 
     Attributes:
-        id: Time and a random number; the name of its file.
+        id: Time and a random number; also the name of the commit's file.
         added: Files that join the lake.
         removed: Paths of files that leave the lake.
-        by: The command that made it: export, spark or compact.
-        folds: Ids of the commits that it replaces.
+        by: The command that made the commit: export, spark or compact.
+        folds: Ids of the commits that this one replaces.
     """
 
     id: str
@@ -65,9 +65,9 @@ class LakeState(NamedTuple):
     """A lake at one moment.
 
     Attributes:
-        files: Its files, by path.
+        files: The files, by path.
         removed: The commits that removed files, by path.
-        commits: Its commits by id, without folded ones.
+        commits: The commits by id, without folded ones.
         folded: Ids of folded commits that are not deleted yet.
     """
 
@@ -100,22 +100,22 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
 
 
 def read_filled_state(lake: Lake) -> LakeState:
-    """The present state of a lake that is not empty.
+    """The current state of a lake that is not empty.
 
     Raises:
-        LakeError: It is no lake, cannot be read, or is empty.
+        LakeError: The lake does not exist, cannot be read, or is empty.
     """
     lake.check()
     state = read_state(lake)
     if not state.commits:
         raise LakeError(
-            lake.name, "nothing is in this lake yet: run the export or ingest that fills it again"
+            lake.name, "this lake is empty: run the export or ingest that fills it again"
         )
     return state
 
 
 def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
-    """The state that these commits make together; pure."""
+    """The state that results from these commits; pure."""
     folded = {id_ for commit in commits.values() for id_ in commit.folds}
     valid = {id_: commits[id_] for id_ in sorted(commits.keys() - folded)}
     removed: dict[str, Commit] = {}
@@ -171,7 +171,7 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
             lake.name,
-            f"{path} is damaged: restore it from a copy of the lake, or make the lake anew: "
+            f"{path} is damaged: restore it from a copy of the lake, or create the lake again: "
             "'tracehouse export lake' into an empty folder",
         ) from error
     return commit

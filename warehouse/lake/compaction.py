@@ -27,15 +27,15 @@ from warehouse.lake.rewriting import rewrite_parts
 from warehouse.lake.shared_tables import merge_shared_tables
 from warehouse.lake.writing import commit_written
 
-PART_BYTES = 100 << 20  # of its largest file, from which on a part is not merged
-GRACE = timedelta(hours=1)  # after which no reader uses removed files any more
-_STRAY = timedelta(days=1)  # after which no writer will commit a file any more
-_LEAST_SHARED_FILES = 8  # of a shared table, from which on they are merged
+PART_BYTES = 100 << 20  # of its largest file; parts of this size or more are not merged
+GRACE = timedelta(hours=1)  # after this time, no reader uses removed files
+_STRAY = timedelta(days=1)  # after this time, no writer will commit a file
+_LEAST_SHARED_FILES = 8  # of a shared table; as many or more are merged
 _BY = "compact"
 
 
 class LakeCompaction(NamedTuple):
-    """Counts of what a compaction did.
+    """The result of a compaction in numbers.
 
     Attributes:
         merged_files: Files that were replaced.
@@ -53,10 +53,10 @@ class LakeCompaction(NamedTuple):
 def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
     """Merge small files of a lake; delete removed files and fold commits after a grace period.
 
-    Readers and writers may go on meanwhile. After a kill at any moment, the next call goes on.
+    Readers and writers may continue meanwhile. After a kill at any moment, the next call continues.
 
     Raises:
-        LakeError: It is no lake, is damaged, or cannot be read or written.
+        LakeError: The lake does not exist, is damaged, or cannot be read or written.
     """
     lake.check()
     with lake_errors(lake):
@@ -65,7 +65,7 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
 
 def _compact(lake: Lake, now: datetime) -> LakeCompaction:
     clear_plans(lake)
-    merged, new = _heal(lake)
+    merged, new = _remove_duplicates(lake)
     for parts in _small_parts(read_state(lake)):
         before = read_state(lake)
         written, removed = rewrite_parts(lake, before, parts)
@@ -79,8 +79,8 @@ def _compact(lake: Lake, now: datetime) -> LakeCompaction:
     )
 
 
-def _heal(lake: Lake) -> tuple[int, int]:
-    """Take dumps that two writers added at once out of all parts but one."""
+def _remove_duplicates(lake: Lake) -> tuple[int, int]:
+    """Remove dumps that two writers added at the same time from all parts but one."""
     state = read_state(lake)
     seen: set[str] = set()
     twice = []
@@ -97,7 +97,7 @@ def _heal(lake: Lake) -> tuple[int, int]:
 
 
 def _small_parts(state: LakeState) -> Iterator[Sequence[LakePart]]:
-    """Small parts of a partition, as many as make one that is not, or all there are."""
+    """Groups of small parts of a partition, each large enough for a part that is not small."""
     partitions: dict[Partition, list[LakePart]] = defaultdict(list)
     for file in state.of("dumps"):
         part = LakePart.of(file.path)
@@ -115,7 +115,7 @@ def _size(state: LakeState, part: LakePart) -> int:
 
 
 def _delete_removed(lake: Lake, now: datetime) -> int:
-    """Delete files that commits removed, or failed writers left, long enough ago."""
+    """Delete files that commits removed or failed writers left before the grace period."""
     planned = planned_files(lake)
     there = [file for file in lake.list() if file.path.endswith(SUFFIX)]
     state = read_state(lake)
@@ -141,7 +141,7 @@ def _fold(lake: Lake, before: datetime) -> int:
         return 0
     young = {path for id_, one in state.commits.items() if id_ not in old for path in one.removed}
     net = merge_commits(old)
-    # Its name sorts before all later commits: of two that remove a file the first counts.
+    # The name sorts before later commits: of two commits that remove a file, the first is valid.
     moment = max(old).partition("-")[0]
     id_ = f"{moment}-{new_id().partition('-')[2]}"
     removed = sorted(net.removed.keys() & young)

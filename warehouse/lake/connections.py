@@ -1,4 +1,4 @@
-"""Connections that answer questions about a lake: DuckDB over its files, with a store's views."""
+"""Connections for queries of a lake: DuckDB over its files, with a store's views."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.lake.views import make_tables, show_files
 
 
 class LakeConnections(StoreConnections):
-    """Connections that all see a lake in one state.
+    """Connections that all see the same state of a lake.
 
     Attributes:
         lake: The lake.
@@ -30,7 +30,7 @@ class LakeConnections(StoreConnections):
     """
 
     def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
-        """Take a lake in a known state, by default its present one."""
+        """Connect to a lake in a known state, by default its current one."""
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)
@@ -38,7 +38,7 @@ class LakeConnections(StoreConnections):
         self._shown: dict[str, Sequence[str] | None] = {}
 
     def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
-        """The connection for a canned query, whose tables show no more files than it needs."""
+        """The connection for a canned query, whose tables include only the files that it needs."""
         connection = super().for_query(query, params)
         files = self.pruned_files(query, params)
         with self.explaining_errors():
@@ -48,20 +48,20 @@ class LakeConnections(StoreConnections):
     def pruned_files(
         self, query: Query, params: Mapping[str, object]
     ) -> Mapping[str, Sequence[str]]:
-        """The files, by table, that a canned query needs; of absent tables it needs all."""
+        """The files, by table, that a canned query needs; it needs all files of absent tables."""
         connection = super().for_query(query, params)
         with self.explaining_errors():
             dumps = chosen_dumps(connection, query, params)
             return {} if dumps is None else self._files_of(connection, query, dumps)
 
     def explaining_errors(self) -> AbstractContextManager[None]:
-        """Replace errors of the body where a file of the lake is gone or cut."""
+        """Replace errors of the body if a file of the lake is missing or truncated."""
         return lake_errors(self.lake, self.state)
 
     def _files_of(
         self, connection: duckdb.DuckDBPyConnection, query: Query, dumps: Collection[int]
     ) -> dict[str, list[str]]:
-        """Files, by table, with rows of the dumps; of runs, with all rows that number them."""
+        """Files, by table, with rows of the dumps; for runs, with all rows that number them."""
         if self._parts is None:
             located = locate_dumps(self.lake, self.state)
             self._parts = {dump.dump_id: dump.part for dump in located}
@@ -75,7 +75,7 @@ class LakeConnections(StoreConnections):
     def _show(
         self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]]
     ) -> None:
-        """Let tables of dumps consist of these files; absent tables, of all their files."""
+        """Make tables of dumps consist of these files; absent tables, of all their files."""
         for table in PRUNED_TABLES:
             paths = files.get(table)
             if paths != self._shown.get(table):

@@ -1,4 +1,4 @@
-"""Errors of questions and writes that are due to a file of a lake that is gone or cut."""
+"""Errors of queries and writes whose cause is a missing or truncated file of a lake."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from warehouse.lake.place import Lake, LakeFile
 
 @contextmanager
 def lake_errors(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
-    """Replace an error of the body if a file of the lake turns out to be gone or cut.
+    """Replace an error of the body if its cause is a missing or truncated file of the lake.
 
     The state of the lake is the given one, or else the one when the body fails.
 
     Raises:
-        LakeError: A file is gone or cut.
-        Error: The body's own error; likewise those below.
-        OSError: Likewise.
-        StatementError: Likewise.
-        WarehouseError: Likewise.
+        LakeError: A file is missing or truncated.
+        Error: The body's own error.
+        OSError: The body's own error.
+        StatementError: The body's own error.
+        WarehouseError: The body's own error.
     """
     try:
         yield
     except (duckdb.Error, OSError, StatementError, WarehouseError) as error:
-        if _is_of_the_text(error):  # files are not looked at for each mistyped name
+        if _is_statement_error(error):  # do not examine files for each mistyped name
             raise
         found = _find_damage(lake, state or read_state(lake))
         if found is None:
             raise
-        remedy = f"see all that is wrong with: tracehouse lake verify {lake.name}"
+        remedy = f"list all problems with: tracehouse lake verify {lake.name}"
         raise LakeError(lake.name, f"{found}; {remedy}") from error
 
 
 def size_problem(file: AddedFile, found: LakeFile | None) -> str:
-    """What is wrong with the size of a file; empty if nothing is."""
+    """The problem with the size of a file; empty if the size is right."""
     if found is None:
         return "is gone"
     if found.byte_count != file.bytes:
@@ -46,8 +46,8 @@ def size_problem(file: AddedFile, found: LakeFile | None) -> str:
     return ""
 
 
-def _is_of_the_text(error: Exception) -> bool:
-    """Whether the statement is wrong, rather than the files that it reads."""
+def _is_statement_error(error: Exception) -> bool:
+    """Whether the error is in the statement, not in the files that it reads."""
     return isinstance(error, StatementError) and not isinstance(
         error.__cause__, OSError | duckdb.OperationalError | duckdb.InvalidInputException
     )

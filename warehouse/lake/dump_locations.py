@@ -1,4 +1,4 @@
-"""The dumps that a lake has, and the parts and files that hold them."""
+"""The dumps of a lake, and the parts and files that contain them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warehouse.lake.schemas import FACTS
 
 
 class DumpLocation(NamedTuple):
-    """A dump of a lake, and the part that holds it."""
+    """A dump of a lake, and the part that contains it."""
 
     dump_id: int
     sha256: str
@@ -23,7 +23,7 @@ class DumpLocation(NamedTuple):
 
 
 def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
-    """Every dump of a lake, in order of parts; a dump that two parts hold comes twice."""
+    """Every dump of a lake, in order of parts; a dump in two parts occurs twice."""
     found = []
     for file in state.of("dumps"):
         part = LakePart.of(file.path)
@@ -52,7 +52,7 @@ def files_of_parts(state: LakeState, parts: Collection[LakePart]) -> dict[str, l
 
 
 def group_by_part(dumps: Iterable[DumpLocation]) -> Mapping[LakePart, list[DumpLocation]]:
-    """Dumps by the part that holds them."""
+    """Dumps by the part that contains them."""
     parts: dict[LakePart, list[DumpLocation]] = defaultdict(list)
     for dump in dumps:
         parts[dump.part].append(dump)

@@ -43,7 +43,7 @@ _BY = "export"
 
 
 class ExportSummary(NamedTuple):
-    """Counts of what an export did.
+    """The result of an export in numbers.
 
     Attributes:
         new_dumps: Dumps that the lake did not have.
@@ -61,7 +61,7 @@ class ExportSummary(NamedTuple):
 
 
 class ExportProgress(NamedTuple):
-    """Progress of an export: dumps written, dumps to write in all, and events written."""
+    """Progress of an export: dumps written, total dumps to write, and events written."""
 
     done_files: int
     total_files: int
@@ -82,7 +82,7 @@ def export_store(
     *,
     progress: Callable[[ExportProgress], None] | None = None,
 ) -> ExportSummary:
-    """Bring a lake up to date with a store; unchanged dumps are not written again.
+    """Update a lake from a store; unchanged dumps are not written again.
 
     The connection is within a transaction. The lake is made if there is none. After a kill at any
     moment, the next export goes on from the last commit. `progress` is called after each commit.

@@ -1,4 +1,4 @@
-"""Ids that are the same on every machine, in place of those that each store gives out."""
+"""Ids that are the same on every machine, in place of the ids that each store assigns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dump_number(sha256: str) -> int:
 
 
 class LakeIds:
-    """A lake's ids for those of a store, by column; absent columns have the same ids in both."""
+    """A lake's ids by the store's ids, for each column; absent columns have equal ids in both."""
 
     def __init__(self) -> None:
         self._ids: dict[str, tuple[Ints, Ints]] = {}

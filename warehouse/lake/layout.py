@@ -16,7 +16,7 @@ SUFFIX = ".parquet"
 UNKNOWN_DATE = "unknown"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.\-]|[^\x00-\x7f]")
-_LONGEST_NAME = 180  # bytes; file systems take 255
+_LONGEST_NAME = 180  # bytes; file systems allow 255
 _DIGITS = 32
 _PART = re.compile(r"(?P<table>\w+)/date=(?P<date>[^/]+)/model=(?P<model>[^/]+)/(?P<name>[^/]+)")
 
@@ -34,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class LakePart(NamedTuple):
-    """Some dumps of a partition: one file per table, all of the same name."""
+    """Some dumps of a partition: one file per table, all with the same name."""
 
     partition: Partition
     name: str
@@ -45,7 +45,7 @@ class LakePart(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> LakePart | None:
-        """The part of a file; None if dumps share its table."""
+        """The part of a file; None for a shared table."""
         found = _PART.fullmatch(path.removesuffix(SUFFIX))
         if not found:
             return None
@@ -59,9 +59,9 @@ def table_of(path: str) -> str:
 
 
 def name_part(states: Iterable[str], taken: Collection[str] = ()) -> str:
-    """Name of the part with dumps of these states: the same on every machine at any time.
+    """Name of the part with dumps in these states: the same on every machine at any time.
 
-    A name that is taken, as by a removed part with the same dumps, is passed over.
+    Names in `taken`, such as that of a removed part with the same dumps, are skipped.
     """
     text = "\n".join(sorted(states))
     names = (_digest(f"{attempt}\n{text}") for attempt in count())
@@ -69,7 +69,7 @@ def name_part(states: Iterable[str], taken: Collection[str] = ()) -> str:
 
 
 def escape(value: str) -> str:
-    """A value as part of a folder's name; a very long one is cut and made unique.
+    """A value as part of a folder's name; a very long value is truncated and made unique.
 
     >>> escape("mv2 int8/v=1")
     'mv2%20int8%2Fv%3D1'

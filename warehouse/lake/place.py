@@ -1,4 +1,4 @@
-"""A lake's place in a file system: its files appear whole, and never change."""
+"""A lake's folder in a file system: its files appear complete, and never change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
 _OF_A_NEW_DISK = "lost+found"
-_REMEDY = "check the address, and that you may read and write there"
+_REMEDY = "check the address, and your permissions to read and write there"
 
 
 class LakeFile(NamedTuple):
@@ -40,20 +40,20 @@ class LakeFile(NamedTuple):
 
 
 class Lake:
-    """A folder of any file system that Arrow knows.
+    """A folder of any file system that Arrow supports.
 
     Attributes:
-        name: Its name in messages: the URI without keys.
+        name: Name in messages: the URI without keys.
         uri: The URI, or path of a folder.
-        is_local: Whether it is a folder of this machine.
+        is_local: Whether the folder is on this machine.
     """
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
-        """Take a path, or a URI that Arrow knows, such as s3://, gs://, abfs:// or hdfs://.
+        """Use a path, or a URI that Arrow supports, such as s3://, gs://, abfs:// or hdfs://.
 
         Raises:
-            LakeAddressError: It is mistyped.
-            LakeError: Arrow does not know it.
+            LakeAddressError: The address is mistyped.
+            LakeError: Arrow does not support the URI.
         """
         self.uri = os.fspath(uri)
         check_address(self.uri)
@@ -89,7 +89,7 @@ class Lake:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
-        """A stream to write a file, which appears whole when the body ends well, or not at all."""
+        """A stream to write a file, which appears whole when the body succeeds, or not at all."""
         with self._translated():
             body = self._write_local if self.is_local else self._write_object
             with body(self.absolute(path)) as stream:
@@ -105,8 +105,8 @@ class Lake:
 
     @contextmanager
     def _write_object(self, path: str) -> Iterator[Any]:
-        # Arrow cannot give up an object that it has begun, and another writer may have put the
-        # same one there: begun is only what is whole.
+        # Arrow cannot abort an object, and another writer may have written the same one. So an
+        # object is begun only when its contents are complete.
         with tempfile.TemporaryDirectory(prefix="tracehouse-lake-") as folder:
             whole = os.path.join(folder, "object")
             with pa.OSFile(whole, "wb") as stream:
@@ -120,7 +120,7 @@ class Lake:
             )
 
     def list(self, folder: str = "") -> list[LakeFile]:
-        """The files in a folder and all below it; none if there is no such folder."""
+        """The files in a folder and below it; empty if the folder does not exist."""
         start = self.absolute(folder).rstrip("/")
         selected = pafs.FileSelector(start, recursive=True, allow_not_found=True)
         with self._translated():
@@ -132,19 +132,19 @@ class Lake:
         ]
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, some of which may be gone already."""
+        """Delete files; some may be gone already."""
         for path in paths:
             with self._translated(), suppress(FileNotFoundError):
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Make it a lake if it is none."""
+        """Turn the folder into a lake if it is not one yet."""
         if not self.exists():
             self._check_empty()
             self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
     def check_room(self) -> None:
-        """Pass if it is a lake that we can read, or one can be made there."""
+        """Check that the folder is a readable lake, or can become a lake."""
         if not self.exists():
             self._check_empty()
 
@@ -155,14 +155,14 @@ class Lake:
         others = [name for name in names if name[0] != "." and name != _OF_A_NEW_DISK]
         if others and _OWN_FOLDER not in names:
             raise LakeError(
-                self.name, f"is no lake, and holds {others[0]}; wanted an empty or a new folder"
+                self.name, f"is not a lake, and contains {others[0]}; wanted an empty or new folder"
             )
 
     def exists(self) -> bool:
-        """Whether it is a lake that we can read.
+        """Whether the folder is a lake that this version can read.
 
         Raises:
-            LakeError: It is a lake of another schema, or cannot be read.
+            LakeError: The folder is a lake of another schema, or cannot be read.
         """
         try:
             found = json.loads(self.read(FORMAT_FILE))
@@ -172,26 +172,27 @@ class Lake:
             raise LakeError(
                 self.name,
                 f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "
-                "the next 'tracehouse export lake' writes it anew",
+                "the next 'tracehouse export lake' writes it again",
             ) from error
         if found != _PRESENT:
             raise LakeError(
                 self.name,
-                f"{FORMAT_FILE} says {json.dumps(found)}, this tracehouse reads "
+                f"{FORMAT_FILE} is {json.dumps(found)}, but this tracehouse reads "
                 f"{json.dumps(_PRESENT)}: use the tracehouse that wrote it, or export its store "
                 "again into an empty folder",
             )
         return True
 
     def check(self) -> None:
-        """Pass if it is a lake that we can read.
+        """Check that the folder is a lake that this version can read.
 
         Raises:
-            LakeError: It is not.
+            LakeError: The folder is not such a lake.
         """
         if not self.exists():
             raise LakeError(
-                self.name, "no lake here; make one with 'tracehouse export lake URI --store STORE'"
+                self.name,
+                "no lake here; create one with 'tracehouse export lake URI --store STORE'",
             )
 
     @contextmanager
@@ -207,7 +208,7 @@ class Lake:
         if isinstance(error, OSError) and error.errno in _FULL:
             disk = "the disk" if self.is_local else f"the disk with {tempfile.gettempdir()}"
             return (
-                f"{disk} is full; what was committed is safe: make room and run the command again"
+                f"{disk} is full; committed data is safe: free some space and run the command again"
             )
         if isinstance(error, NotADirectoryError) and os.path.isfile(self.root):
             return f"is a file, wanted the folder of a lake; {_REMEDY}"
@@ -216,7 +217,7 @@ class Lake:
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:
-    """The result of `read`, called again if a file is deleted between its listing and reading."""
+    """The result of `read`, repeated if a file is deleted between listing and reading."""
     for _ in range(attempts - 1):
         with suppress(FileNotFoundError):
             return read()

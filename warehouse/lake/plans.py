@@ -1,4 +1,4 @@
-"""Plans: records of the files that an unfinished write may leave, from before it to its commit."""
+"""Plans: records of the files that an unfinished write may leave behind."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 
 _DAMAGED = (
-    "is damaged, the record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
+    "is the damaged record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
     "the files of that write when they are a day old"
 )
-_PATIENCE = timedelta(days=1)  # with a writer on another machine
+_PATIENCE = timedelta(days=1)  # after which a writer on another machine counts as dead
 
 
 class Plan(NamedTuple):
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
         files: Paths of the files that the write may leave.
         work: The work as `write_plan` took it; None if it was not described.
         at: Time of the plan.
-        is_alive: Whether its writer may still be running.
+        is_alive: Whether the writer may still be running.
     """
 
     id: str
@@ -65,7 +65,7 @@ def clear_plans(lake: Lake) -> None:
     plans = list_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
-    committed = read_state(lake).files  # read after the plans, which end with a commit
+    committed = read_state(lake).files  # read after the plans, which a commit deletes
     kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
     for plan in plans:
         if not plan.is_alive and _read(lake, _path(plan.id)) == plan:  # nobody took it over

@@ -1,4 +1,4 @@
-"""The dumps of a lake that a canned query needs, so that files of others are not read."""
+"""The dumps of a lake that a canned query needs, so that files of other dumps are not read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.lake.schemas import FACTS
 
-# Tables of which a query needs the rows of its own dumps only. Of runs it needs those of all dumps
-# of the same models and devices, for these number the run signatures.
+# Tables from which a query needs only the rows of its own dumps. From runs, it needs the rows of
+# all dumps of the same models and devices, because these number the run signatures.
 PRUNED_TABLES = [table for table in FACTS if table not in ("dumps", "dropped_events")]
 _SIDES = {"base", "head"}
 

@@ -1,4 +1,4 @@
-"""The tables of a lake: a store's, with ids that are the same on every machine. Pure."""
+"""The tables of a lake: a store's tables, with ids that are the same on every machine. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES: dict[str, pa.Schema] = {
 }
 # Tables whose rows belong to one dump, in the order of writing: `dumps`, which lists them, is last.
 FACTS = sorted((name for name in TABLES if "dump_id" in TABLES[name].names), key="dumps".__eq__)
-# Tables with rows that dumps share, and the columns by which a lake has a row already.
+# Tables with rows that dumps share, and their key columns.
 SHARED_TABLES: dict[str, tuple[str, ...]] = {
     "devices": ("device_id",),
     "builds": tuple(TABLES["builds"].names),

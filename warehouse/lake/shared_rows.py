@@ -1,4 +1,4 @@
-"""Rows that dumps share, written once each as far as the writer knows what the lake has."""
+"""Rows that dumps share, written unless the writer knows that the lake has them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def write_shared_rows(
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
-    """Write the rows whose keys are not known, into a file per table with the name `id_`."""
+    """Write the rows with unknown keys into a file named `id_` per table."""
     added = []
     for table in SHARED_TABLES:
-        # Closed at once if the lake cannot be written: their registered rows need the connection.
+        # Closed immediately if the lake cannot be written: the registered rows need the connection.
         with closing(_new_rows(connection, table, lake_ids, known.get(table))) as batches:
             first = next(batches, None)
             if first is None:
@@ -63,7 +63,7 @@ def _new_rows(
 def _unknown(
     connection: duckdb.DuckDBPyConnection, text: str, table: str, known: pa.Table | None
 ) -> Iterator[pa.Table]:
-    """The rows of a SELECT without those of known keys."""
+    """The rows of a SELECT whose keys are unknown."""
     schema = TABLES[table]
     if known is None:
         yield from _stream(connection, text, table)

@@ -19,7 +19,7 @@ from warehouse.lake.views import unmerged_name
 from warehouse.lake.writing import WrittenFiles
 
 _BATCH_ROWS = 1 << 13
-_BY_KEY = {"tensors", "etrecords"}  # any one of the rows of a key will do
+_BY_KEY = {"tensors", "etrecords"}  # the rows of a key are interchangeable
 _RECORDS = "etrecord_id IN (SELECT etrecord_id FROM dumps)"
 _TRACED = """(etrecord_id, run_signature_id) IN (
     SELECT (d.etrecord_id, r.run_signature_id)
@@ -58,7 +58,7 @@ def merge_shared_tables(
 
 
 def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite those tables that dumps share which have rows that no dump refers to.
+    """Rewrite shared tables with rows that no dump refers to.
 
     Returns the new files, and the paths of those that they replace.
     """
@@ -92,7 +92,7 @@ def _count(connection: duckdb.DuckDBPyConnection, text: str) -> int:
 def _write_tables(
     lake: Lake, state: LakeState, texts: Mapping[str, str]
 ) -> tuple[WrittenFiles, list[str]]:
-    """Write each table's SELECT into one file, in place of all files that it has."""
+    """Write each table's SELECT into one file, which replaces all files of the table."""
     id_ = new_id()
     added: list[AddedFile] = []
     write_plan(lake, id_, [f"{table}/{id_}.parquet" for table in texts])

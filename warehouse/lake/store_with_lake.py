@@ -45,14 +45,14 @@ class StoreWithLake(StoreConnections):
         *,
         writer: duckdb.DuckDBPyConnection | None = None,
     ) -> None:
-        """Name the lake and the file, which the caller keeps from being changed meanwhile."""
+        """Connect to a lake and a store's file, which the caller protects from changes."""
         super().__init__(store, file, writer=writer)
         lake.check()
         self._lake, self._state = lake, read_state(lake)
         self._found = 0
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
-        """What the answer to a statement may miss, and of how many dumps the lake had events."""
+        """A note about data that the answer may lack, and about events from the lake."""
         missed = super().note(connection, text)
         if not (self._found and reads_events(text)):
             return missed
@@ -60,7 +60,7 @@ class StoreWithLake(StoreConnections):
         return f"{read}; {missed}" if missed else read
 
     def explaining_errors(self) -> AbstractContextManager[None]:
-        """Replace errors of the body where a file of the lake is gone or cut."""
+        """Replace errors of the body if a file of the lake is missing or truncated."""
         return lake_errors(self._lake, self._state)
 
     def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
@@ -72,7 +72,7 @@ class StoreWithLake(StoreConnections):
         return connection
 
     def _show(self, connection: duckdb.DuckDBPyConnection, dropped: dict[str, int]) -> None:
-        """Add the lake's events of dropped dumps to `events`; take these off `dropped_events`."""
+        """Add the lake's events to `events`, and remove their dumps from `dropped_events`."""
         located = [d for d in locate_dumps(self._lake, self._state) if d.sha256 in dropped]
         files = files_of_parts(self._state, {dump.part for dump in located})
         lacking = read_dump_ids(self._lake, files["dropped_events"])

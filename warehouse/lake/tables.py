@@ -15,14 +15,14 @@ from warehouse.lake.schemas import TABLES
 
 ROW_GROUP_ROWS = 1 << 20
 _DELTAS = {"events": ("run_index", "start_offset_ticks", "duration_ticks")}
-_LEVEL = 1  # of zstd: higher ones cost more time than they save space
+_LEVEL = 1  # of zstd; higher levels cost much time and save little space
 
 
 class TableFile:
     """A file being written, see `writing_table`.
 
     Attributes:
-        added: Its entry for a commit, complete once the file is written.
+        added: The file's entry for a commit, complete once the file is written.
     """
 
     def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
@@ -37,7 +37,7 @@ class TableFile:
 
 @contextmanager
 def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
-    """A file of the table whose folder the path names; it appears when the body ends well."""
+    """A file of the table in its path; the file appears when the body succeeds."""
     table = table_of(path)
     deltas = _DELTAS.get(table, ())
     with lake.writing(path) as stream:

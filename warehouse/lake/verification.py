@@ -1,4 +1,4 @@
-"""Verification of a lake: the files of its commits are whole, and there are no others."""
+"""Verification of a lake: the files of its commits are intact, and there are no other files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ LEFT JOIN (SELECT dump_id, count(*) AS n FROM events GROUP BY dump_id) AS e
     ON e.dump_id = d.dump_id
 WHERE d.dump_id NOT IN (SELECT dump_id FROM dropped_events)
 """
-_AGAIN = "restore it from a copy, or make the lake anew: 'tracehouse export lake' into an empty one"
-_LEFT = "readers of commits do not see it; 'tracehouse lake compact' deletes it when a day old"
-_TWICE = "'tracehouse lake compact' takes it out of all parts but one"
+_AGAIN = (
+    "restore it from a copy, or export the lake again: 'tracehouse export lake' into an empty one"
+)
+_LEFT = "readers do not see it; 'tracehouse lake compact' deletes it when it is a day old"
+_TWICE = "'tracehouse lake compact' removes it from all parts but one"
 
 
 class LakeProblem(NamedTuple):
-    """A fault of a lake: where, what, and what to do."""
+    """A fault of a lake: place, problem and remedy."""
 
     place: str
     problem: str
@@ -45,7 +47,7 @@ def verify_lake(lake: Lake) -> list[LakeProblem]:
     """All faults of a lake.
 
     Raises:
-        LakeError: It is no lake, or cannot be read.
+        LakeError: The lake does not exist, or cannot be read.
     """
     lake.check()
     planned = planned_files(lake)
@@ -53,19 +55,17 @@ def verify_lake(lake: Lake) -> list[LakeProblem]:
     state = read_state(lake)
     bad = [*_check_files(lake, state.files.values(), there)]
     known = state.files.keys() | state.removed.keys() | planned
-    stray = [
-        LakeProblem(path, "no commit names it", _LEFT) for path in sorted(there.keys() - known)
-    ]
-    if bad:  # no query over the dumps would succeed
+    stray = [LakeProblem(path, "is in no commit", _LEFT) for path in sorted(there.keys() - known)]
+    if bad:  # queries over the dumps would fail
         return [*bad, *stray]
     return [*stray, *_check_dumps(lake, state)]
 
 
 def find_whole_dumps(lake: Lake, hashes: Collection[str]) -> set[str]:
-    """Those of the dumps that the lake has with all their events, in undamaged files.
+    """The dumps among these that the lake has with all their events, in undamaged files.
 
     Raises:
-        LakeError: It is no lake, or cannot be read.
+        LakeError: The lake does not exist, or cannot be read.
     """
     lake.check()
     wanted, state = set(hashes), read_state(lake)
@@ -94,7 +94,7 @@ def _check_files(
 
 
 def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
-    """What is wrong with a file; empty if nothing is."""
+    """The problem with a file; empty if the file is intact."""
     problem = size_problem(file, found)
     if problem:
         return problem

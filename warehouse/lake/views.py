@@ -18,7 +18,7 @@ from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
-    """Make all tables of a lake as temporary views."""
+    """Create all tables of a lake as temporary views."""
     for table in [*FACTS, *SHARED_TABLES]:
         show_files(connection, lake, table, [file.path for file in state.of(table)])
     for table in SHARED_TABLES:
@@ -36,10 +36,10 @@ def show_files(
     table: str,
     paths: Sequence[str],
 ) -> None:
-    """Make a table's view, under its `unmerged_name`, over these files.
+    """Create a table's view, named `unmerged_name`, over these files.
 
     Raises:
-        LakeError: The files lack columns, as those of a development version do.
+        LakeError: The files lack columns, such as files of a development version.
     """
     shown = unmerged_name(table)
     source = _empty(table) if not paths else _read(connection, lake, table, paths)
@@ -56,13 +56,13 @@ def show_files(
 
 
 def unmerged_name(table: str) -> str:
-    """Name of the view with a table's rows as written, before duplicates of writers are merged."""
+    """Name of the view with a table's rows as written, including duplicates of several writers."""
     return f"lake_{table}" if table in SHARED_TABLES else table
 
 
 @cache
 def shared_select(table: str) -> str:
-    """The SELECT that merges the rows of a shared table which several writers wrote; portable."""
+    """The SELECT that merges duplicate rows of several writers in a shared table; portable."""
     columns = ", ".join(TABLES[table].names)
     plain = f"SELECT DISTINCT {columns} FROM {unmerged_name(table)}"  # noqa: S608
     if table in ("devices", "models"):  # without those of forgotten dumps
@@ -89,7 +89,7 @@ def register_files(
 def _read(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
 ) -> str:
-    """The text after FROM; DuckDB itself reads local files, and faster than Arrow."""
+    """The text after FROM; DuckDB itself reads local files, which is faster than Arrow."""
     if not lake.is_local:
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)

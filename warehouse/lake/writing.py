@@ -23,7 +23,7 @@ from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
 from warehouse.lake.shared_rows import write_shared_rows
 from warehouse.lake.tables import writing_table
 
-PART_EVENTS = 25_000_000  # which take about 125 MB
+PART_EVENTS = 25_000_000  # about 125 MB
 _BATCH_ROWS = {"events": 1 << 20}
 _OTHER_BATCH_ROWS = 1 << 17
 _COUNTS = """
@@ -32,10 +32,10 @@ SELECT dump_id, count(*) FROM {} WHERE dump_id IN (SELECT dump_id FROM wanted) G
 
 
 class WrittenFiles(NamedTuple):
-    """Files that are in a lake, but not committed yet.
+    """Files in a lake that are not committed yet.
 
     Attributes:
-        id: Id of the plan that names them.
+        id: Id of the plan that lists them.
         added: The files.
     """
 
@@ -44,7 +44,7 @@ class WrittenFiles(NamedTuple):
 
 
 class LakeDump(NamedTuple):
-    """A dump on its way into a lake: a row of lake_dumps.sql."""
+    """A dump to write into a lake: a row of lake_dumps.sql."""
 
     dump_id: int
     sha256: str
@@ -59,9 +59,9 @@ class LakeDump(NamedTuple):
     debug_buffer_sha256: str | None = None
 
     def changes(self, other: LakeDump) -> bool:
-        """Whether this is a change of another state of the same dump.
+        """Whether this dump differs from another state of the same dump.
 
-        An ETRecord or debug buffer that only the other state has stays: it is no change.
+        An ETRecord or debug buffer that only the other state has is not a difference: it stays.
         """
         return (
             self.manifest_sha256 != other.manifest_sha256
@@ -80,7 +80,7 @@ def write_parts(
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table] | None = None,
 ) -> WrittenFiles:
-    """Write parts, and the rows that dumps share but for `known` ones; no shared rows if None."""
+    """Write parts, and shared rows except those of `known` keys; no shared rows if None."""
     id_ = new_id()
     tables = [] if known is None else [*SHARED_TABLES]
     lake.begin()
@@ -93,9 +93,9 @@ def write_group(
     lake: Lake,
     name: str,
 ) -> list[AddedFile]:
-    """Write the rows of all dumps, and those that dumps share, into files of one name.
+    """Write the rows of all dumps, and shared rows, into files of one name.
 
-    A plan names these files already, see `group_files`. A second call, as after a kill, replaces
+    A plan lists these files already: see `group_files`. A second call, after a kill, replaces
     the files of the first one.
     """
     dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
@@ -123,7 +123,7 @@ def _write_files(
     name: str,
     known: Mapping[str, pa.Table] | None,
 ) -> list[AddedFile]:
-    """Write the files of shared rows, unless `known` is None, and then those of parts."""
+    """Write the files of shared rows, unless `known` is None, then the files of parts."""
     added = [] if known is None else write_shared_rows(connection, lake, name, lake_ids, known)
     for part, dumps in parts.items():
         added += _write_part(connection, lake, part, dumps, lake_ids)
@@ -133,7 +133,7 @@ def _write_files(
 def commit_written(
     lake: Lake, written: Sequence[WrittenFiles], *, by: str, removed: Collection[str] = ()
 ) -> Commit:
-    """Commit written files in place of removed ones, all at once."""
+    """Commit written files in place of removed ones, atomically."""
     added = [file for one in written for file in one.added]
     commit = Commit(new_id(), added, sorted(removed), by)
     if added or removed:
@@ -148,7 +148,7 @@ def read_dumps(connection: duckdb.DuckDBPyConnection) -> list[LakeDump]:
 
 
 def read_lake_ids(connection: duckdb.DuckDBPyConnection) -> LakeIds:
-    """The ids of a lake for those of a store."""
+    """The ids of a lake by the ids of a store."""
     lake_ids = LakeIds()
     lake_ids.read_dimensions(connection)
     rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
@@ -159,9 +159,9 @@ def read_lake_ids(connection: duckdb.DuckDBPyConnection) -> LakeIds:
 def plan_parts(
     dumps: Iterable[LakeDump], taken: Collection[str] = ()
 ) -> dict[LakePart, list[LakeDump]]:
-    """Dumps, which come partition by partition, cut into parts of bounded size; pure.
+    """Dumps, in order of partition, split into parts of bounded size; pure.
 
-    `taken` are names that are not to be used again.
+    Names in `taken` are not used.
     """
     parts: dict[LakePart, list[LakeDump]] = {}
     for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
@@ -177,7 +177,6 @@ def _write_part(
     dumps: Sequence[LakeDump],
     lake_ids: LakeIds,
 ) -> list[AddedFile]:
-    """Write the files of a part, `dumps` last."""
     added = []
     ids = [dump.dump_id for dump in dumps]
     wanted = pa.table({"dump_id": pa.array(ids, pa.int64())})
@@ -198,7 +197,7 @@ def _write_part(
 def _read_rows(
     connection: duckdb.DuckDBPyConnection, table: str, ids: Sequence[int]
 ) -> Iterator[pa.Table]:
-    """Rows of dumps, in the order of these; those of one dump in the store's."""
+    """Rows of dumps in the order of `ids`; the rows of one dump in the store's order."""
     columns = ", ".join(TABLES[table].names)
     text = f"SELECT {columns} FROM {table} WHERE dump_id IN ({', '.join(map(str, ids))})"  # noqa: S608
     relation = connection.sql(text)

@@ -11,16 +11,16 @@ from warehouse.engine.connection import registered
 
 ROW_GROUP = 122_880  # rows that DuckDB compresses together
 
-# An empty source that DuckDB cannot cut into numbered pieces: so one thread inserts all rows.
+# An empty source that DuckDB cannot split, so that one thread inserts all rows.
 _WHOLE = "UNION ALL BY NAME SELECT 0::INTEGER AS dump_id FROM range(0)"
 
 
 def append_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     """Append rows of dumps, whose ids are in `dump_id`, in their order.
 
-    Each row group is filled before the next one. Several threads do so only if each gets whole row
-    groups; otherwise they leave them half full, and the file up to twice as large. DuckDB uses a
-    second thread if it may take 16 MiB for each column.
+    Each row group should be full before the next begins. Several threads achieve this only if each
+    gets complete row groups; otherwise they leave row groups half full, and the file becomes up to
+    twice as large. DuckDB uses a second thread if 16 MiB for each column are allowed.
     """
     if not rows.num_rows:
         return
@@ -40,8 +40,8 @@ def _insert(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     rows: pa.Table | pa.RecordBatchReader,
-    beside: str = "",
+    extra: str = "",
 ) -> None:
     with registered(connection, "new_rows", rows):
-        text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {beside}"  # noqa: S608
+        text = f"INSERT INTO {table} BY NAME SELECT * FROM new_rows {extra}"  # noqa: S608
         connection.execute(text)

@@ -31,12 +31,12 @@ class EndedSegment(NamedTuple):
 
 @dataclass
 class Batch:
-    """Dumps on their way into the store together.
+    """Dumps that are loaded into the store together.
 
     Attributes:
-        file_count: Number of dumps that the batch was planned with.
-        byte_count: Bytes of these dumps.
-        n_refused_companions: Number of their ETRecords and debug buffers that were refused.
+        file_count: Number of planned dumps.
+        byte_count: Bytes of the planned dumps.
+        n_refused_companions: Number of refused ETRecords and debug buffers.
         dumps: Dumps to decode.
         duplicates: Dumps whose bytes are in the store, or came earlier in this run.
         refused: Files refused so far.
@@ -84,8 +84,8 @@ class Batch:
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         self.refused.append(Refusal(name, sha256, reason, None, detail, data))
 
-    def leave_out_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
-        """Refuse a dump's debug buffer, and keep the dump without it."""
+    def refuse_buffer(self, dump: NewDump, reason: str, detail: str) -> None:
+        """Refuse a dump's debug buffer, but load the dump."""
 
         def bare(one: NewDump) -> NewDump:
             return one._replace(debug_buffer=None) if one is dump else one
@@ -100,12 +100,12 @@ class Batch:
 
 
 def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:
-    """Neighbouring dumps that make a batch."""
+    """Groups of neighbouring dumps, each for one batch."""
     return batches(dumps, size_of, BATCH_BYTES, BATCH_FILES)
 
 
 def size_of(dump: Dump) -> int:
-    """Bytes of a dump and its debug buffer; 0 for a size that is not known."""
+    """Bytes of a dump and its debug buffer; an unknown size counts as 0."""
     return dump.byte_count + (dump.debug_buffer.byte_count if dump.debug_buffer else 0)
 
 
@@ -113,7 +113,6 @@ class ManifestAndCompanions:
     """Reads the manifests, ETRecords and debug buffers of dumps."""
 
     def __init__(self, decoder: Decoder) -> None:
-        """Take the decoder, which tries each companion before this process reads it."""
         self._decoder = decoder
         self._programs = ProgramReader()
         self._tried: set[object] = set()  # keys of ETRecords with methods
@@ -137,12 +136,12 @@ class ManifestAndCompanions:
         return NewDump(name, sha256, manifest, program, buffer, data)
 
     def try_buffers(self, batch: Batch) -> None:
-        """Refuse debug buffers that break the decoder, and keep their dumps without them."""
+        """Refuse debug buffers that crash the decoder, but load their dumps."""
         logged = [dump for dump in batch.all_dumps() if dump.debug_buffer]
         isolate_each(
             logged,
             self._decoder.try_buffers,
-            lambda dump, failure: batch.leave_out_buffer(dump, UNDECODABLE, failure.detail),
+            lambda dump, failure: batch.refuse_buffer(dump, UNDECODABLE, failure.detail),
         )
 
     def _read_program(

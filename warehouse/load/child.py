@@ -1,7 +1,7 @@
-"""The child: a process that decodes untrusted dumps, which may kill it.
+"""The decoding child: a process that decodes untrusted dumps, which may crash it.
 
-It reads the files itself and answers with tables. The kernel ends it when its owner, the process
-that it works for, is gone.
+The child reads the files itself and replies with tables. The kernel kills it when its owner, the
+process that it works for, has ended.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ingest.errors import DumpError, IngestError
 from ingest.schemas.dumps import DELEGATE_METADATA
 from warehouse.children.limits import (
     count_data,
-    leave_no_core,
-    let_owner_go_first,
+    disable_core_dumps,
     limit_data,
+    lower_priority,
     tie_to_owner,
 )
 from warehouse.children.messages import GONE, Message, Tables, requests, send
@@ -36,8 +36,8 @@ _PARSED = DELEGATE_METADATA.field("parsed")
 def serve(channel: int) -> None:
     """Answer requests from a socket until its other end is closed."""
     tie_to_owner()
-    leave_no_core()
-    let_owner_go_first()  # or it would compete with the owner's threads that commit
+    disable_core_dumps()
+    lower_priority()  # do not compete with the owner's committing threads
     gc.freeze()
     child = _Child()
     with socket.socket(fileno=channel) as owner:
@@ -64,16 +64,16 @@ class _Child:
         }
 
     def answer(self, request: Message) -> tuple[Message, Tables]:
-        """The tables that a request is for, or a message about a fault or failure."""
+        """The tables of a request, or a message about a fault or failure."""
         if self._own_bytes is not None:
             limit_data(self._own_bytes + request["most_bytes"])
         try:
-            done = isolate(lambda: self._do(request))
+            done = isolate(lambda: self._execute(request))
         except DumpError as error:
             return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
         return ({"failure": done.detail}, {}) if isinstance(done, Failure) else done
 
-    def _do(self, request: Message) -> tuple[Message, Tables]:
+    def _execute(self, request: Message) -> tuple[Message, Tables]:
         try:
             return {}, self._tasks[request["task"]](request)
         except MemoryError:
@@ -95,10 +95,10 @@ def _decode(request: Message) -> Tables:
 
 
 def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
-    """The same with delegate metadata as JSON, for which a backend may bring a parser."""
+    """The batch with delegate metadata as JSON, converted by the backend's parser, if any."""
     rows = decoded.tables["delegate_metadata"]
     if rows.num_rows:
-        from warehouse.load.logged_data import parse_metadata  # takes long to import
+        from warehouse.load.logged_data import parse_metadata  # slow import
 
         rows = parse_metadata(rows, backends.__getitem__)
     else:
@@ -107,7 +107,7 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
 
 
 def _try_program(request: Message) -> Tables:
-    """Read an ETRecord as the owner will, which refuses a malformed one itself."""
+    """Read an ETRecord as the owner will; the owner itself refuses malformed ones."""
     from ingest.etrecord.record import decode_etrecord
     from ingest.etrecord.tables import build_etrecord_tables
 
@@ -118,7 +118,7 @@ def _try_program(request: Message) -> Tables:
 
 
 def _try_buffers(request: Message) -> Tables:
-    """Look up the tensors of dumps in debug buffers; the files are all dumps, then all buffers."""
+    """Look up the tensors of dumps in debug buffers; the files are the dumps, then the buffers."""
     files = _map_files(request["files"])
     dumps, buffers = files[: len(files) // 2], files[len(files) // 2 :]
     values = decode_content(dumps).decoded.tables["debug_values"]

@@ -1,7 +1,7 @@
-"""Child processes that decode dumps: reused for the next request, ended when they fail.
+"""Child processes that decode dumps; they are reused, or killed after a failure.
 
-Each request has a limit of memory and time by the size of its files. Both are far above what the
-decoder promises to take, and above what honest files ever took.
+Each request has limits on memory and time that depend on the size of its files. Both are far above
+the decoder's guarantees, and above the needs of any genuine file so far.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
 MOST_SECONDS = 30.0
 SECONDS_PER_BYTE = 4 / (1 << 20)
 
-# Let glibc keep memory from one file to the next: returning it took a quarter of the time.
+# Let glibc keep freed memory for the next file: returning it took a quarter of the time.
 _KEPT = {"MALLOC_MMAP_THRESHOLD_": f"{32 << 20}", "MALLOC_TRIM_THRESHOLD_": f"{64 << 20}"}
 
 _REMEDY = (
-    "if it is honest, write it to a file with 'tracehouse archive get SHA256' and ingest that with "
-    "'tracehouse ingest', which sets no such limit"
+    "if it is genuine, write it to a file with 'tracehouse archive get SHA256' and ingest that "
+    "file with 'tracehouse ingest', which has no such limit"
 )
 
 
@@ -47,7 +47,7 @@ class DecodingChild(ChildProcess):
         """Start the process without waiting for it to be ready.
 
         Raises:
-            StoreError: It cannot be started.
+            StoreError: The process cannot be started.
         """
         environment = {**os.environ, **_KEPT}
         try:
@@ -55,12 +55,12 @@ class DecodingChild(ChildProcess):
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
-    def ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
-        """The child's reply; the caller ends the child if this raises anything.
+    def request(self, task: str, places: Sequence[Place], **more: object) -> Reply:
+        """The child's reply; after any error, the caller must end the child.
 
         Raises:
-            ChildError: It took too much memory or time, or died.
-            StoreError: It does not start.
+            ChildError: The child took too much memory or time, or died.
+            StoreError: The child does not start.
         """
         try:
             self.await_start()
@@ -87,13 +87,13 @@ class DecodingChild(ChildProcess):
 
 def _explain_start(why: str) -> str:
     return (
-        f"a process that decodes cannot be started ({why}); dumps in the inbox are safe: run "
-        "'tracehouse drain' when it can be"
+        f"a decoding process cannot be started ({why}); dumps in the inbox are safe: run "
+        "'tracehouse drain' later"
     )
 
 
 class DecodingChildren:
-    """A pool of children, which grows to as many as are in use at a time."""
+    """A pool of children, which grows to the largest number in use at a time."""
 
     def __init__(self) -> None:
         self._waiting: list[DecodingChild] = []
@@ -105,14 +105,14 @@ class DecodingChildren:
 
     @contextmanager
     def one(self) -> Iterator[DecodingChild]:
-        """A child for the body alone, which is ended if the body fails."""
+        """A child for exclusive use in the body; it is killed if the body fails."""
         try:
             child = self._waiting.pop()
         except IndexError:
             child = DecodingChild()
         try:
             yield child
-        except BaseException:  # an interrupt too leaves a request unfinished
+        except BaseException:  # an interrupt, too, leaves a request unfinished
             child.end()
             raise
         self._waiting.append(child)
@@ -129,7 +129,7 @@ class ChildDecoder:
     def __init__(self, children: DecodingChildren, places: Mapping[str, Place]) -> None:
         """Take the pool, and where files stand by SHA-256, the key of ETRecords.
 
-        A place may be added later, but before its file is decoded.
+        Places may be added later, but before their files are decoded.
         """
         self._children, self._places = children, places
 
@@ -144,13 +144,13 @@ class ChildDecoder:
         """Parts of a big dump.
 
         Raises:
-            DumpError: It is malformed; the earlier parts are void.
-            ChildError: It killed a child; the earlier parts are void.
+            DumpError: The dump is malformed; discard the earlier parts.
+            ChildError: The dump crashed a child; discard the earlier parts.
         """
         place, backends = self._places[dump.sha256], [dump.manifest.model.backend]
         with self._children.one() as child:
-            _check(child.ask("stream", [place], name=dump.source, backends=backends))
-            while (reply := child.ask("next", [place])).tables:
+            _check(child.request("stream", [place], name=dump.source, backends=backends))
+            while (reply := child.request("next", [place])).tables:
                 yield unpack_decoded(reply.tables)
         if "fault" in reply.message:
             reason, byte_offset, detail = reply.message["fault"]
@@ -162,7 +162,7 @@ class ChildDecoder:
         _check(self._ask("program", [self._places[str(file.key)]], method=method))
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Check that a child survives the look-up of dumps' tensors in their debug buffers."""
+        """Check that a child survives looking up dumps' tensors in their debug buffers."""
         logged = [dump for dump in dumps if dump.debug_buffer]
         if logged:
             hashes = [dump.sha256 for dump in logged]
@@ -171,7 +171,7 @@ class ChildDecoder:
 
     def _ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
         with self._children.one() as child:
-            reply = child.ask(task, places, **more)
+            reply = child.request(task, places, **more)
         _check(reply)
         return reply
 

@@ -1,4 +1,4 @@
-"""Decoded dumps committed in order: together, or apart if one of them makes the commit fail."""
+"""Commits decoded dumps in order: together, or apart if one of them makes the commit fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.load.new_dump import NewDump
 from warehouse.load.summary import IngestSummary
 
 CONFLICT = "conflict"
-UNCOMMITTABLE = "uncommittable"  # decoded, but the store did not take it
+UNCOMMITTABLE = "uncommittable"  # decoded, but the store cannot store the dump
 
 _COMPANIONS = {"program": "ETRecord", "debug_buffer": "debug buffer"}
 
@@ -37,7 +37,6 @@ class Committer:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
     ) -> None:
-        """Take the writing connection, the archive that keeps every file, and the decoder."""
         self._decoder = decoder
         self.loader = Loader(connection, archive)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
@@ -45,7 +44,7 @@ class Committer:
     def commit(self, batches: Sequence[Batch]) -> IngestSummary:
         """Commit decoded batches together, or the dumps of one that is not decoded one by one.
 
-        A dump that the store cannot take is refused, and all others are committed.
+        A dump that cannot be committed is refused; all others are committed.
         """
         if batches[0].contents:
             loaded, conflicts = self._load(batches)
@@ -103,7 +102,7 @@ class Committer:
         return self._load_contents([self._decoder.decode(dumps)])
 
     def _load_streams(self, batches: Sequence[Batch]) -> IngestSummary:
-        """Commit dumps that were too big to be decoded with the others."""
+        """Commit dumps that are too big to be decoded with others."""
         loaded = IngestSummary()
         for batch in batches:
             for dump in batch.dumps:
@@ -124,7 +123,7 @@ class Committer:
         load: Callable[[Sequence[NewDump]], IngestSummary],
         batch: Batch,
     ) -> IngestSummary:
-        """Commit dumps, each without its companions if need be; refuse those that still fail."""
+        """Commit dumps, if necessary without companions; refuse those that still fail."""
 
         def load_bare(dump: NewDump, failure: Failure) -> IngestSummary:
             last = failure
@@ -151,7 +150,6 @@ class Committer:
     def _refuse_bytes(
         self, dump: NewDump, batch: Batch, reason: str, byte_offset: int | None, detail: str
     ) -> None:
-        """Refuse a dump whose bytes are malformed."""
         refusal = Refusal(dump.source, dump.sha256, reason, byte_offset, detail)
         self._refuse(dump, batch, explain_refusal(refusal, dump.data))
 
@@ -197,7 +195,7 @@ def _refused(batches: Sequence[Batch]) -> list[Refusal]:
 
 
 def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
-    """The dump without each of its companions, then without all; and which are left out."""
+    """The dump without each companion in turn, then without all; and the omitted companions."""
     present = tuple(dump.companions())
     for left_out in filter(None, dict.fromkeys([*zip(present, strict=True), present])):
         nothing: dict[str, Any] = dict.fromkeys(left_out)
@@ -209,6 +207,6 @@ def _refuse_companions(dump: NewDump, names: Sequence[str], failure: Failure) ->
     refusals = []
     for name in names:
         file = dump.companions()[name]
-        detail = f"the {_COMPANIONS[name]} of {dump.source} is left out: {failure.detail}"
+        detail = f"the {_COMPANIONS[name]} of {dump.source} is omitted: {failure.detail}"
         refusals.append(Refusal(file.name, file.sha256, UNCOMMITTABLE, None, detail, file.data))
     return refusals

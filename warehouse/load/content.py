@@ -1,4 +1,4 @@
-"""Dumps read, decoded and summarised: the part of an ingest that runs in threads."""
+"""Reading, decoding and summarising dumps: the part of an ingest that runs in threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
 from warehouse.statistics.rollups import Statistics, summarise
 
-UNDECODABLE = "undecodable"  # for a reason that the decoder did not foresee
+UNDECODABLE = "undecodable"  # for an unforeseen reason
 
 
 class Content(NamedTuple):
@@ -36,7 +36,7 @@ class Content(NamedTuple):
 
 
 def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
-    """Read and hash dumps; one that cannot be read is refused."""
+    """Read and hash dumps; an unreadable dump is refused."""
     return [_read_dump(dump) for dump in dumps]
 
 
@@ -58,7 +58,7 @@ def decode_apart(
 
 
 def _refuse(dump: NewDump, failure: Failure, nothing: Content) -> Content:
-    """The content of one dump that broke the decoder: empty tables and an error."""
+    """The content of a dump that made the decoder fail: empty tables and an error."""
     row = {"dump_index": 0, "reason": UNDECODABLE, "detail": failure.detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     return Content(
@@ -69,10 +69,10 @@ def _refuse(dump: NewDump, failure: Failure, nothing: Content) -> Content:
 
 
 def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[DecodedBatch]:
-    """Parts of a big dump, as they are decoded.
+    """Parts of a big dump, decoded lazily.
 
     Raises:
-        DumpError: It is malformed or breaks the decoder; the earlier parts are void.
+        DumpError: The dump is malformed or makes the decoder fail; discard the earlier parts.
     """
     while (part := isolate(lambda: next(parts, None))) is not None:
         if isinstance(part, Failure):

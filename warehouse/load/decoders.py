@@ -1,4 +1,4 @@
-"""Decoders: this process for the user's own files, or a child process for untrusted ones."""
+"""Decoders: this process for the user's own files, or child processes for untrusted files."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from warehouse.load.new_dump import NewDump
 
 
 class Decoder(Protocol):
-    """Decodes dumps; `isolate` contains the errors that a dump causes."""
+    """Decodes dumps; `isolate` handles the errors that a dump causes."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
-        """Parts of a big dump; one that is malformed raises DumpError."""
+        """Parts of a big dump; a malformed dump raises DumpError."""
 
     def try_program(self, file: Companion, method: str | None) -> None:
-        """Check that this process survives reading an ETRecord, whether it is valid or not."""
+        """Check that this process will survive reading an ETRecord, valid or not."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Check that this process survives reading the dumps' debug buffers."""
+        """Check that this process will survive reading the dumps' debug buffers."""
 
 
 class _OwnDecoder:
-    """Decodes in this process, which the user's own files may break."""
+    """Decodes in this process, which the user's own files may crash."""
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         return decode_content([dump.data for dump in dumps])._replace(dumps=dumps)
@@ -37,10 +37,10 @@ class _OwnDecoder:
         return stream_dump(dump.data, dump.source)
 
     def try_program(self, file: Companion, method: str | None) -> None:
-        """Check nothing: the ETRecord is read right after."""
+        """Check nothing: the ETRecord is read next."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
-        """Check nothing: the debug buffers are read right after."""
+        """Check nothing: the debug buffers are read next."""
 
 
 OWN_DECODER = _OwnDecoder()

@@ -1,4 +1,4 @@
-"""Deduplication: which dumps are new, neither in the store nor earlier in the same ingest."""
+"""Deduplication: finds dumps that are neither in the store nor earlier in the same ingest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Deduplicator:
         self._unarchived: set[str] = set()  # stored dumps
 
     def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
-        """The batch of some dumps: which to decode, which are known, and which are refused."""
+        """The batch of some dumps: those to decode, duplicates, and refused ones."""
         files = [file for file in read if isinstance(file, HashedFile)]
         batch = Batch(len(dumps), sum(len(file.data) for file in files))
         self._look_up([file.sha256 for file in files])

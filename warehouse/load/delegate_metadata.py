@@ -6,9 +6,9 @@ A package can bring a parser for its backend as an entry point of the group
     [project.entry-points."tracehouse.delegate_metadata"]
     HexagonBackend = "hexagon_tools.profiles:parse"
 
-It is called as the Inspector calls its `delegate_metadata_parser`: with the metadata of all samples
-of one event, a list of bytes (b"" where a sample has none), and returns a list of values or one
-dictionary.
+The parser is called as the Inspector calls its `delegate_metadata_parser`: with the metadata of all
+samples of one event, a list of bytes (b"" where a sample has none), and returns a list of values or
+one dictionary.
 
 On RISC-V, XNNPACK's profiler writes the name of the microkernel, a zero byte and the microseconds
 that it took; this becomes an object with `microkernel` and `microkernel_us`.
@@ -57,7 +57,7 @@ def parse_metadata(metadata: Sequence[bytes], backend: str | None) -> object:
         try:
             return plain_json(parser(list(metadata)))
         except _PARSER_FAULTS:
-            pass  # the rest of the dump is of use even if the parser rejects these bytes
+            pass  # the rest of the dump is useful even if the parser rejects these bytes
     return [_parse_json(raw) for raw in metadata]
 
 
@@ -72,7 +72,7 @@ def metadata_json(raw: bytes, backend: str | None) -> str | None:
 
 @cache
 def find_parser(backend: str) -> Parser | None:
-    """The parser that an installed package brings for a backend; None if none does.
+    """The parser of an installed package for a backend; None if no package has one.
 
     Raises:
         QueryError: The parser cannot be loaded.
@@ -89,7 +89,7 @@ def find_parser(backend: str) -> Parser | None:
 
 
 def plain_json(value: object, depth: int = 0) -> object:
-    """The value with bytes as hex, and values that JSON lacks as text.
+    """The value with bytes as hex, and values that JSON cannot represent as text.
 
     Raises:
         ValueError: The value is nested too deep, or an integer is too large.
@@ -133,5 +133,5 @@ def _need_small(number: int) -> int:
 
 
 def _text(text: str) -> str:
-    """The text with lone surrogates, which UTF-8 lacks, escaped."""
+    """The text with lone surrogates, which UTF-8 cannot encode, escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -8,7 +8,7 @@ import duckdb
 
 from warehouse.catalogue.sql_files import read_statement
 
-_HOUR_NS = 3_600e9  # the runs of hardly any dump take longer in all
+_HOUR_NS = 3_600e9  # the runs of very few dumps take longer in total
 _LAST_DUMP = "SELECT coalesce(max(dump_id), 0) FROM dumps"
 
 
@@ -21,7 +21,7 @@ def last_dump(connection: duckdb.DuckDBPyConnection) -> int:
 def read_doubts(
     connection: duckdb.DuckDBPyConnection, programs: Collection[int], *, after: int
 ) -> tuple[str, ...]:
-    """Sentences about ETRecords that disagree with their dumps, and clocks that cannot be right.
+    """Sentences about ETRecords that disagree with their dumps, and about implausible clocks.
 
     `programs` are ids of ETRecords; the clocks of dumps up to the id `after` are not checked.
     """
@@ -40,7 +40,7 @@ def _clock_doubt(unit: str, count: int, source: str, ran_ns: float) -> str:
     return (
         f"{source}{more}: with a clock in {unit} it would have run for "
         f"{_time_text(ran_ns)}: is the clock's unit right (--clock, or clock in the manifest)? "
-        "'tracehouse amend --where ... --set clock=ns' corrects dumps that are in the store"
+        "'tracehouse amend --where ... --set clock=ns' corrects stored dumps"
     )
 
 

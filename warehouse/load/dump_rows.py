@@ -1,4 +1,4 @@
-"""The rows of dumps, written into the open transaction."""
+"""Writes the rows of dumps into the open transaction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_datab
 
 
 class DumpRows:
-    """Writes rows of dumps; remembers the ids in use, so discard it after a rollback."""
+    """Writes rows of dumps; caches the ids in use, so it is void after a rollback."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -53,9 +53,9 @@ class DumpRows:
     def identify(self, dumps: Sequence[NewDump]) -> list[Facts]:
         """Columns of dumps that come from their manifests; inserts new devices, builds and models.
 
-        Ids are those in the archive, or else the next free ones.
+        Ids are those in the archive, otherwise the next free ones.
         """
-        known: dict[int, Facts] = {}  # of manifests, which dumps of a folder often share
+        known: dict[int, Facts] = {}  # by manifest, which dumps of a folder often share
         facts = []
         for dump in dumps:
             key = id(dump.manifest)
@@ -109,7 +109,7 @@ class DumpRows:
         decoded: pa.Table,
         resolution: NDArray[np.int64],
     ) -> None:
-        """Insert the rows of dumps whose content is inserted, and trace it with their ETRecords.
+        """Insert the rows of dumps after their content, and trace the events to their ETRecords.
 
         `facts` are the result of `identify`, `resolution` that of the clocks of their delegates.
 
@@ -135,13 +135,13 @@ class DumpRows:
             raise StoreError(
                 path,
                 "another process ingested dumps meanwhile, so nothing of this batch was stored: "
-                "let one process at a time write to the store, and run the command again",
+                "only one process at a time may write to the store; run the command again",
             )
 
     def attach_companions(self, dumps: Sequence[NewDump]) -> list[NewDump]:
         """Attach ETRecords and debug buffers to stored dumps, in place of older ones.
 
-        Of several for one dump the last counts.
+        Of several for one dump, the last wins.
 
         Returns:
             The dumps that got new companions, with these alone.

@@ -1,4 +1,4 @@
-"""Archive entries of dumps, companions and refusals that are loaded."""
+"""Archive entries of loaded dumps, companions and refusals."""
 
 from __future__ import annotations
 

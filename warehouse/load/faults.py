@@ -1,4 +1,4 @@
-"""Why a dump is refused; for a malformed profiler blob, what is wrong with it as a blob."""
+"""Explanations of refusals, including those of malformed profiler blobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAST_VERSION = 16  # far above the existing ones
 
 
 def explain_refusal(refusal: Refusal, data: Any) -> Refusal:
-    """The decoder's refusal; for data that resembles a profiler blob, why it is no valid one."""
+    """The decoder's refusal; for data that resembles a profiler blob, the fault of the blob."""
     is_named = refusal.source.lower().endswith(_SUFFIX)
     is_short = is_named and len(data) < HEADER.itemsize
     is_meant = refusal.reason == _NO_DUMP and (is_named or _starts_like_blob(data))
@@ -31,12 +31,12 @@ def explain_refusal(refusal: Refusal, data: Any) -> Refusal:
 
 
 def describe_conflict(sha256: str, new_manifest: str, known_manifest: str) -> str:
-    """How to resolve a conflict of a dump's manifest with the one it is known under."""
+    """The conflict of a dump's new manifest with its known one, and how to resolve it."""
     differences = describe_differences(new_manifest, known_manifest)
     return (
         f"these bytes are known under another manifest ({differences}): correct this manifest, or "
-        f"the known one with 'tracehouse amend --dump {sha256[:12]} --set FIELD=VALUE', or take "
-        "the dump as it is known"
+        f"the known one with 'tracehouse amend --dump {sha256[:12]} --set FIELD=VALUE', or accept "
+        "the known one"
     )
 
 

@@ -1,4 +1,4 @@
-"""Ids of devices, models and builds, each given out once."""
+"""Ids of devices, models and builds, each assigned once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NamedIds:
         self._ids: dict[tuple[object, ...], int] = {row[1:]: row[0] for row in rows}
 
     def id_of(self, thing: Device | Model, known: int | None = None) -> int:
-        """The id of a device or model; a new one gets its `known` id, or else the next free id."""
+        """The id of a device or model; a new one gets the `known` id or the next free id."""
         key = tuple(getattr(thing, column) for column in self._columns)
         if key not in self._ids:
             self._ids[key] = _free_id(self._ids.values(), known)
@@ -35,7 +35,7 @@ class NamedIds:
 
 
 class Builds:
-    """Ids of builds by name; each dump may add facts about its build."""
+    """Ids of builds by name; each dump may add attributes of its build."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -44,7 +44,7 @@ class Builds:
         self._stated: set[Build] = set()
 
     def id_of(self, build: Build, known: int | None = None) -> int:
-        """The build's id; a new one gets its `known` id, or else the next free id."""
+        """The build's id; a new one gets the `known` id or the next free id."""
         if build.id not in self._ids:
             self._ids[build.id] = _free_id(self._ids.values(), known)
             text = "INSERT INTO builds (build_id, name) VALUES (?, ?)"
@@ -52,10 +52,10 @@ class Builds:
         return self._ids[build.id]
 
     def complete(self, stated: Iterable[tuple[datetime, Manifest]]) -> None:
-        """Add facts about builds from manifests with their times of ingest.
+        """Add attributes of builds from manifests with their times of ingest.
 
-        If two manifests differ the earlier one counts; in one batch, the one whose text is first in
-        alphabetical order: the same rule as in a lake, which has no other order.
+        If manifests differ, the earliest one wins; within one batch, the one whose text is first in
+        alphabetical order. The same rule applies to a lake, which has no other order.
         """
         builds = {
             (taken_at, _text_of(manifest)): manifest.build
@@ -75,5 +75,5 @@ def _text_of(manifest: Manifest) -> str:
 
 
 def _free_id(ids: Collection[int], known: int | None) -> int:
-    """The known id; the next free one if it is taken, as after a loss of archive segments."""
+    """The known id, or the next free one if it is taken, as after a loss of archive segments."""
     return known if known and known not in ids else max(ids, default=0) + 1

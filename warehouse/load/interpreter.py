@@ -14,10 +14,10 @@ _SWITCH_SECONDS = 0.0005  # a tenth of Python's default
 def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector and shorten the switch interval until the body ends.
 
-    The collector would scan all objects again and again; the caller collects new objects after
-    each group instead. Threads that commit or read wait for DuckDB and the disk many times, and
-    each time they would also wait for a thread that computes. A collector that is already off
-    stays off, and an interval that is already shorter stays as it is.
+    The collector would scan all objects repeatedly; the caller collects new objects after each
+    group instead. Threads that commit or read often wait for DuckDB and the disk, and would then
+    also wait for a computing thread. A disabled collector stays disabled, and a shorter interval
+    stays.
     """
     is_collecting, interval = gc.isenabled(), sys.getswitchinterval()
     gc.disable()

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 _PARTS = 8
 _MOST_CHARACTERS = 300
 
-# Foreseen errors, and errors of the machine or the whole store: no single dump is to blame.
+# Foreseen errors, and errors of the machine or the whole store, which no single dump causes.
 _NOT_OF_A_DUMP = (
     IngestError,
     WarehouseError,
@@ -37,7 +37,7 @@ _OF_THE_FILE = re.compile(
 
 
 class ChildError(Exception):
-    """A dump failed in a child process, or killed it."""
+    """A dump failed in a child process, or crashed it."""
 
 
 class Failure(NamedTuple):
@@ -47,10 +47,10 @@ class Failure(NamedTuple):
 
 
 def isolate(action: Callable[[], _Result]) -> _Result | Failure:
-    """The action's result, or a Failure if it raised an error that a dump may have caused.
+    """The action's result, or a Failure for an error that a dump may have caused.
 
-    Foreseen errors are raised as they are, and so are interrupts, exits and errors of the disk, the
-    lock or the whole store. All others are bugs, or dumps that exhaust the memory.
+    Foreseen errors, interrupts, exits and errors of the disk, the lock or the whole store are
+    passed on. All others are due to bugs, or to dumps that exhaust the memory.
     """
     try:
         return action()
@@ -69,14 +69,14 @@ def isolate_each(
     action: Callable[[Sequence[_Item]], _Result],
     refuse: Callable[[_Item, Failure], _Result],
 ) -> list[_Result]:
-    """Results of an action on all items; if it fails, of ever smaller parts of them.
+    """Results of an action on all items, or, after a failure, on ever smaller parts.
 
-    The parts are more than two because each attempt that fails may take the whole time limit.
+    Items are split into more than two parts because each failure may take the whole time limit.
 
     Args:
         items: Arguments of the action.
         action: Called with items.
-        refuse: Called with a single item and its failure; its result stands for the action's.
+        refuse: Called with a single item and its failure; returns a result for the item.
     """
     result = isolate(lambda: action(items))
     if not isinstance(result, Failure):

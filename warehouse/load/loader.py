@@ -1,4 +1,4 @@
-"""Decoded dumps into the store, each batch in one transaction."""
+"""Writes decoded dumps into the store, each batch in one transaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Loader:
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, archive: Archive | None = None
     ) -> None:
-        """Take the writing connection, and the archive that is sealed before commits, if any."""
+        """Use the writing connection and the archive, if any, which is sealed before commits."""
         self._connection, self._archive = connection, archive
         self._rows: DumpRows | None = None
 
@@ -70,10 +70,10 @@ class Loader:
         """Commit one dump that is decoded in parts.
 
         Any part may repeat signatures, and the last one has the row of dumps. A malformed part
-        raises DumpError, and nothing of the dump is kept.
+        raises DumpError, and the whole dump is discarded.
 
         Returns:
-            Number of profile events in it.
+            Number of profile events in the dump.
         """
         n_events = 0
         with self._transaction() as (rows, history, now):
@@ -94,7 +94,7 @@ class Loader:
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:
-        """Record refusals, each once."""
+        """Record refusals unless recorded already."""
         if refusals:
             with self._transaction() as (_, history, now):
                 self._record(refusals, history, now)
@@ -109,7 +109,7 @@ class Loader:
                 history.add(attached_entries(attached, history, now))
 
     def file_stored(self, dumps: Sequence[NewDump]) -> None:
-        """Put stored dumps into the archive if it lacks them."""
+        """Put stored dumps into the archive unless it has them."""
         if not dumps or self._archive is None:
             return
         by_hash = {dump.sha256: dump for dump in dumps}
@@ -128,7 +128,7 @@ class Loader:
             )
 
     def settle_conflicts(self, files: Sequence[tuple[str, str]]) -> None:
-        """Record that files, by name and SHA-256, now agree with the store on their manifests."""
+        """Record that the manifests of these files no longer conflict with those in the store."""
         if not files or not self._connection.execute(_CONFLICTS).fetchone():
             return
         rows = [{"source": source, "sha256": sha256} for source, sha256 in files]
@@ -141,14 +141,13 @@ class Loader:
 
     @contextmanager
     def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
-        """A transaction; ids that a failed one gave out are forgotten."""
+        """A transaction; ids assigned in a failed one are discarded."""
         rows, self._rows = self._rows or DumpRows(self._connection), None
         with recorded(self._connection, self._archive) as history:
             yield rows, history, datetime.now(UTC)
         self._rows = rows
 
     def _record(self, refusals: Sequence[Refusal], history: History, now: datetime) -> None:
-        """Record refusals that are not recorded yet."""
         if not refusals:
             return
         timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]

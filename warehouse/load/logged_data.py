@@ -1,4 +1,4 @@
-"""Data that dumps log besides times: values with tensors in debug buffers, and metadata."""
+"""Logged data other than times: values with tensors in debug buffers, and metadata."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def insert_values(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers
 def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: Buffers) -> None:
     """Commit the tensors of long debug buffers, some at a time, before the rows that refer to them.
 
-    In one transaction they would take six times their size in memory. If those rows are not
-    committed after all, the tensors stay unused until the dump is ingested again.
+    In one transaction, the tensors would take six times their size in memory. If the rows are not
+    committed, the tensors stay unused until the dump is ingested again.
     """
     long = {key: one for key, one in buffers.items() if len(one.data) >= _LONG_BYTES}
     if long:
@@ -46,7 +46,7 @@ def store_ahead(connection: duckdb.DuckDBPyConnection, rows: pa.Table, buffers: 
 def store_ahead_of_dumps(
     connection: duckdb.DuckDBPyConnection, buffers: Mapping[str, HashedFile]
 ) -> None:
-    """The same for buffers of stored dumps, by SHA-256 of the dump."""
+    """`store_ahead` for buffers of stored dumps, by SHA-256 of the dump."""
     found = connection.execute(_DUMPS, [list(buffers)]).fetchall()
     known = {id_: buffers[sha256] for sha256, id_ in found}
     store_ahead(connection, _stored_values(connection, known), known)
@@ -66,7 +66,7 @@ def _stored_values(connection: duckdb.DuckDBPyConnection, buffers: Buffers) -> p
 
 
 def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.Table:
-    """Delegate metadata with a column of parsed JSON; unchanged if it has one already.
+    """Delegate metadata with a column of parsed JSON; unchanged if it has this column.
 
     `backend` returns the backend of a dump, by the number in the first column.
     """
@@ -81,9 +81,9 @@ def parse_metadata(rows: pa.Table, backend: Callable[[int], str | None]) -> pa.T
 def _store_tensors(
     connection: duckdb.DuckDBPyConnection, values: pa.Table, buffers: Buffers
 ) -> pa.ChunkedArray:
-    """Store the tensors of values; returns the hash of each, null if its content is not known.
+    """Store the tensors of values; returns the hash of each, null if its content is unknown.
 
-    Values of a dump are neighbours; the first column is the key of its buffer.
+    Values of a dump are adjacent; the first column is the key of its buffer.
     """
     hashes: list[pa.Array] = []
     waiting: list[pa.Table] = []
@@ -105,7 +105,6 @@ def _store_tensors(
 
 
 def _insert_tensors(connection: duckdb.DuckDBPyConnection, tables: list[pa.Table]) -> None:
-    """Insert the tensors that are new, and clear the list."""
     is_new = "AS n WHERE NOT EXISTS (SELECT 1 FROM tensors AS t WHERE t.sha256 = n.sha256)"
     rows = _distinct(pa.concat_tables([TENSORS.empty_table(), *tables]))
     tables.clear()
@@ -116,4 +115,4 @@ def _distinct(tensors: pa.Table) -> pa.Table:
     _, first = np.unique(tensors["sha256"].to_numpy(), return_index=True)
     is_first = np.zeros(tensors.num_rows, np.bool_)
     is_first[first] = True
-    return tensors.filter(pa.array(is_first))  # unlike take, it copes with more than 2 GB
+    return tensors.filter(pa.array(is_first))  # unlike take, filter handles more than 2 GB

@@ -1,4 +1,4 @@
-"""Decoded dumps as named tables, as a child process sends them."""
+"""Decoded dumps as named tables, the form in which a child process sends them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DECODED, _ERRORS, _STATISTICS, _RESOLUTION = "decoded/", "errors", "statistics/
 
 
 def pack_decoded(decoded: DecodedBatch) -> Tables:
-    """All tables of decoded dumps under one name each."""
+    """All tables of decoded dumps by name."""
     tables = {_DECODED + name: table for name, table in decoded.tables.items()}
     return {**tables, _ERRORS: decoded.errors}
 
@@ -24,7 +24,7 @@ def unpack_decoded(tables: Tables) -> DecodedBatch:
 
 
 def pack_content(content: Content) -> Tables:
-    """All tables of decoded dumps and of their statistics under one name each."""
+    """All tables of decoded dumps and of their statistics by name."""
     statistics = content.statistics
     tables = {_STATISTICS + name: table for name, table in statistics.tables.items()}
     resolution = pa.table({"ticks": statistics.resolution})

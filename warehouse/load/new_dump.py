@@ -39,7 +39,7 @@ class NewDump(NamedTuple):
     known_manifest: str | None = None
 
     def companions(self) -> dict[str, HashedFile]:
-        """The ETRecord and the debug buffer, as far as the dump has them, by attribute."""
+        """The ETRecord and the debug buffer that the dump has, by attribute."""
         files = {}
         if self.program:
             record = self.program.record

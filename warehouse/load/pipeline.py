@@ -1,6 +1,6 @@
-"""Dumps into the store: read and decoded in threads, deduplicated and committed in order.
+"""Ingest pipeline: dumps are read and decoded in threads, deduplicated, and committed in order.
 
-The dumps that wait between these steps are bounded in number and bytes, whatever the files are.
+The number and bytes of dumps that wait between these steps are limited.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.stored_dumps import StoredDumps
 from warehouse.load.summary import IngestProgress, IngestSummary
 
-# Fewer events at a time would leave DuckDB's row groups so empty that it rewrites them when the
+# With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
 # store closes (it looks for four in a row that fit into three), and the file twice as large.
 COMMIT_EVENTS = 4 * ROW_GROUP
-COMMIT_BATCHES = 16  # in one commit, however few events they have: debug buffers need memory too
+COMMIT_BATCHES = 16  # in one commit, however few events they have: debug buffers need memory, too
 COMMIT_BYTES = 64 << 20  # of dumps and their debug buffers in one commit
-FIRST_BYTES = 16 << 20  # the same of the first commit, which waits until all of them are decoded
-AHEAD_BYTES = 16 << 20  # of dumps that a thread reads ahead, and as many that it decodes ahead
-STREAM_BYTES = 64 << 20  # from this size on a dump is decoded in parts
+FIRST_BYTES = (
+    16 << 20
+)  # the same for the first commit, which waits until all of its dumps are decoded
+AHEAD_BYTES = 16 << 20  # of dumps that a thread reads ahead, and of dumps that it decodes ahead
+STREAM_BYTES = 64 << 20  # larger dumps are decoded in parts
 
 _NONE = LongValues()
 
@@ -65,21 +67,21 @@ def ingest_dumps(
     jobs: int | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
-    """Ingest dumps in order; every batch is committed whole before the next one.
+    """Ingest dumps in order; every batch is committed completely before the next one.
 
     Args:
         stored: The dumps of the store, to which the new ones are added.
         dumps: Dumps to ingest.
-        archive: Archive that keeps ingested and refused files, sealed before each commit.
+        archive: Archive for ingested and refused files, sealed before each commit.
         decoder: Decodes the dumps.
-        jobs: Threads that read and decode, besides the one that commits; by default one for each
-            other core.
+        jobs: Threads that read and decode, in addition to the committing thread; by default one for
+            each other core.
         progress: Called after each commit, and before one that has long values.
 
     Returns:
         The summary, without notes and seconds. Dumps that cannot be read or decoded, or that lack
         a manifest, are refused and recorded; the other dumps are ingested. An ETRecord or debug
-        buffer that cannot be read is refused too, and its dumps are ingested without it.
+        buffer that cannot be read is refused, too, and its dumps are ingested without it.
     """
     workers = jobs or max(count_cores() - 1, 1)
     summary, n_done = IngestSummary(), 0
@@ -99,7 +101,7 @@ def ingest_dumps(
         committer = Committer(stored.writer, archive, decoder)
         deduplicator = Deduplicator(stored, decoder)
         reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
-        read = _hold_back(reading, workers, lambda some: sum(map(size_of, some)))
+        read = _buffered(reading, workers, lambda some: sum(map(size_of, some)))
         batches = (deduplicator.sort(some, files.result()) for some, files in read)
         for group in _prefetch(thread, decoded_groups(pool, batches, workers, decoder)):
             if (coming := _long_values(group)) != _NONE:
@@ -109,7 +111,7 @@ def ingest_dumps(
             summary += committer.commit(group)
             n_done += sum(batch.file_count for batch in group)
             programs.update(id_ for batch in group for id_ in batch.program_ids())
-            del group  # or its columns would wait for the next group
+            del group  # otherwise its columns would stay in memory until the next group
             gc.collect(1)  # objects of this group
             report()
         return replace(summary, doubts=read_doubts(stored.writer, programs, after=before))
@@ -118,9 +120,9 @@ def ingest_dumps(
 def decoded_groups(
     pool: Executor, batches: Iterable[Batch], workers: int, decoder: Decoder = OWN_DECODER
 ) -> Iterator[list[Batch]]:
-    """Batches decoded in a pool, in groups that are to be committed together."""
+    """Batches, decoded in a pool, in groups to commit together."""
     started = (_start_decoding(pool, batch, decoder) for batch in batches)
-    return _groups(_hold_back(started, workers, attrgetter("byte_count")))
+    return _groups(_buffered(started, workers, attrgetter("byte_count")))
 
 
 def count_cores() -> int:
@@ -131,18 +133,18 @@ def count_cores() -> int:
 def _start_decoding(
     pool: Executor, batch: Batch, decoder: Decoder
 ) -> tuple[Batch, Future[list[Content]] | None]:
-    """Start to decode a batch, unless it is so big that its dumps are to be streamed."""
+    """Start decoding a batch, unless it is so big that its dumps are to be streamed."""
     if sum(len(dump.data) for dump in batch.dumps) >= STREAM_BYTES:
         return batch, None
     return batch, pool.submit(decode_apart, batch.dumps, decoder.decode)
 
 
-def _hold_back(
+def _buffered(
     started: Iterable[tuple[_Started, _Result]], count: int, size: Callable[[_Started], int]
 ) -> Iterator[tuple[_Started, _Result]]:
-    """Started work in order, each piece yielded only when later pieces are started.
+    """Started work in order; each piece is yielded only when later pieces have been started.
 
-    Up to `count` pieces wait here, or fewer if they take more than `count` times AHEAD_BYTES.
+    Up to `count` pieces wait, or fewer if they take more than `count` times AHEAD_BYTES.
     """
     waiting: deque[tuple[_Started, _Result]] = deque()
     sizes: deque[int] = deque()
@@ -156,7 +158,7 @@ def _hold_back(
 
 
 def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
-    """The items; while the caller uses one, the thread gets the next."""
+    """The items; while the caller uses an item, the thread fetches the next."""
     coming = thread.submit(list[_Item], islice(items, 1))
     while item := coming.result():
         coming = thread.submit(list[_Item], islice(items, 1))
@@ -166,7 +168,7 @@ def _prefetch(thread: Executor, items: Iterator[_Item]) -> Iterator[_Item]:
 def _groups(
     decodings: Iterable[tuple[Batch, Future[list[Content]] | None]],
 ) -> Iterator[list[Batch]]:
-    """Neighbouring batches to commit together; streamed dumps go alone."""
+    """Neighbouring batches to commit together; streamed dumps are committed alone."""
     group: list[Batch] = []
     n_events, n_bytes, most_bytes = 0, 0, FIRST_BYTES
     for batch, decoding in decodings:

@@ -1,4 +1,4 @@
-"""Rows of signatures, each stored once, with only some of their ids in memory."""
+"""Rows of signatures, each stored once, with only some ids in memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MOST_KNOWN = 1 << 17  # ids remembered per table
 
 
 class SignatureRows:
-    """A table of signatures; remembers some of its ids, so discard it after a rollback.
+    """A table of signatures; caches some of its ids, so it is void after a rollback.
 
-    Most signatures of a dump came not long before. Their ids are in memory; the others are looked
-    up in the store.
+    Most signatures of a dump occurred recently. Recent ids are in memory; others are looked up in
+    the store.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
@@ -23,7 +23,7 @@ class SignatureRows:
         self._known: set[int] = set()
 
     def insert(self, rows: pa.Table) -> None:
-        """Insert the rows that are new; ids are in the first column, and may repeat."""
+        """Insert new rows; ids are in the first column, and may repeat."""
         ids, first = np.unique(rows.column(0).to_numpy(), return_index=True)
         is_unknown = [id_ not in self._known for id_ in ids.tolist()]
         ids, first = ids[is_unknown], first[is_unknown]
@@ -36,7 +36,6 @@ class SignatureRows:
         insert_rows(self._connection, self._table, rows.take(np.sort(first[is_new])))
 
     def _stored(self, column: str, ids: np.typing.NDArray[np.int64]) -> list[int]:
-        """The ids that the store has."""
         with registered(self._connection, "wanted", pa.table({"id": ids})):
             text = f"SELECT {column} FROM {self._table} WHERE {column} IN (SELECT id FROM wanted)"  # noqa: S608
             return [row[0] for row in self._connection.execute(text).fetchall()]

@@ -1,4 +1,4 @@
-"""The index of stored dumps: whether a store has a dump, and with which manifest."""
+"""The index of stored dumps, with their manifests."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class StoredDumps:
         self._lock, self._querying = threading.Lock(), threading.Lock()
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
-        """Manifests, as canonical JSON, by SHA-256, of the dumps that the store has."""
+        """Manifests of the stored dumps among these, as canonical JSON, by SHA-256."""
         likely = self._likely(hashes)
         return self.look_up(likely) if likely else {}
 
     def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The same, looked up in the store even if the index lacks a dump."""
+        """The result of `manifests`, without using the index."""
         with self._querying:
             return dict(self._cursor.execute(_MANIFESTS, [list(hashes)]).fetchall())
 

@@ -1,4 +1,4 @@
-"""Statistics of dumps too big for memory, from their events in the store."""
+"""Statistics of dumps that are too big for memory, from their events in the store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_EVENTS = 1 << 21  # read at a time, unless one signature has more
 def summarise_stored(
     connection: duckdb.DuckDBPyConnection, dump_id: int, last: DecodedBatch
 ) -> Iterator[Statistics]:
-    """Statistics of one dump, some signatures at a time, its runs last.
+    """Statistics of one dump, some signatures at a time, then its runs.
 
     Args:
         connection: The store, which has the dump's events and signatures.

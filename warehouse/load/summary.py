@@ -1,4 +1,4 @@
-"""What an ingest has done, and how far it has come."""
+"""The result and progress of an ingest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from warehouse.engine.long_values import LongValues
 
 
 class IngestProgress(NamedTuple):
-    """How far an ingest has come.
+    """Progress of an ingest.
 
     Attributes:
         done_files: Dumps handled, or segments replayed.
         total_files: Dumps, or segments, known so far.
         done_bytes: Bytes read.
         n_events: Events committed.
-        coming: Long values in the next commit; none after a commit.
+        coming: Long values in the next commit; empty after a commit.
     """
 
     done_files: int
@@ -29,20 +29,20 @@ class IngestProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class IngestSummary:
-    """What an ingest did; summaries of parts can be added.
+    """The result of an ingest; summaries of parts can be added.
 
     Attributes:
         n_files: Files handled: dumps, and companions that were refused.
         n_dumps: Dumps committed.
-        n_events: Profile events in them.
-        byte_count: Bytes of dumps read, duplicates and refused ones included.
-        n_duplicates: Files that were in the store already, under the same manifest.
-        n_conflicts: Files whose bytes are in the store under another manifest.
-        refused: Files that were refused, conflicts included.
+        n_events: Profile events in these dumps.
+        byte_count: Bytes of dumps read, including duplicates and refused dumps.
+        n_duplicates: Files that were already in the store with the same manifest.
+        n_conflicts: Files whose bytes are in the store with another manifest.
+        refused: Refused files, including conflicts.
         notes: Oddities of the manifests, as sentences.
-        doubts: Disagreements between ETRecords and their dumps, and clocks that cannot be right,
-            as sentences.
-        seconds: Wall time, the listing of the paths included.
+        doubts: Disagreements between ETRecords and their dumps, and implausible clocks, as
+            sentences.
+        seconds: Wall time, including the listing of the paths.
     """
 
     n_files: int = 0
@@ -57,6 +57,5 @@ class IngestSummary:
     seconds: float = 0.0
 
     def __add__(self, other: IngestSummary) -> IngestSummary:
-        """The sum of both."""
         names = (field.name for field in fields(self))
         return IngestSummary(*(getattr(self, name) + getattr(other, name) for name in names))

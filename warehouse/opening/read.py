@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.store_connections import StoreConnections
-from warehouse.engine.store_file import FILE_NAME, is_made
+from warehouse.engine.store_file import FILE_NAME, has_store_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import (
     DamagedStoreError,
     OldStoreError,
     StoreError,
     StoreLockedError,
-    WriterWaitsError,
+    WriterWaitingError,
 )
 from warehouse.opening.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
-PATIENCE = 2.0  # seconds for a waiting writer to come first if there is no snapshot
-_NO_SNAPSHOT = "there is no snapshot to read meanwhile, as 'tracehouse snapshot' makes; "
+PATIENCE = 2.0  # seconds to give a waiting writer priority if there is no snapshot
+_NO_SNAPSHOT = "there is no snapshot to read meanwhile ('tracehouse snapshot' creates one); "
 NO_STORE = "no store here; create one with 'tracehouse ingest PATHS...'"
 
 
@@ -30,10 +30,10 @@ class OpenedStore(NamedTuple):
     """A store that can be queried.
 
     Attributes:
-        answering: Its connections.
-        lock: The lock on its file; None if another object holds it.
-        snapshot: The snapshot that is read; None if it is the store's own file.
-        damage: Damage of the store's file, and its remedy; empty if none is known.
+        answering: Connections for queries.
+        lock: The lock on the file; None if another object holds it.
+        snapshot: The snapshot that is read; None for the store's own file.
+        damage: Damage of the store's file, and the remedy; empty if none is known.
     """
 
     answering: StoreConnections
@@ -48,11 +48,11 @@ class OpenedStore(NamedTuple):
             self.lock.release()
 
 
-def is_there(store: Path) -> bool:
-    """Whether there is a store.
+def store_exists(store: Path) -> bool:
+    """Whether the store exists.
 
     Raises:
-        DamagedStoreError: There is an archive, but no DuckDB file.
+        DamagedStoreError: The archive exists, but not the DuckDB file.
         StoreError: The path is that of a file, cannot be read, or is not UTF-8.
     """
     if os.path.exists(store) and not os.path.isdir(store):
@@ -60,13 +60,13 @@ def is_there(store: Path) -> bool:
     try:
         str(store.absolute()).encode()
     except UnicodeEncodeError as error:
-        raise StoreError(str(store), "its path is not UTF-8, as DuckDB needs it") from error
+        raise StoreError(str(store), "its path is not UTF-8, which DuckDB needs") from error
     try:
-        if is_made(store):
+        if has_store_file(store):
             return True
     except OSError as error:
         raise StoreError(str(store), f"cannot be read: {error.strerror}") from error
-    from warehouse.archive.archive import Archive  # a slow import, which a query does not need
+    from warehouse.archive.archive import Archive  # slow import, which queries do not need
 
     if Archive(store).segments():
         raise DamagedStoreError(str(store), f"{FILE_NAME} is gone")
@@ -76,23 +76,23 @@ def is_there(store: Path) -> bool:
 def open_to_read(store: Path, *, wait: float) -> OpenedStore:
     """The store's file; if it is locked, old, damaged or gone, the newest snapshot.
 
-    If a writer waits for readers the snapshot is read too; without one, the writer has PATIENCE
-    seconds to come first.
+    If a writer waits for readers, the snapshot is read, too; without one, the writer has priority
+    for PATIENCE seconds.
 
     Raises:
         StoreError: The store does not exist or cannot be read.
         StoreLockedError: Another process writes the store, and there is no snapshot.
         StoreVersionError: A newer tracehouse wrote the store.
-        OldStoreError: An older one did, and there is no snapshot of the present schema.
+        OldStoreError: An older tracehouse wrote the store, and no snapshot has the current schema.
         DamagedStoreError: The file is damaged or gone; there is an archive, but no snapshot.
     """
     try:
-        if not is_there(store):
+        if not store_exists(store):
             raise StoreError(str(store), NO_STORE)
         return open_live(store, wait=wait)
     except (StoreLockedError, OldStoreError, DamagedStoreError) as error:
         opened = open_snapshot(store)
-        if opened is None and isinstance(error, WriterWaitsError):
+        if opened is None and isinstance(error, WriterWaitingError):
             return open_live(store, wait=PATIENCE, is_urgent=True)
         if opened is None and isinstance(error, StoreLockedError):
             raise StoreLockedError(error.path, error.pid, meanwhile=_NO_SNAPSHOT) from error
@@ -104,10 +104,10 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
 
 @contextmanager
 def snapshot_hint(store: Path) -> Iterator[None]:
-    """Add to an error of damage that the newest snapshot answers queries meanwhile.
+    """Add a hint to an error of damage: the newest snapshot answers queries meanwhile.
 
     Raises:
-        DamagedStoreError: The body raised it.
+        DamagedStoreError: The body raised this error.
     """
     try:
         yield
@@ -123,8 +123,8 @@ def snapshot_hint(store: Path) -> Iterator[None]:
 def errors_while_open(store: Path, file: Path) -> Iterator[None]:
     """Translate DuckDB's errors about the open file of a store or a snapshot.
 
-    Damage that shows only now may not show when the store is opened again, so the message tells
-    how to query the newest other snapshot.
+    Damage that is detected only now may go undetected when the store is reopened, so the message
+    explains how to query the newest other snapshot.
 
     Raises:
         StoreError: See `translated_errors`.
@@ -146,13 +146,13 @@ def errors_while_open(store: Path, file: Path) -> Iterator[None]:
 
 
 def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:
-    """The store's own file, see `StoreLock.for_reading`; raises the errors of `open_to_read`."""
+    """The store's own file: see `StoreLock.for_reading`; raises the errors of `open_to_read`."""
     lock = StoreLock.for_reading(store, wait=wait, is_urgent=is_urgent)
     return _checked(OpenedStore(StoreConnections(store, store / FILE_NAME), lock))
 
 
 def open_snapshot(store: Path) -> OpenedStore | None:
-    """The newest snapshot; None if there is none of the present schema."""
+    """The newest snapshot; None if no snapshot has the current schema."""
     held = hold_newest(store)
     if held is not None:
         with suppress(OldStoreError):
@@ -164,7 +164,7 @@ def open_snapshot(store: Path) -> OpenedStore | None:
 def _checked(opened: OpenedStore) -> OpenedStore:
     try:
         opened.answering.check()
-    except BaseException:  # an interrupt too must not leave the store locked
+    except BaseException:  # an interrupt, too, must not leave the store locked
         opened.release()
         raise
     return opened

@@ -1,7 +1,7 @@
 """Snapshots: read-only copies of a store's file, for queries while another process writes.
 
-The writing process publishes one between two commits: it checkpoints the file and copies it. A
-reader locks its snapshot, so that it is not removed.
+The writing process publishes a snapshot between two commits: it checkpoints the file and copies it.
+A reader locks its snapshot, which is then not removed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 
-KEPT = 3  # the newest ones
-PAUSE = 60.0  # seconds from one to the next in a long ingest
-_SHARE = 20  # least pause after publishing a snapshot, as a multiple of the time that it took
+KEPT = 3  # newest snapshots
+PAUSE = 60.0  # seconds from one snapshot to the next in a long ingest
+_SHARE = 20  # minimum pause after publishing a snapshot, as a multiple of the time taken
 
 _UNFINISHED = ".new"
 _NAME = re.compile(r"(\d{6,})-(\d{8}T\d{6}Z)\.duckdb")
 _TIME = "%Y%m%dT%H%M%S%z"
 _READ_ONLY = 0o444
 _PART_BYTES = 1 << 20
-_KERNEL_BYTES = 64 << 20  # of a copy by the kernel
+_KERNEL_BYTES = 64 << 20  # copied by the kernel at a time
 _CLONE = 0x40049409  # FICLONE of Linux: share the blocks of another file, copied on write
 
 
@@ -40,9 +40,9 @@ class Snapshot(NamedTuple):
     """A published snapshot.
 
     Attributes:
-        path: Its file.
-        number: Its number, which increases with each snapshot.
-        taken_at: Its time in UTC, to the second.
+        path: The file.
+        number: The number, which increases with each snapshot.
+        taken_at: The time in UTC, to the second.
     """
 
     path: Path
@@ -60,20 +60,20 @@ class Snapshot(NamedTuple):
         return None
 
     def describe(self) -> str:
-        """Its time and age, for messages."""
+        """Time and age, for messages."""
         age = max((datetime.now(UTC) - self.taken_at).total_seconds(), 0.0)
         return f"the snapshot of {self.taken_at:%Y-%m-%d %H:%M:%S}Z, which is {age:,.0f} s old"
 
 
 def find_snapshots(store: Path) -> list[Snapshot]:
-    """The snapshots of a store, the oldest first."""
+    """The snapshots of a store, oldest first."""
     folder = store / SNAPSHOT_FOLDER
     paths = folder.iterdir() if os.path.isdir(folder) else ()
     return sorted(filter(None, map(Snapshot.at, paths)), key=lambda one: one.number)
 
 
 def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
-    """Publish a snapshot, and remove old ones that no process reads; the newest KEPT ones stay.
+    """Publish a snapshot, and remove old snapshots without readers; the newest KEPT ones stay.
 
     The caller holds the store's lock, and commits nothing meanwhile.
 
@@ -93,8 +93,8 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
     except OSError as error:
         raise StoreError(
             str(folder),
-            f"cannot be written: {error.strerror}; the existing snapshots stay: make room and run "
-            "'tracehouse snapshot'",
+            f"cannot be written: {error.strerror}; the existing snapshots stay: free some space "
+            "and run 'tracehouse snapshot'",
         ) from error
     return snapshot
 
@@ -103,7 +103,6 @@ class Publisher:
     """Publishes snapshots at intervals while a store is written."""
 
     def __init__(self, publish: Callable[[], object], *, pause_seconds: float) -> None:
-        """Take the function that publishes one; the first is due after a pause."""
         self._publish, self._pause_seconds = publish, pause_seconds
         self._due = time.monotonic() + pause_seconds
 
@@ -119,7 +118,7 @@ class Publisher:
 
 
 class HeldSnapshot:
-    """A snapshot that stays until it is released."""
+    """A snapshot that is not removed until it is released."""
 
     def __init__(self, snapshot: Snapshot, file: int) -> None:
         self.snapshot, self._file = snapshot, file
@@ -130,7 +129,7 @@ class HeldSnapshot:
 
 
 def hold_newest(store: Path) -> HeldSnapshot | None:
-    """The newest snapshot, which the caller releases; None if there is none.
+    """The newest snapshot, which the caller must release; None if the store has none.
 
     Raises:
         StoreError: The snapshot cannot be read.
@@ -138,7 +137,7 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
     for snapshot in reversed(find_snapshots(store)):
         try:
             file = os.open(snapshot.path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:  # removed since; an older one will do
+        except FileNotFoundError:  # removed meanwhile; use an older one
             continue
         except OSError as error:
             raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
@@ -178,7 +177,7 @@ def _copy(source: int, target: int) -> None:
         fcntl.ioctl(target, _CLONE, source)
         return
     position = 0
-    with suppress(AttributeError, OSError):  # some systems cannot; the loop below goes on
+    with suppress(AttributeError, OSError):  # some systems cannot; the loop below continues
         while count := os.copy_file_range(source, target, _KERNEL_BYTES, position, position):
             position += count
     while part := os.pread(source, _PART_BYTES, position):
@@ -188,7 +187,7 @@ def _copy(source: int, target: int) -> None:
 def _remove_unless_read(path: Path) -> None:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if try_lock(file):  # or a reader has it, and the next publication removes it
+        if try_lock(file):  # otherwise a reader uses it; the next publication removes it
             seal_of(path).unlink(missing_ok=True)
             path.unlink()
     finally:

@@ -17,7 +17,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading, translated_errors
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER, log_of
 from warehouse.errors import StoreError, StoreLockedError
-from warehouse.opening.read import OpenedStore, is_there, open_live, open_snapshot
+from warehouse.opening.read import OpenedStore, open_live, open_snapshot, store_exists
 from warehouse.opening.snapshots import find_snapshots
 from warehouse.queryable import Queryable
 from warehouse.upkeep.compact import is_compaction_wanted
@@ -35,8 +35,8 @@ class StoreCounts(NamedTuple):
         events: Profile events in the dumps.
         last_ingest_at: When the last dump was committed; None if there is none.
         archived_files: Files in the archive.
-        unarchived_dumps: Dumps that the archive lacks.
-        refused: Files that were refused, and not ingested since.
+        unarchived_dumps: Dumps that are not in the archive.
+        refused: Files that were refused and not ingested later.
     """
 
     dumps: int
@@ -54,21 +54,21 @@ class StoreStatus(NamedTuple):
     """Status of a store.
 
     Attributes:
-        problem: Why it cannot be read, and the remedy; empty if it can, or is only locked.
-        is_locked: Whether another process writes it.
-        writer_process_id: That process, if the system tells it.
+        problem: Why the store cannot be read, and the remedy; empty if readable or only locked.
+        is_locked: Whether another process writes the store.
+        writer_process_id: The id of that process, if known.
         file_bytes: Size of the DuckDB file.
-        log_bytes: Size of its write-ahead log.
+        log_bytes: Size of the write-ahead log.
         archive_bytes: Size of the archive.
         snapshot_bytes: Size of the snapshots; shared blocks count for each of them.
         inbox_bytes: Size of the logs in the inbox.
         inbox_files: Number of these logs.
         archive_segments: Number of segments in the archive.
         is_uncompacted: Whether free blocks of the file may hold forgotten dumps.
-        unindexed_segments: Segments with entries that the file lacks; None if it was not read.
-        snapshot_ages_seconds: Ages of the snapshots, the newest first.
-        counted_at: Time of the snapshot that was counted; None if it was the file.
-        counts: Its counts; None if neither could be read.
+        unindexed_segments: Segments with entries that are not in the file; None if unknown.
+        snapshot_ages_seconds: Ages of the snapshots, newest first.
+        counted_at: Time of the snapshot with these counts; None for the store's file.
+        counts: The counts; None if neither file nor snapshot could be read.
     """
 
     problem: str = ""
@@ -96,7 +96,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
-    segments = archive.segments()  # an unreadable folder raises here, before its size would be 0
+    segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
     return counted._replace(
@@ -117,7 +117,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
 def _read_counts(store: Path) -> StoreStatus:
     locked, counted = None, StoreStatus()
     try:
-        if not is_there(store):
+        if not store_exists(store):
             raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
         try:
             opened: OpenedStore | None = open_live(store, wait=0.0, is_urgent=True)
@@ -169,7 +169,7 @@ def _counts(found: pa.Table, refusals: pa.Table) -> StoreCounts:
 
 
 def _size(paths: Iterable[Path]) -> int:
-    """Bytes in files; 0 for a file that is gone, as a merged segment may be."""
+    """Bytes in files; a missing file, such as a merged segment, counts as 0."""
     total = 0
     for path in paths:
         try:

@@ -23,8 +23,8 @@ from warehouse.opening.read import (
     NO_STORE,
     OpenedStore,
     errors_while_open,
-    is_there,
     snapshot_hint,
+    store_exists,
 )
 from warehouse.opening.snapshots import Publisher, publish_snapshot
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
@@ -39,13 +39,13 @@ def open_to_write(
     """A store that can be queried and written, up to date with its archive.
 
     Raises:
-        StoreError: There is no store and none is to be created, or it cannot be written.
+        StoreError: The store does not exist and must not be created, or cannot be written.
         StoreLockedError: Another process has the store open.
         StoreVersionError: A newer tracehouse wrote the store.
-        DamagedStoreError: The file is damaged or gone, and there is an archive.
+        DamagedStoreError: The file is damaged or gone, and an archive exists.
     """
     with snapshot_hint(store):
-        if not is_there(store) and not create:
+        if not store_exists(store) and not create:
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
@@ -56,7 +56,7 @@ def open_to_write(
                 _catch_up(writer.connection, store)
             answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
-        except BaseException:  # an interrupt too must not leave the store locked
+        except BaseException:  # an interrupt, too, must not leave the store locked
             if writer:
                 writer.close()
             lock.release()
@@ -64,7 +64,7 @@ def open_to_write(
 
 
 def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """Replay entries of the archive that the store lacks, and finish work of killed writers.
+    """Replay archive entries that are not in the store, and finish work of killed writers.
 
     A damaged segment raises ArchiveError.
     """
@@ -74,7 +74,7 @@ def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     unfile_missing(connection, archive)
     segments = find_unindexed(connection, archive)
     if segments:
-        from warehouse.upkeep.replay import replay  # takes long to import
+        from warehouse.upkeep.replay import replay  # slow import
 
         replay(connection, archive, segments)
     if is_unerased(connection):

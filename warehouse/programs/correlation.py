@@ -1,7 +1,7 @@
 """The program nodes that events ran: an ETRecord joined to the events of a dump. Pure.
 
-Nothing in a dump names its program or method. The method of a block is found in these steps, each
-of which keeps the best methods of the one before:
+A dump does not name its program or method. The method of a block is found in these steps, each
+of which selects from the methods of the previous step:
 
 1. the methods with the fewest contradictions: an instruction without debug handle, a kernel named
    after another operator than its node's, a delegate where the method has none, or the reverse;
@@ -9,13 +9,13 @@ of which keeps the best methods of the one before:
 3. the methods whose delegate ids or operators explain the most events inside delegates;
 4. for a complete run, the methods that do not delegate much more than these events show.
 
-If several methods are left that give different origins, the block gets none. An ETRecord narrowed
-to the dump's method (`EtRecord.of_method`) has no others. A few contradictions are normal: not
-every instruction is in the exported graph.
+If several methods remain that give different origins, the block gets none. An ETRecord restricted
+to the dump's method (`EtRecord.of_method`) has no other methods. A few contradictions are normal:
+not every instruction is in the exported graph.
 
-A delegate's event is looked up by its id as text. If the delegate's map lacks the id, but has keys
-that are whole words in it ("relu0 (fused)" contains relu0), the event has the handles of those
-keys; of overlapping keys, the longer one counts.
+A delegate's event is looked up by its id as text. If the delegate's map does not have the id, but
+keys that are whole words in the id ("relu0 (fused)" contains relu0), the event has the handles of
+those keys; of overlapping keys, the longer one counts.
 
 Origins of one dump's events take at most FREE_BYTES, plus BYTES_PER_BYTE per byte of the ETRecord,
 plus BYTES_PER_EVENT per event: a long list of handles can repeat for each of many events. A block
@@ -52,11 +52,11 @@ BYTES_PER_BYTE = 32
 BYTES_PER_EVENT = 1_024
 
 _MOST_LISTED = 10
-_MOST_TIMES = 2  # a method may have so many times the unexplained operators of the best method
+_MOST_TIMES = 2  # a method may have this many times the unexplained operators of the best method
 
 
 class UnknownGraphError(QueryError, KeyError):
-    """An ETRecord has no graph of that name; the Inspector raises KeyError."""
+    """An ETRecord has no graph of this name; the Inspector raises KeyError."""
 
     __str__ = Exception.__str__  # KeyError would quote it
 
@@ -66,7 +66,7 @@ class BlockOrigin:
     """The origins of the events of one block.
 
     Attributes:
-        method: Its method; None if it is not certain.
+        method: The method; None if uncertain.
         method_candidates: Possible methods.
         origins: One per event.
         notes: Sentences on disagreements between the dump and the ETRecord.
@@ -90,7 +90,7 @@ class Correlation:
                 edge dialect program has none of them.
 
         Raises:
-            UnknownGraphError: if there is no graph of another name.
+            UnknownGraphError: The record has no such graph.
         """
         known = sorted({key.name for key in record.programs})
         if graph not in (EDGE_PROGRAM, *known):
@@ -103,7 +103,7 @@ class Correlation:
         self.record = record
 
     def of_method(self, name: str) -> Correlation:
-        """This correlation for dumps of a method; without it, this raises EtRecordError."""
+        """This correlation for dumps of a method; raises EtRecordError if it does not exist."""
         return Correlation(self.record.of_method(name), graph=self._graph)
 
     def renewed(self) -> Correlation:
@@ -113,12 +113,12 @@ class Correlation:
         return other
 
     def locate(self, places: Sequence[Place]) -> BlockOrigin:
-        """The origins of a block's events; only a note if the allowance does not suffice."""
+        """The origins of a block's events, or only a note if the allowance is exceeded."""
         self._cache.allowance.grant(BYTES_PER_EVENT * len(places))
         try:
             return self._locate(places)
         except AllowanceError as error:
-            note = f"what the ETRecord tells of this dump's events {error}; is it of this program?"
+            note = f"the ETRecord's data about this dump's events {error}; is it of this program?"
             return _untraced(places, note)
 
     def _locate(self, places: Sequence[Place]) -> BlockOrigin:
@@ -163,7 +163,7 @@ class Correlation:
         *,
         is_whole: bool,
     ) -> list[MethodOrigins]:
-        """The methods whose delegates match the events inside delegates best."""
+        """The methods whose delegates best match the events inside delegates."""
         counts = {method: method.unmatched(inner, self._cache) for method in methods}
         least = min(count.names for count in counts.values())
         missing = {of: count.operators for of, count in counts.items() if count.names == least}

@@ -1,4 +1,4 @@
-"""Delegate ids of a dump looked up among those of an ETRecord. Pure."""
+"""Look-up of a dump's delegate ids in an ETRecord. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class DelegateIds:
     """Debug handles by delegate id, of one delegate."""
 
     def __init__(self, handles: Mapping[str, Handles]) -> None:
-        """Keep the handles."""
         self._handles = handles
 
     @property
@@ -29,9 +28,9 @@ class DelegateIds:
         return len(self._handles)
 
     def find(self, id_: int | str, allowance: Allowance) -> Handles | None:
-        """The handles of an id: its own, or else those of all known ids that are words in it.
+        """The handles of an id: its own, or otherwise those of all known ids that are words in it.
 
-        An id that is JSON with a node, as Vulkan's are, has the node's handles. The work is
+        An id that is JSON with a node, like Vulkan's ids, has the node's handles. The work is
         charged; more than the allowance raises AllowanceError.
         """
         text = str(id_)
@@ -53,14 +52,13 @@ class DelegateIds:
 
 
 class WordIndex:
-    """Keys that are searched in texts as whole words.
+    """Keys to find in texts as whole words.
 
     >>> WordIndex(["relu1", "relu12", "fused", "use"]).find("relu12 (fused)", Allowance(999, ""))
     ['relu12', 'fused']
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        """Index the keys by their first word."""
         self._keys = {key for key in keys if key}
         lengths: dict[str, set[int]] = {}
         for key in self._keys:
@@ -68,7 +66,7 @@ class WordIndex:
         self._lengths = {word: sorted(some, reverse=True) for word, some in lengths.items()}
 
     def find(self, text: str, allowance: Allowance) -> list[str]:
-        """The keys that are whole words in a text, each once; the longest where several begin.
+        """The keys that are whole words in a text, each once; the longest at each place.
 
         Compared letters are charged; more than the allowance raises AllowanceError.
         """
@@ -92,7 +90,7 @@ class WordIndex:
         return key if is_whole else None
 
     def _is_inside(self, text: str, start: int) -> bool:
-        """Whether a letter precedes, so that the match is no whole word."""
+        """Whether a letter precedes the match, which then is not a whole word."""
         return start > 0 and _LETTER.match(text, start - 1) is not None
 
 

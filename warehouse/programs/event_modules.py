@@ -1,12 +1,12 @@
-"""The rule for which events count for the time of a module, without double counting. Pure.
+"""The rule that selects the events for the time of a module, without double counting. Pure.
 
 Kernels and delegates that run a node of the module count; an event that runs nodes of several
 modules counts in full for each. Framework events around kernels (OPERATOR_CALL, Method::step)
-never count. Of the call of a delegate and the events inside it, never both count:
+never count. The call of a delegate and the events inside it never both count:
 
 1. the call counts if all its nodes are in the module;
-2. else the events inside it count that run nodes of the module, if the ETRecord maps any of them;
-3. else the call counts if some of its nodes are in the module.
+2. otherwise, events inside the call that run nodes of the module count, if the ETRecord maps any;
+3. otherwise, the call counts if some of its nodes are in the module.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from warehouse.programs.origins import Handles, Hierarchy
 IsInside = Callable[[Hierarchy | None], bool]
 
 
-class Traced(Protocol):
-    """An event with its nodes, as far as the rule needs it."""
+class EventWithNodes(Protocol):
+    """An event with its nodes, as needed by the rule."""
 
     @property
     def kind(self) -> str:
-        """Its kind."""
+        """The kind."""
 
     @property
     def instruction_id(self) -> int | None:
-        """Its instruction."""
+        """The instruction."""
 
     @property
     def debug_handles(self) -> Handles | None:
-        """Its debug handle or handles; None if it has none."""
+        """The debug handle or handles; None if the event has none."""
 
     @property
     def module_hierarchy(self) -> Mapping[str, Hierarchy | None]:
@@ -46,9 +46,9 @@ class EventModule(NamedTuple):
 
     Attributes:
         module_path: Path of the module; "" is the whole program.
-        module_type: Its class; None if it only contains other modules, as a list does.
-        is_total: Whether the event counts for the module with all inside it.
-        is_own: Whether it counts for the module's own nodes alone.
+        module_type: Class of the module; None if it only contains other modules, like a list.
+        is_total: Whether the event counts for the module and all modules inside it.
+        is_own: Whether the event counts for the module's own nodes alone.
     """
 
     module_path: str
@@ -57,11 +57,11 @@ class EventModule(NamedTuple):
     is_own: bool
 
 
-Event = TypeVar("Event", bound=Traced)
+Event = TypeVar("Event", bound=EventWithNodes)
 
 
 def groups_of_instruction(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Groups in which the rule chooses: one kernel, or a delegate's call and its inner events."""
+    """Groups for the rule: one kernel, or a delegate's call and its inner events."""
     delegated: list[Event] = []
     for event in events:
         if event.kind == "kernel":
@@ -142,10 +142,10 @@ class _Nodes:
     Attributes:
         types: The modules' classes by path.
         modules: Paths of the modules that contain a node, by the node's identity.
-        innermost: Path of the innermost one, likewise.
+        innermost: Path of the innermost module, by the node's identity.
     """
 
-    def __init__(self, events: Iterable[Traced]) -> None:
+    def __init__(self, events: Iterable[EventWithNodes]) -> None:
         nodes = {id(node): node for e in events for node in e.module_hierarchy.values()}
         lists = {key: list((node or {}).values()) for key, node in nodes.items()}
         self.types = {path: name for known in lists.values() for path, name in filter(None, known)}
@@ -156,5 +156,5 @@ class _Nodes:
         }
 
 
-def _instruction(event: Traced) -> int:
+def _instruction(event: EventWithNodes) -> int:
     return -1 if event.instruction_id is None else event.instruction_id

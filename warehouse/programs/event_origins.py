@@ -28,11 +28,11 @@ from warehouse.programs.reader import Program
 
 _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 500_000
-_MOST_DOUBT = 1_000  # letters, of which every event of a run has its copy
+_MOST_DOUBT = 1_000  # letters, which every event of a run repeats
 
 
-class _Traced(NamedTuple):
-    """An event, a row of untraced_events.sql, with its nodes: a `Traced` of event_modules."""
+class _TracedEvent(NamedTuple):
+    """A row of untraced_events.sql with its nodes: an `EventWithNodes` of event_modules."""
 
     row: Mapping[str, Any]
     kind: str
@@ -42,7 +42,7 @@ class _Traced(NamedTuple):
 
 
 def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Program]) -> None:
-    """Trace the events of dumps to their programs, except those traced before.
+    """Trace the events of dumps to their programs, except events that are already traced.
 
     Args:
         connection: The store's only writer.
@@ -72,7 +72,7 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
 
 
 class _Rows:
-    """Rows on their way into a table, inserted before they become too many."""
+    """Rows for a table, inserted before they become too many."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
         self._connection, self._table = connection, table
@@ -131,7 +131,7 @@ def _module_rows(
     events: Sequence[Mapping[str, Any]], origins: Sequence[Origin]
 ) -> Iterator[dict[str, Any]]:
     timed = [
-        _Traced(
+        _TracedEvent(
             event,
             event["kind"],
             event["instruction_id"],

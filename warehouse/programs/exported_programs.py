@@ -34,14 +34,14 @@ def parse_etrecord(data: bytes | memoryview, name: str) -> Any:
         name: Its name, for messages.
 
     Raises:
-        QueryError: if executorch is not installed, or cannot read it.
+        QueryError: executorch is not installed, or cannot read the ETRecord.
     """
     try:
         parse = import_module("executorch.devtools").parse_etrecord
     except ImportError as error:
         raise QueryError(
             f"{name}: an ExportedProgram needs executorch ({error}): "
-            "pip install 'tracehouse[executorch]'; `tracehouse etrecord show` needs none"
+            "pip install 'tracehouse[executorch]'; `tracehouse etrecord show` does not"
         ) from error
     try:
         return parse(io.BytesIO(data))
@@ -55,13 +55,14 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
 
     Args:
         source: The ETRecord.
-        graph: Its name: edge_dialect_exported_program, exported_program, or one of the graph
+        graph: Name of the program: edge_dialect_exported_program, exported_program, or one of the
+            graph
             map; with ``/METHOD`` for another method than forward.
         sha256: SHA-256 that the file must have; empty for any.
 
     Raises:
-        QueryError: if it is another file, executorch is not installed or cannot read it, or it has
-            no such graph.
+        QueryError: The file is another one, executorch is not installed or cannot read the file, or
+            the ETRecord has no such graph.
     """
     data = read_source(source)
     found = hashlib.sha256(data).hexdigest()
@@ -73,10 +74,10 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
 
 
 def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = EDGE_PROGRAM) -> Any:
-    """An ExportedProgram in the bytes of an ETRecord, called `name` in messages.
+    """An ExportedProgram in the bytes of an ETRecord; `name` is its name in messages.
 
     Raises:
-        QueryError: if executorch is not installed or cannot read it, or it has no such graph.
+        QueryError: executorch is not installed or cannot read the bytes, or there is no such graph.
     """
     programs = _name_programs(parse_etrecord(data, name))
     for key in (graph, f"{graph}/{_METHOD}"):
@@ -91,7 +92,7 @@ def find_etrecord(
     """The source of a store's ETRecord, and its SHA-256.
 
     Raises:
-        QueryError: if not exactly one id is given, or the store has none of that id.
+        QueryError: Not exactly one id is given, or the store has no such ETRecord or dump.
     """
     if (etrecord_id is None) == (dump_id is None):
         raise QueryError("an ETRecord: wanted exactly one of etrecord_id and dump_id")

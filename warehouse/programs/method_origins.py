@@ -1,7 +1,7 @@
 """The origins of events in one method of an ETRecord, each charged to the dump's allowance.
 
-Each event gets all its handles and nodes, however many events have the same. So each origin is
-charged, with about the bytes that it takes when it is written out.
+Each event gets all its handles and nodes, even if many events have the same ones. So each origin is
+charged with about the bytes that it takes when written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
-from warehouse.programs.operator_names import Unmatched, count_unmatched
+from warehouse.programs.operator_names import UnmatchedCounts, count_unmatched
 from warehouse.programs.origins import Handles, Origin, Place, as_list
 
 if TYPE_CHECKING:
@@ -24,16 +24,15 @@ OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a han
 
 _KERNEL_PREFIX = "native_call_"
 _DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
-_NO_OPERATOR = ("getitem", "alloc")  # nodes that pick or make a tensor, and run no kernel
-_ROW_BYTES = 64  # of an event, a node or a module, besides its texts
-_MOST_NAME = 100  # letters of a dump's name that a note repeats
+_NO_OPERATOR = ("getitem", "alloc")  # nodes that select or allocate a tensor, and run no kernel
+_ROW_BYTES = 64  # of an event, a node or a module, without its texts
+_MOST_NAME = 100  # letters of an event's name in a note
 
 
 class CorrelationCache:
-    """Results for one dump: each is computed once, and charged each time."""
+    """Cached results for one dump; each use is charged."""
 
     def __init__(self, allowance: Allowance) -> None:
-        """Begin without results."""
         self.allowance = allowance
         self.origins: dict[object, tuple[Origin, int]] = {}
         self.is_operator: dict[object, bool] = {}
@@ -43,7 +42,6 @@ class MethodOrigins:
     """One method of an ETRecord; results beyond the allowance raise AllowanceError."""
 
     def __init__(self, record: EtRecord, name: str, graph: str) -> None:
-        """Index the method's program; an unreadable program becomes a note."""
         self.name = name
         self._handles = record.debug_handles[name]
         self._delegates = record.delegates.get(name, {})
@@ -54,7 +52,7 @@ class MethodOrigins:
         self._faults: list[str] = []
         try:
             self._nodes = _nodes_by_handle(record.find_graph(graph, name))
-        except EtRecordError as error:  # the handles are usable without it
+        except EtRecordError as error:  # the handles are usable without the program
             self._faults.append(str(error))
         self._sizes: dict[int, int] = {}  # of nodes, by identity
 
@@ -101,19 +99,19 @@ class MethodOrigins:
 
     def unmatched(
         self, inner: Mapping[int, Sequence[int | str]], cache: CorrelationCache
-    ) -> Unmatched:
-        """Counts of what does not match between events inside delegates and delegated operators.
+    ) -> UnmatchedCounts:
+        """Numbers of events inside delegates and delegated operators that do not match each other.
 
-        Unmatched names are events that neither a delegate id nor a delegated operator explains;
-        unmatched operators are delegated ones that explain no event. `inner` has the events'
-        delegate ids by instruction.
+        UnmatchedCounts names are events that neither a delegate id nor a delegated operator
+        explains; unmatched operators are delegated ones that explain no event. `inner` has the
+        events' delegate ids by instruction.
         """
         counts = [self._unmatched(at, ids, cache.allowance) for at, ids in inner.items()]
-        return Unmatched(*map(sum, zip(*counts, strict=True)))
+        return UnmatchedCounts(*map(sum, zip(*counts, strict=True)))
 
     def _unmatched(
         self, instruction: int, ids: Sequence[int | str], allowance: Allowance
-    ) -> Unmatched:
+    ) -> UnmatchedCounts:
         known = self._ids.get(instruction)
         unknown = [str(id_) for id_ in ids if known is None or known.find(id_, allowance) is None]
         handles = as_list(self._handles.get(instruction))
@@ -127,7 +125,7 @@ class MethodOrigins:
         return unmatched._replace(operators=max(known.count - (len(ids) - len(unknown)), 0))
 
     def notes(self, places: Sequence[Place], wrong: Sequence[Place]) -> list[str]:
-        """Sentences on what the method lacks for these events, given those that contradict it."""
+        """Sentences about problems of the method; `wrong` are the events that contradict it."""
         notes = list(self._faults) if places else []
         if places and not self._handles:
             notes.append(f"method '{self.name}' of the ETRecord has no debug handles")
@@ -149,7 +147,7 @@ class MethodOrigins:
         return place.kind == "kernel" and not self._runs(id_, place.name, cache)
 
     def _runs(self, instruction: int, kernel: str, cache: CorrelationCache) -> bool:
-        """Whether an instruction's node has the kernel's operator; yes if no node is known."""
+        """Whether an instruction's node has the kernel's operator; true if no node is known."""
         name = _operator(kernel.removeprefix(_KERNEL_PREFIX))
         key = self.name, instruction, name
         if key not in cache.is_operator:
@@ -167,7 +165,6 @@ class MethodOrigins:
         }
 
     def _nodes_of(self, handles: Handles | None, allowance: Allowance) -> list[GraphNode]:
-        """Nodes with these handles, in the order of handles, each once."""
         listed = as_list(handles)
         allowance.take(HANDLE_BYTES * len(listed))
         lists = [self._nodes[h] for h in dict.fromkeys(listed) if h in self._nodes]
@@ -214,7 +211,7 @@ def _node_bytes(node: GraphNode) -> int:
 
 
 def _operator(target: str) -> str:
-    """Name of an operator without namespace and overload, and without the mark of in-place ones.
+    """Name of an operator without namespace, overload and the suffix of in-place operators.
 
     >>> _operator("aten.index_put.default"), _operator("index_put_.out"), _operator("alloc")
     ('index_put', 'index_put', 'alloc')

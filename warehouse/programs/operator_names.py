@@ -1,8 +1,8 @@
-"""The operators that are mentioned in the names of a delegate's events. Pure.
+"""The operators mentioned in the names of a delegate's events. Pure.
 
 A backend without a delegate map still names its events after operators: XNNPACK runs a linear as
 "Fully Connected (NC, F32) GEMM #1". Such a name does not identify a node, but it distinguishes a
-method that has such an operator from one that has none.
+method with such an operator from a method without.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SILENT = {
 }  # fmt: skip
 
 
-class Unmatched(NamedTuple):
-    """Counts of what remains when each name is matched with one operator that it mentions.
+class UnmatchedCounts(NamedTuple):
+    """Numbers of names and operators left after matching each name with one operator.
 
     Attributes:
         names: Names without an operator.
@@ -48,13 +48,13 @@ class Unmatched(NamedTuple):
     operators: int
 
 
-def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched:
+def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> UnmatchedCounts:
     """Names and operators that remain when each operator is matched with at most one name.
 
     >>> count_unmatched(["Fully Connected (NC) #1", "TanH (NC) #1"], ["linear", "relu", "mul"])
-    Unmatched(names=1, operators=1)
+    UnmatchedCounts(names=1, operators=1)
     >>> count_unmatched(["Multiply (ND) #1", "Multiply (ND) #2"], ["mul", "max_pool2d"])
-    Unmatched(names=1, operators=1)
+    UnmatchedCounts(names=1, operators=1)
     """
     left = Counter(_first_word(operator) for operator in operators)
     unmatched = 0
@@ -64,10 +64,10 @@ def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched
             left[word] -= matched
             count -= matched
         unmatched += count
-    return Unmatched(unmatched, sum(left[word] for word in left.keys() - _SILENT))
+    return UnmatchedCounts(unmatched, sum(left[word] for word in left.keys() - _SILENT))
 
 
-@lru_cache(maxsize=4_096)  # a name recurs with other numbers, and for every method
+@lru_cache(maxsize=4_096)  # names recur with other numbers, and for every method
 def _operator_words(name: str) -> tuple[str, ...]:
     """Possible first words of the operator in a name, the longest first: mul for Multiply."""
     return tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_OUTSIDE_KINDS = ("method", "load")  # with instruction 0, though outside the program
+_OUTSIDE_KINDS = ("method", "load")  # these have instruction 0, although outside the program
 
 Handles = int | list[int]
 Hierarchy = dict[str, list[str]]
@@ -16,9 +16,9 @@ class Place(NamedTuple):
 
     Attributes:
         name: Name of the profile event; "" without one.
-        kind: Its kind.
+        kind: The kind.
         instruction_id: Instruction; None outside the program's instructions.
-        delegate_id: Delegate id; None if it is not delegated.
+        delegate_id: Delegate id; None outside delegates.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Origin(NamedTuple):
     """The origin of one event according to an ETRecord, under the Inspector's names.
 
     Attributes:
-        debug_handles: Handle or handles, as in the ETRecord; None if it has none for the event.
+        debug_handles: Handle or handles, as in the ETRecord; None if the event has none.
         op_types: Operator of each node with one of these handles; each node counts once.
         stack_traces: Stack trace by node; None where the node has none.
         module_hierarchy: By node, path and class of each module that contains it, from the
@@ -49,9 +49,9 @@ class Origin(NamedTuple):
 
 
 def is_in_program(kind: str, instruction_id: int | None, *, is_on_chain: bool) -> bool:
-    """Whether an event is of the program.
+    """Whether an event belongs to the program.
 
-    The runtime logs events outside the program with instruction 0 too, but on no chain.
+    The runtime logs events outside the program with instruction 0, too, but without a chain.
     """
     return kind not in _OUTSIDE_KINDS and (instruction_id != 0 or is_on_chain)
 

@@ -15,7 +15,7 @@ from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from warehouse.engine.connection import insert_rows
 
 _PROGRAMS_KEPT = 8
-_BYTES_KEPT = 256 << 20  # of their tables
+_BYTES_KEPT = 256 << 20  # of the cached ETRecords' tables
 
 _Key = tuple[Companion, str | None]  # an ETRecord, and the method stated for a dump
 
@@ -29,28 +29,27 @@ class Program(NamedTuple):
 
     @property
     def id(self) -> int:
-        """Its id."""
+        """The id."""
         return etrecord_id(self.record)
 
     @property
     def byte_count(self) -> int:
-        """Bytes of its tables."""
+        """Bytes of the tables."""
         return sum(table.nbytes for table in self.tables.values())
 
 
 class ProgramReader:
-    """Reads ETRecords, and keeps the last few; of large ones, fewer."""
+    """Reads ETRecords, and caches the last few (fewer if they are large)."""
 
     def __init__(self) -> None:
-        """Begin without ETRecords."""
         self._recent: dict[_Key, Program] = {}
         self._refused: set[_Key] = set()
 
     def read(self, file: Companion, method: str | None = None) -> Program | None:
-        """The ETRecord in a file, narrowed to a method if one is stated.
+        """The ETRecord in a file, restricted to a method if given.
 
-        An ETRecord that is unreadable or lacks the method raises IngestError in the first call,
-        and is None in later ones.
+        An ETRecord that is unreadable or does not have the method raises IngestError in the first
+        call, and gives None in later calls.
         """
         key = file, method
         if key in self._refused:
@@ -83,7 +82,6 @@ class Programs:
     """The ETRecords of a store."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Read the ids of the stored ones."""
         self._connection = connection
         rows = connection.execute("SELECT etrecord_id FROM etrecords").fetchall()
         self._known = {row[0] for row in rows}

@@ -1,1 +1,1 @@
-"""What changed from build to build, night after night, and how sure that is."""
+"""Changes from build to build, judged night after night, with their significance."""

@@ -15,30 +15,32 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_QUIETER = 0.8  # of the raw spread between builds, below which residual values decide
-_BUILDS_TO_KNOW = 8  # of a base, before which values without the states always decide
-_SPLIT_SHARE = 0.25  # of the builds of a base that have two modes, for medians to say little
+_QUIETER = (
+    0.8  # residual values decide if their spread between builds is below this share of the raw one
+)
+_BUILDS_TO_KNOW = 8  # builds of a base; with fewer, values without the states always decide
+_SPLIT_SHARE = 0.25  # share of a base's builds with two modes from which medians say little
 
 
 class Base(NamedTuple):
-    """What the builds before say of every series, and how the night it is compared with differs.
+    """The base of every series: statistics of earlier builds, to compare a night with.
 
     Attributes:
-        chosen: Builds of the base; shape (series, builds before).
-        builds: How many they are.
-        dumps: Their dumps.
-        raw: Median of their medians; NaN without any.
-        residual: The same with the states of the device taken out.
-        value: Mean of the means of their values.
-        state: Mean of the means of their states.
-        reaction: How many times as far as the device each moves with its state.
-        state_error: What a state that is 1 from the base's adds to errors, in squares.
-        dump_spread: Standard deviation of dumps within builds, the states taken out.
+        chosen: Builds of the base; shape (series, earlier builds).
+        builds: Number of these builds.
+        dumps: Number of their dumps.
+        raw: Median of the builds' medians; NaN without builds.
+        residual: The same without the states of the device.
+        value: Mean of the builds' mean values.
+        state: Mean of the builds' mean states.
+        reaction: How far each series moves if the device's state moves by 1.
+        state_error: Squared error added by a state at distance 1 from the base's state.
+        dump_spread: Standard deviation of dumps within builds, without the states.
         is_split: Whether dumps fall into modes.
-        raw_error: How far builds have been from their bases so far, of the series and its family.
-        residual_error: The same with the states taken out.
-        moved: How far the state of the night is from the base's.
-        excess_spread: How many times as far as usual the night may be from its base.
+        raw_error: Usual distance of builds from their bases so far, by series and family.
+        residual_error: The same without the states.
+        moved: Distance of the night's state from the base's.
+        excess_spread: Factor by which the night may be farther from its base than usual.
     """
 
     chosen: Mask
@@ -59,20 +61,20 @@ class Base(NamedTuple):
 
     @property
     def is_residual(self) -> Mask:
-        """Whether values without the states decide: they are quieter, or it is too early."""
+        """Whether values without the states decide: they vary less, or the base is small."""
         quieter = self.residual_error < _QUIETER * self.raw_error
         is_residual: Mask = quieter | (self.builds < _BUILDS_TO_KNOW)
         return is_residual
 
     @property
     def error_of_state(self) -> Floats:
-        """What the state of the night adds to errors, in squares."""
+        """The squared error that the state of the night adds."""
         error_of_state: Floats = self.state_error * np.abs(self.moved)
         return error_of_state
 
     @property
     def error(self) -> Floats:
-        """How far builds have been from their bases, by the values that decide."""
+        """Usual distance of builds from their bases, by the values that decide."""
         error: Floats = np.where(
             self.is_residual, np.hypot(self.residual_error, self.error_of_state), self.raw_error
         )
@@ -86,7 +88,7 @@ def find_base(
     usable: Mask,
     most_builds: int,
 ) -> Base:
-    """The last builds of each series among the `usable` ones, shape (series, builds before)."""
+    """The last builds of each series among the `usable` ones, shape (series, earlier builds)."""
     before = usable.shape[1]
     there = usable & (cells.dump_count[:, :before] > 0)
     newest_first = np.cumsum(there[:, ::-1], axis=1)[:, ::-1]

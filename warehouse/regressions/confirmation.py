@@ -22,8 +22,8 @@ from warehouse.statistics.device_states import NO_KERNEL
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-STILL_THERE = 0.5  # of a change, below which a night is nearer to the old level
-_FEWEST_NIGHTS_OF_SHARES = 3  # as modes come in clusters
+STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
+_FEWEST_NIGHTS_OF_SHARES = 3  # because modes occur in clusters
 
 
 class Answer(enum.Enum):
@@ -35,12 +35,12 @@ class Answer(enum.Enum):
 
 
 class _Evidence(NamedTuple):
-    """What some nights show of each change, in its direction.
+    """Evidence of some nights for each change, in its direction.
 
     Attributes:
-        p: p of their test.
-        moved: How far the nights are from its base, by the values that decide.
-        own: How far the nights are without the states of the device.
+        p: p of the test.
+        moved: Distance of the nights from the base, by the values that decide.
+        own: Distance of the nights from the base without the states of the device.
     """
 
     p: Floats
@@ -48,21 +48,21 @@ class _Evidence(NamedTuple):
     own: Floats
 
 
-def ask_nights(
+def check_nights(
     history: SeriesHistory,
     states: StateCells,
     changes: Sequence[LevelChange],
     since: Sequence[Ints],
     rules: Rules,
 ) -> list[Answer]:
-    """Whether all nights since each suspicion hit, and the last shows it by itself.
+    """Whether all nights since each suspicion hit, and the last shows the change by itself.
 
     Args:
         history: The values.
-        states: What the states of the nights say of each series.
-        changes: What is suspected.
-        since: The nights with dumps of each since its suspicion.
-        rules: The numbers that decide.
+        states: Statistics of the states of the nights by series.
+        changes: The suspected changes.
+        since: For each change, the nights with dumps since its suspicion.
+        rules: The thresholds.
     """
     last = [nights[-1:] for nights in since]
     alone, both = (_compare(history, changes, each) for each in (last, since))
@@ -70,7 +70,7 @@ def ask_nights(
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
         least = float(np.log1p(history.series.min_change[change.series]))
         if change.modes is not None:
-            answers.append(_ask_share(history, change, nights, least, rules))
+            answers.append(_check_share(history, change, nights, least, rules))
             continue
         error, error_of_state = _errors(history, states, change, nights)
         is_large = both.own[row] >= max(least, rules.both_gate * error_of_state)
@@ -87,7 +87,7 @@ def ask_nights(
 def _errors(
     history: SeriesHistory, states: StateCells, change: LevelChange, nights: Ints
 ) -> tuple[float, float]:
-    """How far as many nights usually are from their base, and what their state adds to that."""
+    """Usual distance of as many nights from their base, and the part due to their state."""
     state, spread = states.state[change.series], states.spread[change.series]
     moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
     excess_spread = float(
@@ -109,9 +109,9 @@ def _wait(nights: Ints, rules: Rules) -> Answer:
 def _compare(
     history: SeriesHistory, changes: Sequence[LevelChange], nights: Sequence[Ints]
 ) -> _Evidence:
-    """Compare nights with the base of each change, as they are and without the states."""
+    """Compare nights with the base of each change, raw and without the states."""
     way = np.array([change.direction for change in changes], np.int64)
-    beside = [
+    residual_changes = [
         replace(change, is_residual=True)
         if history.series.kernel[change.series] != NO_KERNEL
         else change
@@ -119,15 +119,15 @@ def _compare(
     ]
     decisive, residual = (
         compare_builds(history, [(c, c.base, n) for c, n in zip(each, nights, strict=True)])
-        for each in (changes, beside)
+        for each in (changes, residual_changes)
     )
     return _Evidence(decisive.p, decisive.shift * way, residual.shift * way)
 
 
-def _ask_share(
+def _check_share(
     history: SeriesHistory, change: LevelChange, nights: Ints, least: float, rules: Rules
 ) -> Answer:
-    """Whether the share of slow dumps moved: by all nights since, and the last as well."""
+    """Whether the share of slow dumps moved in all nights since, and in the last one alone."""
     found = compare_mode_shares(history, change, nights)
     moved = found.moved * change.direction
     lasting = (found.last - found.base) / (found.head - found.base) if moved > 0 else 0

@@ -1,7 +1,7 @@
-"""How far builds have been from their bases so far: what a change must exceed. Pure.
+"""Errors: distances of past builds from their bases, which a change must exceed. Pure.
 
-Nothing is assumed of how builds vary: whatever made them differ (the placement of code, the
-temperature, nights that resemble the one before) is in the errors that were made.
+No model of the variation of builds is assumed: the errors include all of its causes (placement of
+code, temperature, nights that resemble the previous one).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_NIGHTS_TOGETHER = 3
-ERROR_NIGHTS = 32  # before a build, whose errors count
-_FAMILY_NIGHTS = 8  # that the family's median counts like, at least
-_FAMILY_GROWTH = 0.5  # times the square of the nights so far: more than it cannot count like
+ERROR_NIGHTS = 32  # nights before a build whose errors count
+_FAMILY_NIGHTS = 8  # minimum weight of the family's median, in nights
+_FAMILY_GROWTH = 0.5  # its maximum weight, times the square of the nights so far
 _MOST_OF_MEDIAN = 8.0
-_RARE_SHARE = 0.1  # of the nights: errors beyond the limit that are more are none by chance
-_FAR = 0.05  # of a state from the base's, from which errors may be larger
-_USUAL_SLOPE = 0.05  # of errors over that distance, before a family has shown its own
-_SLOPE_NIGHTS = 2  # of a family that this counts like
-_LARGEST = 0.3  # that counts, of an error, for that
-_LEAST = 0.01  # that errors are taken to be where the state is near
-_DOUBT = 5.5  # nights: with n of them, the family's too, the size is larger by that over n
+_RARE_SHARE = 0.1  # share of nights: if more errors exceed the limit, they are not due to chance
+_FAR = 0.05  # distance of a state from the base's beyond which errors may be larger
+_USUAL_SLOPE = 0.05  # of errors over that distance, before the family's own slope is known
+_SLOPE_NIGHTS = 2  # weight of the usual slope, in nights of a family
+_LARGEST = 0.3  # largest error that counts for the slope
+_LEAST = 0.01  # smallest assumed error where the state is near
+_DOUBT = 5.5  # with n nights, including the family's, the size is larger by this share over n
 
 
 class Errors:
     """Errors of the nights so far: of single builds, and of several in a row.
 
-    The reaction to the state of the device is subtracted, always by its latest estimate: for the
-    first nights that estimate comes later.
+    The reaction to the state of the device is subtracted with its latest estimate, which for the
+    first nights was not known at the time.
     """
 
     def __init__(self, family: Ints, build_count: int) -> None:
@@ -45,32 +45,32 @@ class Errors:
         self._family, self._kin = family, _Families(family)
 
     def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
-        """Keep those of a build: how far it was from its base, NaN if unknown.
+        """Add the errors of a build: its distances from its base, NaN if unknown.
 
         Args:
             build: Number of the build.
-            raw: By its values as they are.
-            value: By its mean.
-            state: By the mean of its states.
-            base: What it was compared with.
+            raw: Distance by raw values.
+            value: Distance by the mean value.
+            state: Distance by the mean state.
+            base: The base of the build.
         """
         self._raw[:, build], self._value[:, build], self._state[:, build] = raw, value, state
         self._raw_base[:, build], self._value_base[:, build] = base.raw, base.value
         self._state_base[:, build] = base.state
 
     def forget(self, series: int, builds: slice) -> None:
-        """Leave out those that were no errors but a change."""
+        """Remove errors that turned out to be a change."""
         self._raw[series, builds] = self._value[series, builds] = np.nan
 
     def size(self, build: int, reaction: Floats) -> Floats:
-        """Standard deviation of the errors before a build, drawn towards that of the family.
+        """Standard deviation of the errors before a build, shrunk towards that of the family.
 
-        It holds where the state of the device is near that of the base, see `state_error`. NaN
-        where the whole family has no errors.
+        The value applies where the state of the device is near that of the base: see
+        `state_error`. NaN if the whole family has no errors.
 
         Args:
             build: Number of the build.
-            reaction: How many times the state is taken from the errors of each series.
+            reaction: Factor of the state that is subtracted from the errors of each series.
         """
         made = self._without_state_error(build, slice(None), reaction)
         own = self._kin.sizes(made)
@@ -84,11 +84,11 @@ class Errors:
         return size
 
     def size_over_nights(self, build: int, base: Base, series: Ints) -> Floats:
-        """The same of the means of 1, 2, ... builds in a row: (MOST_NIGHTS_TOGETHER, len(series)).
+        """`size` for means of 1, 2, ... consecutive builds: (MOST_NIGHTS_TOGETHER, len(series)).
 
-        All builds of a row are compared with the base of the first, as those of a suspicion are.
-        How much smaller their errors are is the family's to say: a series alone has seen too few
-        rows. Where there were none yet, errors are taken to be independent.
+        Consecutive builds are compared with the base of the first, like those of a suspicion. How
+        much smaller the errors of their means are is learned from the family, because a single
+        series has too few such sequences. Without any, errors are assumed to be independent.
         """
         reaction = base.reaction * base.is_residual
         one = np.where(base.is_residual, base.residual_error, base.raw_error)
@@ -97,7 +97,9 @@ class Errors:
         kin = _Families(np.searchsorted(families, self._family[chosen]))
         made = self._without_state_error(build, chosen, reaction)
         level = self._read_bases(build, chosen, reaction)
-        level[base.is_split[chosen]] = 0.0  # a median of two modes jumps from one to the other
+        level[base.is_split[chosen]] = (
+            0.0  # the median of two modes jumps from one mode to the other
+        )
         single, place = kin.sizes(made), np.searchsorted(chosen, series)
         rows, total = [one[series]], made
         for count in range(2, MOST_NIGHTS_TOGETHER + 1):
@@ -110,14 +112,14 @@ class Errors:
         return np.stack(rows)
 
     def state_error(self, build: int, reaction: Floats) -> Floats:
-        """What a state that is 1 from the base's adds to the errors of each series, in squares.
+        """The squared error of each series added by a state at distance 1 from the base's state.
 
-        No operator reacts to the state in just the same way every night. By how much the errors of
-        a family grow with the distance of the state from the base's is learned from its nights.
+        Operators do not react to the state in exactly the same way every night. The growth of a
+        family's errors with the distance of the state from the base's is learned from its nights.
 
         Args:
             build: Number of the build.
-            reaction: How many times the state is taken from the errors of each series.
+            reaction: Factor of the state that is subtracted from the errors of each series.
         """
         errors, moved = self._read(build, slice(None), reaction)
         _, slope = _find_state_error(self._family, np.abs(errors), moved)
@@ -131,7 +133,7 @@ class Errors:
         return errors / _state_error_ratio(steady[family], slope[family], moved)
 
     def _read(self, build: int, series: Ints | slice, reaction: Floats) -> tuple[Floats, Floats]:
-        """The errors of the nights before a build, and how far states have moved them."""
+        """The errors of the nights before a build, and the movement due to states."""
         nights = slice(max(0, build - ERROR_NIGHTS), build)
         times = reaction[series, None]
         state = times * self._state[series, nights]
@@ -139,14 +141,14 @@ class Errors:
         return np.where(times, without_state, self._raw[series, nights]), np.abs(state)
 
     def _read_bases(self, build: int, series: Ints, reaction: Floats) -> Floats:
-        """The levels of the bases that those errors were made against."""
+        """The levels of the bases of those errors."""
         nights, times = slice(max(0, build - ERROR_NIGHTS), build), reaction[series, None]
         without_state = self._value_base[series, nights] - times * self._state_base[series, nights]
         return np.where(times, without_state, self._raw_base[series, nights])
 
 
 def _find_state_error(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
-    """Of each family: its error where the state is near, and by how much it grows if not."""
+    """For each family: the error where the state is near, and its growth with the distance."""
     known = ~np.isnan(errors)
     errors = np.where(known, np.minimum(errors, _LARGEST), 0.0)
     is_far = known & (moved > _FAR)
@@ -179,7 +181,7 @@ class _Families:
         sizes = np.abs(made)
         count = np.count_nonzero(~np.isnan(made), axis=1)
         middle = row_median(sizes)
-        # A change that nobody saw is no error; what comes again and again is.
+        # A change that was not detected is not an error; a recurring deviation is.
         limit = _MOST_OF_MEDIAN * np.fmax(middle, self.median(middle))
         beyond = np.count_nonzero(sizes > limit[:, None], axis=1)
         limit[beyond > np.maximum(1, _RARE_SHARE * count)] = np.inf
@@ -189,9 +191,9 @@ class _Families:
         return own
 
     def likeness(self, sizes: Floats, count: Ints) -> Floats:
-        """How many nights of a series its family's size is worth.
+        """The weight of a family's size, in nights of a series.
 
-        The less sizes in the family differ, beyond what chance makes of `count` nights, the more.
+        The less sizes in the family differ beyond chance in `count` nights, the higher the weight.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = 2 * np.log(sizes)

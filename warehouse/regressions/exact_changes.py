@@ -1,7 +1,7 @@
-"""Measures without noise over builds, and where they changed: any difference counts. Pure.
+"""Measures without noise over builds, and their changes: any difference counts. Pure.
 
-A measure is compared with what it was in the last build before that has data of it. Builds whose
-dumps do not agree on it are passed over, for there it is not exact.
+A measure is compared with its value in the last earlier build that has data. Builds whose dumps
+disagree on the measure are skipped, because there it is not exact.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ _SHARE = "delegated_share"
 _CALLS = ("delegate_call_count", "delegate_calls")
 _COUNT_OF = {"operator_calls": "operator_count", "delegate_calls": "delegate_call_count"}
 _OWN = {"program_bytes", MEMORY, _SHARE, *_CALLS, "operator_count", "operator_calls"}
-# How a dump was recorded, rather than what the program does.
+# Properties of the recording, not of the program.
 _OF_RECORDING = {"runs_per_dump", "dump_bytes"}
-_FEWEST_STATING = 5  # dumps whose manifests agree on a figure: it is no measurement with noise
+_FEWEST_STATING = (
+    5  # dumps whose manifests agree on a figure, which then is not a noisy measurement
+)
 
 _Family = tuple[str, str, str | None]
 
 
 class ExactPoint(NamedTuple):
-    """What the dumps of a build have of a measure: its number, their count, lowest and highest."""
+    """A measure in a build: the build's number, the count of dumps, lowest and highest value."""
 
     build: int
     dump_count: int
@@ -45,11 +47,11 @@ class ExactSeries(NamedTuple):
     Attributes:
         device: Name of the device.
         model: Name of the model.
-        backend: Its backend; None if none.
-        measure: What is measured.
-        run_name: Runs that it is a measure of; None for those of the whole dump.
-        allocator: Allocator of bytes, if any.
-        points: Builds that have dumps of it.
+        backend: Backend of the model; None without one.
+        measure: Name of the measure.
+        run_name: Name of the measured runs; None for measures of the whole dump.
+        allocator: Allocator of the bytes, if any.
+        points: Builds with dumps of the measure.
     """
 
     device: str
@@ -62,7 +64,7 @@ class ExactSeries(NamedTuple):
 
     @property
     def key(self) -> tuple[str | None, ...]:
-        """What identifies the measure among all."""
+        """The identity of the measure."""
         return (*self.family, self.measure, self.run_name, self.allocator)
 
     @property
@@ -71,18 +73,18 @@ class ExactSeries(NamedTuple):
         return self.device, self.model, self.backend
 
     def value(self, build: int) -> float:
-        """What it was in a build where its dumps agree; KeyError elsewhere."""
+        """The value in a build whose dumps agree; KeyError for other builds."""
         return {point.build: point.low for point in self.points}[build]
 
 
 class ExactHistory(NamedTuple):
-    """Measures of a build and of those before it, and their changes.
+    """Measures of a build and of earlier builds, and their changes.
 
     Attributes:
         builds: Names, oldest first, the head last.
         series: The measures.
-        changes: Of each, in order of the builds; all are confirmed at once.
-        groups: The changes put together.
+        changes: Changes of the measures, in order of the builds; all are confirmed immediately.
+        groups: The changes in groups.
     """
 
     builds: tuple[str, ...]
@@ -100,8 +102,8 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
 
     Args:
         rows: A row per measure and build.
-        head: The build in question: it is the last one even if it has no rows.
-        base_builds: Builds for which a gain that is lost again is no change for the worse.
+        head: The judged build, which is the last one even without rows.
+        base_builds: Builds within which losing an improvement again is not a regression.
     """
     distances = dict(zip(rows["build"].to_pylist(), rows["distance"].to_pylist(), strict=True))
     before = sorted((name for name in distances if name != head), key=lambda name: -distances[name])
@@ -129,7 +131,7 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
 
 
 def _list_series(rows: pa.Table, numbers: dict[str, int]) -> list[ExactSeries]:
-    """The measures of rows; memory that some builds did not log, where they log any, is 0."""
+    """The measures of rows; for builds that log memory, missing allocators count as 0."""
     points: dict[tuple[Any, ...], list[ExactPoint]] = defaultdict(list)
     dumps: dict[tuple[_Family, int], int] = {}
     logging: dict[_Family, set[int]] = defaultdict(set)
@@ -152,7 +154,7 @@ def _list_series(rows: pa.Table, numbers: dict[str, int]) -> list[ExactSeries]:
 
 
 def _with_unlogged(points: Iterable[ExactPoint], dumps: dict[int, int]) -> list[ExactPoint]:
-    """The points of an allocator in all builds that log memory: without a row it took none."""
+    """The points of an allocator in all builds that log memory; 0 without a row."""
     found = {point.build: point for point in points}
     completed = []
     for build, count in dumps.items():
@@ -194,10 +196,10 @@ def _find_changes(
 def _direction(
     series: ExactSeries, share: ExactSeries | None, before: ExactPoint, after: ExactPoint
 ) -> int:
-    """1 for worse, which more is of all but the share inside delegates; -1 for better.
+    """1 for worse, -1 for better; more is worse, except for the share inside delegates.
 
-    Calls of delegates follow that share where it changed, too: more of them are better if they
-    take over operators, and fewer are worse if these fall back to kernels.
+    The number of delegate calls follows that share if it changed, too: more calls are better if
+    they take over operators, and fewer are worse if operators fall back to kernels.
     """
     more = 1 if after.low > before.low else -1
     if series.measure == _SHARE:
@@ -213,9 +215,9 @@ def _direction(
 def _without_returns(
     changes: Iterable[LevelChange], series: ExactSeries, base_builds: int
 ) -> list[LevelChange]:
-    """The changes where one that goes back to an old level ends those since, and is none itself.
+    """The changes, where a return to an old level ends the changes since and is not a change.
 
-    A gain that is lost again is a change for the worse once it is older than a base.
+    Losing an improvement that is older than a base is a regression.
     """
     kept: list[LevelChange] = []
     for change in changes:
@@ -237,7 +239,7 @@ def _without_returns(
 def _without_calls(
     changes: Iterable[LevelChange], series: Sequence[ExactSeries]
 ) -> list[LevelChange]:
-    """The changes without those of calls that merely follow from a change of their count."""
+    """The changes without those of call times that merely follow from a change of their count."""
 
     def place(change: LevelChange, measure: str) -> tuple[object, ...]:
         own = series[change.series]

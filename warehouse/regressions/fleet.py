@@ -1,8 +1,8 @@
-"""What a store holds of a build and of those before it, laid out to be judged night by night.
+"""Data of a build and of earlier builds, arranged to be judged night by night.
 
-A night is a recording of a build: one recorded again in another session is another night, so that
-it can confirm what the first showed. Where a reference build was recorded in the same sessions, the
-values are taken relative to it: what the device did to both cancels.
+A night is a recording of a build. Another session of the same build is another night, which can
+confirm the first. If a reference build was recorded in the same sessions, values are relative to
+it, which cancels effects of the device on both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 
 class FleetNight(NamedTuple):
-    """One night: a build, and the session it was recorded in ('' if unstated)."""
+    """One night: a build, and its session ('' if unstated)."""
 
     build: str
     session: str
@@ -44,13 +44,13 @@ class Fleet(NamedTuple):
     """Values of all series of a store in the nights up to a build.
 
     Attributes:
-        nights: Oldest first, the head's last.
+        nights: The nights, oldest first, the head's last.
         keys: A row per series: device, pool, model, backend, unit, run, event_name,
             delegate_id, ordinal, kind.
-        operators: Operator type of each.
-        history: Their values.
+        operators: Operator type of each series.
+        history: Values of the series.
         has_reference: Whether the values are relative to a reference build; shape (series,).
-        pool: Number of the series of the pool that each is in; see `add_pools`.
+        pool: For each series, the number of its pool's series; see `add_pools`.
     """
 
     nights: tuple[FleetNight, ...]
@@ -92,9 +92,9 @@ def build_fleet(
 
     Args:
         rows: A row per operator and recording.
-        head: The build in question: it has a night even if it has no rows.
-        min_change: Gives the smallest change that counts of each series, by its keys.
-        nights: Those of the whole fleet, if these rows are but a part of it.
+        head: The judged build, which has a night even without rows.
+        min_change: Returns the smallest relevant change of each series, by its keys.
+        nights: Nights of the whole fleet, if these rows are only a part of it.
     """
     nights = nights or order_nights(rows, head)
     night_of = _number_nights(rows, nights)
@@ -113,11 +113,11 @@ def build_fleet(
 
 
 def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]:
-    """Families and the nights in which they have not the operators that they had before.
+    """Families, and the nights in which their operators differ from earlier ones.
 
     Args:
         family: Number of the family of each series.
-        there: Whether each has dumps; shape (series, nights).
+        there: Whether each series has dumps; shape (series, nights).
     """
     family_there = find_families(family, there)
     rebuilt: set[tuple[int, int]] = set()
@@ -132,7 +132,7 @@ def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]
 
 
 def _number_kernels(values: SeriesValues) -> Ints:
-    """A number for each operator type; NO_KERNEL for all else, and where a reference cancels."""
+    """A number for each operator type; NO_KERNEL for other series, and with a reference build."""
     numbers, _ = number_rows(pa.table({"type": _operator_types(values.keys)}))
     has_no_vote = pa.array(sorted(CONTAINERS | MEASURES))
     is_container = pc.is_in(values.keys["kind"], has_no_vote).to_numpy()
@@ -140,7 +140,7 @@ def _number_kernels(values: SeriesValues) -> Ints:
 
 
 def _find_units(values: SeriesValues) -> Ints:
-    """The unit that runs each operator; NO_UNIT of pools and where a reference cancels."""
+    """The unit that runs each operator; NO_UNIT for pools, and with a reference build."""
     kind = values.keys["kind"]
     is_delegate = pc.is_in(kind, pa.array(["delegate_op", "delegate_call"])).to_numpy()
     is_pool = pc.is_null(values.keys["device"]).to_numpy()
@@ -154,7 +154,7 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
-    """The nights of rows of fleet_values, oldest first; the head has one in any case."""
+    """The nights of rows of fleet_values, oldest first; the head always has a night."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
     places = sorted(
@@ -168,7 +168,6 @@ def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
 
 
 def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
-    """The night of each row; -1 for rows of a reference build."""
     numbers = {night: number for number, night in enumerate(nights)}
     number, first = number_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()

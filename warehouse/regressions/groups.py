@@ -1,12 +1,12 @@
-"""One cause, one alert: changes of many series put together. Pure.
+"""One alert per cause: changes of many series in groups. Pure.
 
-Changes belong together if they go the same way, are of the same operator type, and begin at the
-same build or at neighbouring ones: a change in a noisy series is found a night or
-two later. Operator types that begin to change at the same build of the same model are of one cause
-too: a wider layer makes several types slower, on every backend.
+Changes belong together if they have the same direction and operator type, and begin at the same
+build or at neighbouring builds, because changes of noisy series are found a night or two later.
+Operator types that begin to change at the same build of the same model have one cause, too: a wider
+layer makes several types slower, on every backend.
 
-What only holds other operators (a method, a delegate's call) belongs to the groups that explain it,
-and is a group of its own where there are none.
+A container of operators (a method, a delegate's call) belongs to the groups that explain its
+change, or otherwise forms a group of its own.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 from warehouse.regressions.level_changes import LevelChange
 
-NEIGHBOURS = 2  # builds from the first change of a cause to the last one
+NEIGHBOURS = 2  # builds from the first change of a cause to its last one
 _ID_LETTERS = 12
 
 
 class SeriesPlace(NamedTuple):
-    """Where a change is.
+    """The place of a change.
 
     Attributes:
         family: Number of the family.
         model: Name of the model.
         operator: Operator type.
-        is_container: Whether it only holds other operators.
+        is_container: Whether the series only contains other operators.
     """
 
     family: int
@@ -39,12 +39,12 @@ class SeriesPlace(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """Changes by what they are.
+    """Changes by kind.
 
     Attributes:
         groups: Alerts, by first bad build, operator types and direction.
-        moved: Changes of containers whose operators are not those that they were: time came or went
-            with operators, which are listed one by one.
+        moved: Changes of containers whose operators differ from earlier ones; the added and removed
+            operators are listed one by one.
     """
 
     groups: list[ChangeGroup]
@@ -52,17 +52,17 @@ class Grouping(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """Changes of one cause, as far as is known.
+    """Changes that probably have one cause.
 
     Attributes:
-        id: Made of its first member's operator type, direction and night; it stays the same from
-            night to night, whatever joins. Where two groups become one, the older id stays.
-        operators: Operator types that changed, that of the first member in front.
+        id: Operator type, direction and night of the first member. The id is stable when members
+            join; if two groups merge, the older id stays.
+        operators: Operator types that changed, that of the first member first.
         direction: 1 for slower, -1 for faster.
-        first_bad: Build that most of them begin with.
-        last_good: The last build before it that most of them have.
-        changes: Those of operators, in order of their series.
-        explains: Those of containers that moved with them.
+        first_bad: Build at which most members begin.
+        last_good: Last earlier build that most members have.
+        changes: Changes of operators, in order of their series.
+        explains: Changes of containers that moved with the operators.
     """
 
     id: str
@@ -80,13 +80,13 @@ def group_changes(
     builds: Sequence[str],
     rebuilt: Collection[tuple[int, int]] = (),
 ) -> Grouping:
-    """Put changes together.
+    """Group changes by cause.
 
     Args:
         changes: The changes of a replay.
-        places: Where each series is.
+        places: The place of each series.
         builds: Names of the builds.
-        rebuilt: Families and the builds in which they have not the operators they had before.
+        rebuilt: Families, and the builds in which their operators differ from earlier ones.
     """
     own = [change for change in changes if not places[change.series].is_container]
     containers = [change for change in changes if places[change.series].is_container]
@@ -111,7 +111,7 @@ def group_changes(
 
 
 def first_reported_in(change: LevelChange) -> int:
-    """The build whose report spoke of a change first."""
+    """The build whose report mentioned a change first."""
     if change.is_loud or change.confirmed is None:
         return change.suspected
     return change.confirmed
@@ -140,7 +140,7 @@ def _cluster(
 def _join(
     clusters: Sequence[list[LevelChange]], places: Sequence[SeriesPlace]
 ) -> list[list[LevelChange]]:
-    """One cluster of all that begin at the same build and have a model in common, by any chain."""
+    """Clusters joined if they begin at the same build and share a model, directly or by a chain."""
     joined: list[tuple[set[tuple[str, int, int]], list[LevelChange]]] = []
     for cluster in clusters:
         first_bad = _first_bad(cluster)
@@ -153,7 +153,7 @@ def _join(
 
 
 def _first_bad(cluster: Sequence[LevelChange]) -> int:
-    """The build that most of a cluster begin with, the earliest of several."""
+    """The build at which most of a cluster begins; the earliest if several."""
     begins = Counter(change.first_bad for change in cluster)
     return max(begins, key=lambda build: (begins[build], -build))
 
@@ -200,7 +200,6 @@ def _make_group(
 
 
 def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
-    """The groups with a number behind every id that was there before."""
     seen: Counter[str] = Counter()
     numbered = []
     for group in groups:

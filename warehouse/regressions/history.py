@@ -1,8 +1,8 @@
-"""Values of dumps by series and build, laid out for many nights of comparison. Pure.
+"""Values of dumps by series and build, arranged for comparisons of many nights. Pure.
 
-A series is an operator of a model on a device; those of one model and device are a family. Builds
-are numbered in the order of their lineage, the head last. A value is the logarithm of what a dump
-says of an operator.
+A series is an operator of a model on a device; the series of one model and device are a family.
+Builds are numbered in the order of their lineage, the head last. A value is the logarithm of a
+dump's figure for an operator.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Mask = NDArray[np.bool_]
 
 
 class Series(NamedTuple):
-    """What is known of each series.
+    """Properties of each series.
 
     Attributes:
-        family: Number of its family.
-        kernel: Number of its kernel in the family: operators that share one have one vote on
-            how the device moved; NO_KERNEL for what only holds others.
-        floor: Least value that can be compared, a logarithm.
-        half_tick: Half of the smallest step of its clock, in the unit of the values.
-        min_change: Smallest change that counts, as a share.
-        unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
-            where the state of the device is out of the values already.
+        family: Number of the family.
+        kernel: Number of the kernel in the family: operators with the same kernel have one vote on
+            the movement of the device; NO_KERNEL for containers.
+        floor: Smallest comparable value, a logarithm.
+        half_tick: Half of the clock's smallest step, in the unit of the values.
+        min_change: Smallest relevant change, as a share.
+        unit: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT if the values
+            do not contain the state of the device.
     """
 
     family: Ints
@@ -47,11 +47,11 @@ class SeriesHistory(NamedTuple):
     """Values of dumps, by series and then build.
 
     Attributes:
-        series: What is known of the series.
-        build_count: Builds, the head included.
-        values: The values, those of one cell (a series and a build) side by side.
-        states: State of the device in the dump of each value; 0 where none is known, and in
-            builds that are not judged yet.
+        series: Properties of the series.
+        build_count: Number of builds, including the head.
+        values: The values; those of one cell (a series and a build) are adjacent.
+        states: State of the device in the dump of each value; 0 if unknown, and in builds that are
+            not judged yet.
         dump: Number of the dump of each value.
         start: Where the values of each cell begin; shape (series * builds + 1,).
     """
@@ -65,12 +65,12 @@ class SeriesHistory(NamedTuple):
 
     @property
     def series_count(self) -> int:
-        """How many series there are."""
+        """The number of series."""
         return len(self.series.family)
 
     @property
     def family_count(self) -> int:
-        """How many families there are."""
+        """The number of families."""
         return int(self.series.family.max(initial=-1)) + 1
 
 
@@ -79,9 +79,9 @@ class Cells(NamedTuple):
 
     Attributes:
         dump_count: Dumps.
-        median: Median of their values; NaN without any.
-        spread: Their robust standard deviation; NaN without any.
-        is_split: Whether they have a gap as between two modes, the ends left out.
+        median: Median of the values; NaN without any.
+        spread: Robust standard deviation of the values; NaN without any.
+        is_split: Whether the values, without the extremes, have a gap like that between two modes.
     """
 
     dump_count: Ints
@@ -96,11 +96,11 @@ def lay_out(
     """A history of cells in any order.
 
     Args:
-        series: What is known of the series.
-        build_count: Builds, the head included.
-        cell: Each cell that has values, once: series * build_count + build.
-        count: How many it has.
-        values: Logarithms of the values, cell by cell, in any order within one.
+        series: Properties of the series.
+        build_count: Number of builds, including the head.
+        cell: Each cell with values, once: series * build_count + build.
+        count: Number of values of each cell.
+        values: Logarithms of the values, cell by cell, in any order within a cell.
         dump: Number of the dump of each value.
     """
     by_value = np.lexsort((values, np.repeat(np.arange(len(count)), count)))
@@ -133,7 +133,7 @@ def summarise_cells(history: SeriesHistory) -> Cells:
 
 
 def _find_split(history: SeriesHistory) -> Mask:
-    """Whether each cell has a wide gap between values that are not its first or last."""
+    """Whether each cell has a wide gap between values other than its first and last."""
     wide = np.flatnonzero(np.diff(history.values) > LEAST_GAP)  # between `wide` and the next
     cell = np.searchsorted(history.start, wide, side="right") - 1
     inside = (wide > history.start[cell]) & (wide + 2 < history.start[cell + 1])
@@ -143,7 +143,7 @@ def _find_split(history: SeriesHistory) -> Mask:
 
 
 def find_families(family: Ints, there: Mask) -> Mask:
-    """Whether any series of each family is there, by build; shape (families, builds)."""
+    """Whether any series of each family has dumps, by build; shape (families, builds)."""
     found = np.zeros((int(family.max(initial=-1)) + 1, there.shape[1]), bool)
     np.logical_or.at(found, family, there)
     return found
@@ -155,8 +155,8 @@ def gather_values(history: SeriesHistory, rows: Ints, chosen: Mask, reaction: Fl
     Args:
         history: The values.
         rows: Numbers of the series.
-        chosen: Which builds of each; shape (rows, builds), builds left out at the end allowed.
-        reaction: How many times the state of its dump is taken from each value of a row.
+        chosen: The builds of each; shape (rows, builds); builds at the end may be omitted.
+        reaction: Factor of the dump's state that is subtracted from each value of a row.
     """
     row, build = np.nonzero(chosen)
     cell = rows[row] * history.build_count + build

@@ -19,29 +19,29 @@ Ints = NDArray[np.int64]
 
 @dataclass(eq=False)
 class LevelChange:
-    """A series that moved to another level.
+    """A change of a series to another level.
 
     Attributes:
         series: Number of the series.
         direction: 1 for slower, -1 for faster.
         suspected: Build of the first hit.
         first_bad: First build at the new level.
-        last_good: Last build with dumps before it.
-        base: Builds of the old level, at most those of a base.
-        is_loud: Whether the first hit was worth a word before it was confirmed.
+        last_good: Last build with dumps before `first_bad`.
+        base: Builds of the old level, at most as many as in a base.
+        is_loud: Whether the first hit was reported before it was confirmed.
         is_residual: Whether values without the states of the device decide.
-        own_reaction: How many times the state of a dump is taken from its values for that.
-        shift: How far it moved, a logarithm.
-        errors: Of 1, 2, ... builds in a row, as they were known at the suspicion.
-        state_error: What a state that is 1 from the base's adds to those, in squares.
-        p_adjusted: p of the night that found it, after Benjamini-Hochberg.
-        confirmed: Build that confirmed it; None as long as it is suspected.
-        fixed: First build that was back at the old level; None as long as it is not.
-        back: Nights in a row that were back.
-        pool: Series of the pool that shows it, where the series by itself does not.
-        pool_shift: How far the pool moved, if so.
-        modes: Its modes, where the share of slow dumps is what moved; `shift` is then what that
-            does to the mean.
+        own_reaction: Factor of the state that is subtracted from those values.
+        shift: Size of the change, a logarithm.
+        errors: Errors of 1, 2, ... consecutive builds, as known at the suspicion.
+        state_error: Squared error added by a state at distance 1 from the base's state.
+        p_adjusted: p of the night of the suspicion, after Benjamini-Hochberg.
+        confirmed: Build that confirmed the change; None while it is suspected.
+        fixed: First build back at the old level; None if there is no such build.
+        back: Consecutive nights back at the old level.
+        pool: Series of the pool that shows the change, if the series by itself does not.
+        pool_shift: Size of the pool's change, if any.
+        modes: The modes, if the share of slow dumps changed; `shift` is then the change of the
+            mean.
     """
 
     series: int
@@ -66,18 +66,18 @@ class LevelChange:
 
     @property
     def reaction(self) -> float:
-        """How many times the state of a dump is taken from its values; 0 if those decide."""
+        """Factor of the state that is subtracted from the values; 0 if raw values decide."""
         return self.own_reaction * self.is_residual
 
 
 def compare_builds(
     history: SeriesHistory, pairs: Sequence[tuple[LevelChange, Ints, Ints]]
 ) -> SampleComparison:
-    """Compare some builds of changed series with others, raw or residual as each change is.
+    """Compare builds of changed series with other builds, by raw or residual values.
 
     Args:
         history: The values.
-        pairs: Changes, each with the builds of the base and those of the head.
+        pairs: Changes, each with the builds of the base and of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
     reaction = np.array([change.reaction for change, _, _ in pairs])
@@ -89,10 +89,10 @@ def compare_builds(
 
 
 def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Ints) -> ShareChange:
-    """The share of slow dumps of some nights against that of a change's base.
+    """The share of slow dumps in some nights, compared with that in a change's base.
 
     Raises:
-        ValueError: The change is none of modes.
+        ValueError: The change is not a change of modes.
     """
     if change.modes is None:
         raise ValueError("not a change of the share of slow dumps")
@@ -107,11 +107,11 @@ def compare_mode_shares(history: SeriesHistory, change: LevelChange, nights: Int
 def share_of_change(
     history: SeriesHistory, level: Floats, change: LevelChange, night: int
 ) -> float:
-    """How far a night is from the old level of a change: 0 for there, 1 for the new level.
+    """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
 
     Args:
         history: The values.
-        level: Level of the series in each build, as its change is judged.
+        level: Level of the series in each build, by the values that decide the change.
         change: The change.
         night: The night.
     """

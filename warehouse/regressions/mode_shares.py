@@ -1,8 +1,8 @@
-"""Operators that processes run in one of two modes, and the share of the slow ones. Pure.
+"""Operators with a fast and a slow mode per process, and the share of slow processes. Pure.
 
-A night alone rarely shows that another share of processes is slow; nights together do. Shares of
-nights differ by more than chance would have it, as modes come in clusters: how much more is taken
-from the nights before, and from what is usual where those are few.
+A single night rarely shows a change of this share; several nights do. Shares of nights differ by
+more than chance, because modes occur in clusters. How much more is estimated from earlier nights,
+or from the usual value if those are few.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from warehouse.regressions.history import SeriesHistory
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WATCHED_P = 0.05  # from which a night's share is watched
-CONFIRMED_P = 5e-5  # of all nights since the suspicion
-_USUAL_DISPERSION = 2.0  # variance of nights' shares over what chance makes of them
-_USUAL_NIGHTS = 4  # that the usual dispersion counts like
+WATCHED_P = 0.05  # a night's share is watched below this p
+CONFIRMED_P = 5e-5  # p of all nights since the suspicion
+_USUAL_DISPERSION = 2.0  # variance of nights' shares, relative to that by chance
+_USUAL_NIGHTS = 4  # weight of the usual dispersion, in nights
 
 
 class Modes(NamedTuple):
     """The two modes of a series.
 
     Attributes:
-        split: Values above it are slow; raw or residual as those of the change.
-        gap: How far the slow mode is from the fast one, a logarithm.
+        split: Larger values are slow; raw or residual, like those of the change.
+        gap: Distance of the slow mode from the fast one, a logarithm.
     """
 
     split: float
@@ -37,14 +37,14 @@ class Modes(NamedTuple):
 
 
 class ShareChange(NamedTuple):
-    """How the share of slow dumps of some nights differs from that of a base.
+    """The change of the share of slow dumps from a base to some nights.
 
     Attributes:
         base: Share of the base.
         head: Share of the nights.
-        last: Share of the last of them.
-        moved: What the change of the share does to the mean, a logarithm.
-        p: Two-sided p, the clusters of the base's nights considered.
+        last: Share of the last night.
+        moved: Resulting change of the mean, a logarithm.
+        p: Two-sided p that accounts for clusters in the base's nights.
     """
 
     base: float
@@ -57,9 +57,9 @@ class ShareChange(NamedTuple):
 def count_slow(
     history: SeriesHistory, reaction: float, series: int, nights: Ints, split: float
 ) -> tuple[Ints, Ints]:
-    """Dumps of a series in each night, and how many are slow.
+    """Number of dumps of a series in each night, and number of slow ones.
 
-    `reaction` times the state of its dump is taken from each value.
+    `reaction` times the state of the dump is subtracted from each value.
     """
     cells = series * history.build_count + nights
     places = [slice(*history.start[cell : cell + 2].tolist()) for cell in cells.tolist()]
@@ -72,13 +72,13 @@ def count_slow(
 def compare_shares(
     base: tuple[Ints, Ints], head: tuple[Ints, Ints], before: tuple[Ints, Ints], gap: float
 ) -> ShareChange:
-    """Compare nights with those of a base: each the dumps of every night and the slow ones.
+    """Compare nights with those of a base; each argument counts dumps and slow dumps per night.
 
     Args:
         base: Nights of the base.
         head: The nights.
-        before: All recent nights before them, whose shares show how far nights usually differ.
-        gap: Between the modes, a logarithm.
+        before: All recent earlier nights, whose shares show how much nights usually differ.
+        gap: Distance of the modes, a logarithm.
     """
     (old_dumps, old_slow), (new_dumps, new_slow) = base, head
     n1, n2 = int(old_dumps.sum()), int(new_dumps.sum())
@@ -95,7 +95,7 @@ def compare_shares(
 
 
 def _dispersion(dumps: Ints, slow: Ints) -> tuple[float, int]:
-    """Variance of nights' shares over what chance makes of them; its degrees of freedom."""
+    """Variance of nights' shares, relative to that by chance; and its degrees of freedom."""
     dumps, slow = dumps[dumps > 0], slow[dumps > 0]
     share = slow.sum() / dumps.sum()
     squares = (slow - dumps * share) ** 2 / (dumps * share * (1 - share)) if 0 < share < 1 else 0
@@ -105,6 +105,6 @@ def _dispersion(dumps: Ints, slow: Ints) -> tuple[float, int]:
 
 
 def _t_test(distance: float, freedom: int) -> float:
-    """Two-sided p of Student's t, after Wallace (1959): within a tenth of it down to 1e-5."""
+    """Two-sided p of Student's t, after Wallace (1959); accurate to 10 % down to 1e-5."""
     normal = math.sqrt(freedom * math.log1p(distance**2 / freedom))
     return math.erfc((8 * freedom + 1) / (8 * freedom + 3) * normal / math.sqrt(2))

@@ -1,11 +1,11 @@
-"""One build of every series against the builds before it: the rule of a single night. Pure.
+"""The rule of a single night: one build of every series against earlier builds. Pure.
 
 The base of a series is the dumps of its last builds that no open change covers. A series hits if
 three conditions hold: the Mann-Whitney test finds a difference (Benjamini-Hochberg in the family),
-the difference is at least the smallest change that counts, and it exceeds what builds differ among
-themselves. Where all operators of a family move together (clock speed, temperature), residual
-values, without the state of the device, decide if they vary less than the raw ones; a change that
-raw values do not show at all is no hit. Raw or residual, an operator must stand out from the shift
+the difference is at least the smallest relevant change, and it exceeds the usual differences of
+builds. If all operators of a family move together (clock speed, temperature), residual values,
+without the state of the device, decide if they vary less than the raw ones; a change that raw
+values do not show at all is not a hit. Raw or residual, an operator must stand out from the shift
 of its family in the same night, and from its own reaction to that shift: if all operators moved,
 the method or the device changed, not the operator.
 """
@@ -31,27 +31,27 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = (
-    0.6  # of the smallest change that counts: series whose medians differ by more are tested
+    0.6  # share of the smallest relevant change; series whose medians differ by more are tested
 )
 
 
 class Rules(NamedTuple):
-    """The numbers behind a verdict.
+    """The thresholds of verdicts.
 
     Attributes:
-        base_builds: Builds whose dumps are the base, at most.
-        least_builds: Builds of a base below which nothing is called.
-        least_dumps: Dumps of the head below which nothing is called.
-        least_base_dumps: Dumps of the base that a head of so few needs; 8 are enough else.
-        q: Share of false hits accepted among hits.
-        gate: How many times the error of the builds so far a hit must be.
-        weak_p: p from which it is watched, without a word, for another night.
-        weak_change: Share of the smallest change that counts from which it is.
-        weak_gate: How many times it must be for that.
-        confirm_p: p that the night after must reach by itself.
+        base_builds: Largest number of builds in a base.
+        least_builds: Fewest builds in a base for a verdict.
+        least_dumps: Fewest dumps of the head for a verdict.
+        least_base_dumps: Dumps of the base that such a small head needs; otherwise 8 are enough.
+        q: Accepted share of false hits among hits.
+        gate: Least size of a hit, as a multiple of the error of the builds so far.
+        weak_p: p below which a series is silently watched for another night.
+        weak_change: Least change to be watched, as a share of the smallest relevant change.
+        weak_gate: Least size to be watched, as a multiple of that error.
+        confirm_p: p that the next night must reach by itself.
         both_p: p that all nights since the suspicion must reach together.
-        both_gate: How many times the error of as many builds in a row they must be.
-        most_nights: Nights that a series is watched at most.
+        both_gate: Their least size, as a multiple of the error of as many consecutive builds.
+        most_nights: Most nights for which a series is watched.
     """
 
     base_builds: int = 16
@@ -70,7 +70,7 @@ class Rules(NamedTuple):
 
 
 class Status(enum.IntEnum):
-    """What a night says of a series; later ones are decided after earlier ones."""
+    """Status of a series in a night; in order of decision."""
 
     NO_DATA = 0
     NEEDS_MORE_BUILDS = 1
@@ -83,16 +83,16 @@ class Status(enum.IntEnum):
 
 
 class NightComparison(NamedTuple):
-    """The values of a night beside those of its base.
+    """The values of a night compared with those of its base.
 
     Attributes:
-        status: UNCHANGED for each series that can be tested, else why it cannot.
-        tested: Numbers of the series that were tested, ascending; others are near their base.
-        raw: The comparison of those as they are, a row each.
-        residual: The same without the states of the device.
-        decisive: Of raw or residual values, whichever decide.
-        raw_moved: How far every series is from its base; NaN if unknown.
-        family_size: Series of each one's family that can be tested.
+        status: UNCHANGED for each series that can be tested, otherwise why it cannot.
+        tested: Numbers of the tested series, ascending; others are near their base.
+        raw: The comparison of raw values, a row per tested series.
+        residual: The comparison without the states of the device.
+        decisive: The comparison of the values that decide.
+        raw_moved: Distance of every series from its base; NaN if unknown.
+        family_size: For each series, the number of series in its family that can be tested.
     """
 
     status: Ints
@@ -105,15 +105,15 @@ class NightComparison(NamedTuple):
 
 
 class NightResult(NamedTuple):
-    """What a night says of every series.
+    """The result of a night for every series.
 
     Attributes:
         status: A Status.
-        direction: 1 for slower, -1 for faster, of what is worth watching; else 0.
-        base: What it was compared with.
+        direction: 1 for slower, -1 for faster, if worth watching; otherwise 0.
+        base: The base of the comparison.
         tested: Numbers of the series that were tested, ascending.
-        comparison: Their comparison by the values that decide, a row each.
-        p_adjusted: Their p after Benjamini-Hochberg.
+        comparison: Comparison by the values that decide, a row per tested series.
+        p_adjusted: Their p after Benjamini-Hochberg, likewise.
         is_residual: Whether each series is judged without the shift of its family.
     """
 
@@ -133,11 +133,11 @@ def compare_night(
 
     Args:
         history: The values.
-        cells: Their summaries.
-        level: Mean of the values of each series in the night, the states taken out.
+        cells: Summaries of the cells.
+        level: Mean of the values of each series in the night, without the states.
         night: Number of the build.
-        base: What it is compared with.
-        rules: The numbers that decide.
+        base: The base of the comparison.
+        rules: The thresholds.
     """
     status = _eligible(history, cells, night, base, rules)
     family = history.series.family
@@ -164,13 +164,13 @@ def compare_night(
 def judge_night(
     history: SeriesHistory, night: NightComparison, base: Base, rules: Rules
 ) -> NightResult:
-    """What a night says of every series.
+    """The result of a night for every series.
 
     Args:
         history: The values.
-        night: The night beside its base.
-        base: What it was compared with.
-        rules: The numbers that decide.
+        night: The night compared with its base.
+        base: The base of the comparison.
+        rules: The thresholds.
     """
     tested, raw, decisive = night.tested, night.raw, night.decisive
     family, size = history.series.family[tested], night.family_size[tested]
@@ -204,9 +204,9 @@ def judge_night(
 
 
 def find_other_shares(night: NightResult) -> Ints:
-    """Which way the share of slow dumps may have moved: 1 for more, -1 for fewer, else 0.
+    """Direction in which the share of slow dumps may have moved: 1 for more, -1 for fewer, or 0.
 
-    Only series that are not watched for another reason count.
+    Series that are watched for another reason get 0.
     """
     found = night.comparison
     with np.errstate(invalid="ignore"):
@@ -243,9 +243,9 @@ def _compare(
 
 
 def adjust_p(p: Floats, family: Ints, size: Ints) -> Floats:
-    """Benjamini-Hochberg in each family of `size`, of which only some have been tested.
+    """Benjamini-Hochberg in each family of `size`, of which only some series were tested.
 
-    The others count as if their p were higher: that can only make the result larger.
+    Untested series count as if their p were higher, which can only increase the result.
     """
     order = np.lexsort((p, family))
     count = np.diff(find_starts([family[order]]), append=len(order))

@@ -1,8 +1,8 @@
-"""Values of dumps corrected by the dumps of a reference build recorded in pairs with them. Pure.
+"""Correction of values by a reference build recorded in pairs with the dumps. Pure.
 
 A reference build shows the state of the device in a session. Where its dumps have partners, each
-also shows the state at the moment of a pair. How much of that deviation a series shares with its
-partner is estimated for each series; on a steady device it is nothing, as only noise is left.
+also shows the state at the moment of a pair. The part of this deviation that a series shares with
+its partner is estimated for each series; on a steady device it is 0, because only noise is left.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Values(NamedTuple):
     Attributes:
         logs: The values, logarithms.
         start: The first value of each row.
-        size: How many values each row has.
+        size: Number of values of each row.
         row: The row of each value.
-        pair: A number for the pair that each states; -1 for none.
+        pair: A number for the pair of each value; -1 for none.
     """
 
     logs: Floats
@@ -46,11 +46,11 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
     From each value are subtracted the deviation of the reference in its session from the median
     over sessions, and the share of the series times the deviation of its partner from the rest of
     the session. The reference's own values become its usual level, since the session is corrected
-    already. Of several reference builds in a session the last one by name counts.
+    already. Of several reference builds in a session, the last one by name counts.
 
     Args:
         rows: A row per operator and recording, with a list of `pairs`: '' for no pair.
-        night: The night of each; -1 for one of a reference build.
+        night: The night of each row; -1 for rows of a reference build.
     """
     values = _list_values(rows)
     is_paired = np.bincount(values.row, values.pair >= 0, len(rows)) > 0
@@ -60,13 +60,13 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
     series = number_rows(rows.select(KEY))[0]
     centre = _centres(values)
     usual = _usual_levels(rows, series, pinned, centre)
-    beside = _find_references(rows, pinned)
-    beside[(night < 0) | ~is_paired[beside]] = -1
-    own = np.flatnonzero(beside[values.row] >= 0)
-    moment = _find_partners(values, beside, own) - centre[beside[values.row[own]]]
+    reference = _find_references(rows, pinned)
+    reference[(night < 0) | ~is_paired[reference]] = -1
+    own = np.flatnonzero(reference[values.row] >= 0)
+    moment = _find_partners(values, reference, own) - centre[reference[values.row[own]]]
     share = _learn_shares(series, values, centre, own, moment)
     logs = values.logs.copy()
-    session = (centre - usual)[beside[values.row[own]]]
+    session = (centre - usual)[reference[values.row[own]]]
     logs[own] -= session + share[series[values.row[own]]] * np.nan_to_num(moment)
     is_reference = np.isin(values.row, pinned) & is_paired[values.row]
     logs[is_reference] = usual[values.row[is_reference]]
@@ -90,7 +90,7 @@ def _list_values(rows: pa.Table) -> _Values:
 
 
 def _centres(values: _Values) -> Floats:
-    """The Hodges-Lehmann centre of each row: the median of the means of each two values."""
+    """The Hodges-Lehmann centre of each row: the median of the means of all pairs of values."""
     found = np.full(len(values.size), np.nan)
     for n in np.unique(values.size[values.size > 0]).tolist():
         first, second = np.triu_indices(n)
@@ -102,7 +102,7 @@ def _centres(values: _Values) -> Floats:
 
 
 def _usual_levels(rows: pa.Table, series: Ints, pinned: Ints, centre: Floats) -> Floats:
-    """The usual level of each reference row's series and build; NaN of other rows."""
+    """The usual level of each reference row's series and build; NaN for other rows."""
     usual = np.full(len(rows), np.nan)
     build, _ = number_rows(rows.select(["build"]))
     kind = series[pinned] * (build.max() + 1) + build[pinned]
@@ -123,14 +123,14 @@ def _find_references(rows: pa.Table, pinned: Ints) -> Ints:
     return found
 
 
-def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
+def _find_partners(values: _Values, reference: Ints, own: Ints) -> Floats:
     """The value of the partner of each of the values `own`; NaN without one."""
     count = int(values.pair.max()) + 1
     paired = np.flatnonzero(values.pair >= 0)
     key = values.row[paired] * count + values.pair[paired]
     order = np.lexsort((values.logs[paired], key))
     key, logs = key[order], values.logs[paired][order]
-    wanted = beside[values.row[own]] * count + values.pair[own]
+    wanted = reference[values.row[own]] * count + values.pair[own]
     place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     is_there = (values.pair[own] >= 0) & (key[place] == wanted)
     return np.where(is_there, logs[place], np.nan)
@@ -139,7 +139,7 @@ def _find_partners(values: _Values, beside: Ints, own: Ints) -> Floats:
 def _learn_shares(
     series: Ints, values: _Values, centre: Floats, own: Ints, moment: Floats
 ) -> Floats:
-    """The share of its partner's deviation from the session that each series has too, 0 to 1."""
+    """The share of the partner's deviation from the session that each series shows, 0 to 1."""
     known = ~np.isnan(moment)
     which = series[values.row[own[known]]]
     distance = values.logs[own[known]] - centre[values.row[own[known]]]

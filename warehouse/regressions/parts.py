@@ -1,6 +1,6 @@
-"""A fleet judged in parts, wherever they are, and put together as if it had been one. Pure.
+"""Judging a fleet in parts, on any machine, with the same result as for the whole. Pure.
 
-A part is whole families, all devices of a pool among them: no verdict depends on another part.
+A part consists of whole families, with all devices of a pool, so no verdict depends on other parts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from warehouse.statistics.runs import places_in_runs
 
 Ints = NDArray[np.int64]
 
-PART = ("pool", "model", "backend")  # of one pool; where there is none, of one device too
+PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
 
 
 class PartResult(NamedTuple):
-    """Some families, and what is known of them as of the last night."""
+    """Some families, and their results as of the last night."""
 
     fleet: Fleet
     replay: Replay
@@ -41,14 +41,14 @@ def judge_part(
     rules: Rules,
     nights: tuple[FleetNight, ...] | None = None,
 ) -> PartResult:
-    """Judge rows of fleet_values; `nights` are those of the whole fleet, if they are but a part."""
+    """Judge rows of fleet_values; for a part, `nights` are those of the whole fleet."""
     fleet = build_fleet(rows, head, min_change, nights)
     found = replay(fleet.history, rules)
     return PartResult(fleet._replace(history=found.history), found)
 
 
 def drop_quiet_values(part: PartResult) -> PartResult:
-    """The part without the values of series that did not change; counts and medians stay."""
+    """The part without values of unchanged series; counts and medians stay."""
     fleet, history = part.fleet, part.fleet.history
     changed = [change.series for change in part.replay.changes]
     is_changed = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
@@ -64,7 +64,7 @@ def drop_quiet_values(part: PartResult) -> PartResult:
 
 
 def join_parts(parts: Sequence[PartResult]) -> PartResult:
-    """The whole of one part or more, equal to what `judge_part` gives of all their rows."""
+    """The combined result of parts, equal to that of `judge_part` for all their rows."""
     keys = pa.concat_tables([part.fleet.keys for part in parts])
     place, order = number_rows(keys)
     counts = [len(part.fleet.keys) for part in parts]
@@ -153,7 +153,7 @@ def _join_nights(nights: Sequence[NightResult], places: Sequence[Ints], order: I
 
 
 def _in_order(tuples: Sequence[Iterable[NDArray[Any]]], order: Ints) -> Iterator[NDArray[Any]]:
-    """Each column of tuples of columns as one, in another order."""
+    """The concatenated columns of several tuples of columns, reordered."""
     return (np.concatenate(columns)[order] for columns in zip(*tuples, strict=True))
 
 

@@ -1,9 +1,9 @@
-"""Series of pools: an operator on all devices of a pool is one more series. Pure.
+"""Series of pools: an operator on all devices of a pool forms another series. Pure.
 
-A value of such a series stands for a device, not a dump: the median of its dumps in a night, less
-the level that the device began with, and less the shift of all operators of the device in that
-night. So devices of different speeds can be compared, and a night of a device counts once, however
-many dumps it has. The series is judged as any other; its changes are then reported for its devices.
+A value of such a series represents a device, not a dump: the median of its dumps in a night, minus
+the initial level of the device, and minus the shift of all operators of the device in that night.
+So devices of different speeds can be compared, and a night of a device counts once, however many
+dumps it has. The series is judged like any other; its changes are then reported for its devices.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NO_POOL = -1
-_LEAST_DEVICES = 5  # of a pool: as many values as a head wants
-_MOST_VALUES = 24  # of a night: of more devices, several share one
-LEAST_KERNELS = 6  # of a device, from which on what they share is known
-_FIRST_NIGHTS = 4  # whose median is the level that a device began with
+_LEAST_DEVICES = 5  # in a pool: the number of values that a head needs
+_MOST_VALUES = 24  # of a night: with more devices, several share a value
+LEAST_KERNELS = 6  # of a device; fewer do not show its shift
+_FIRST_NIGHTS = 4  # their median is the initial level of a device
 
 
 def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
-    """The series, those of their pools behind them, and the number of the pool's for each of them.
+    """The series followed by those of their pools; and for each series the number of its pool's.
 
-    What five devices of a pool or more have is a series of it; NO_POOL is of what is in no pool,
-    and of the pools' own. `kernel` is as in `Series`, for the series without pools.
+    An operator on five or more devices of a pool forms a series of the pool. The number is NO_POOL
+    for series without a pool, and for series of pools. `kernel` is as in `Series`, without pools.
     """
     pool, first = _number_pools(values.keys)
     own = _pool_values(values, kernel, pool, first)
@@ -54,12 +54,12 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
 
 
 def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes, those of a pool as changes of the devices that show no change of their own.
+    """The changes; a pool's change becomes one of each device without a change of its own.
 
     Args:
-        found: What is known as of the last build.
+        found: The result as of the last build.
         history: The values.
-        pool: Number of the pool's series of each series.
+        pool: For each series, the number of its pool's series.
     """
     changes = found.changes
     is_pool = np.isin(np.arange(len(pool)), pool)
@@ -78,7 +78,7 @@ def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list
 def _show(
     change: LevelChange, series: int, found: Replay, history: SeriesHistory
 ) -> LevelChange | None:
-    """The change of a pool as one of a device; None if that is nearer to its old level."""
+    """A pool's change as a device's change; None if the device is nearer to its old level."""
     there = found.cells.dump_count[series] > 0
     base = change.base[there[change.base]]
     since = np.arange(change.first_bad, change.fixed or history.build_count)
@@ -104,7 +104,6 @@ def _show(
 
 
 def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:
-    """The number of each series' pool, and a series of each pool."""
     number, first = number_rows(keys.select([name for name in KEY if name != "device"]))
     is_large = np.bincount(number, minlength=len(first)) >= _LEAST_DEVICES
     is_large &= pc.is_valid(keys["pool"]).to_numpy(zero_copy_only=False)[first]
@@ -113,10 +112,9 @@ def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:
 
 
 def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) -> SeriesValues:
-    """The values of pools, `first` a series of each."""
     cell, median = _medians(values, pool)
     series, night = values.series[cell], values.night[cell]
-    number = rank_in_groups(series, night)  # nights of the series before it
+    number = rank_in_groups(series, night)  # number of earlier nights of the series
     level = _first_levels(series, number, median, len(pool))
     moved = median - level[series, np.minimum(number, _FIRST_NIGHTS - 1)]
     family = number_rows(values.keys.select(FAMILY))[0]
@@ -129,9 +127,9 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
     np.maximum.at(half_tick, pool[members], ticks)
     np.logical_or.at(is_relative, pool[members], values.has_reference[members])
     keys = values.keys.take(pa.array(first))
-    nobody = pa.nulls(len(first), keys.schema.field("device").type)
+    no_device = pa.nulls(len(first), keys.schema.field("device").type)
     return SeriesValues(
-        keys.set_column(keys.schema.get_field_index("device"), "device", nobody),
+        keys.set_column(keys.schema.get_field_index("device"), "device", no_device),
         *shared,
         np.arange(len(shared[3])),
         np.full(len(first), -np.inf),
@@ -141,7 +139,7 @@ def _pool_values(values: SeriesValues, kernel: Ints, pool: Ints, first: Ints) ->
 
 
 def _medians(values: SeriesValues, pool: Ints) -> tuple[Ints, Floats]:
-    """Cells of pools that can be compared, and the median of each."""
+    """Comparable cells of pools, and the median of each."""
     start = np.cumsum(values.size) - values.size
     middle = values.logs[start + (values.size - 1) // 2] + values.logs[start + values.size // 2]
     cell = np.flatnonzero(
@@ -151,9 +149,9 @@ def _medians(values: SeriesValues, pool: Ints) -> tuple[Ints, Floats]:
 
 
 def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int) -> Floats:
-    """The level that each series began with, as it was known in each of its first nights.
+    """The initial level of each series, as it was known in each of its first nights.
 
-    Later nights must not change what was said of earlier ones.
+    Later nights must not change the results of earlier ones.
     """
     first = np.full((series_count, _FIRST_NIGHTS), np.nan)
     early = number < _FIRST_NIGHTS
@@ -163,16 +161,16 @@ def _first_levels(series: Ints, number: Ints, median: Floats, series_count: int)
 
 
 def _number_devices(series: Ints, night: Ints, pool: Ints) -> Ints:
-    """The number of each series in its pool: a device that comes later gets a later one."""
+    """The number of each series in its pool; later devices get higher numbers."""
     came = np.full(len(pool), np.iinfo(np.int64).max)
     np.minimum.at(came, series, night)
     return rank_in_groups(pool, came)
 
 
 def _device_shifts(family: Ints, kernel: Ints, night: Ints, moved: Floats) -> Floats:
-    """How far all kernels of a device moved in a night; 0 for what is none, and where they are few.
+    """The shift of all kernels of a device in a night; 0 for other series and for few kernels.
 
-    An operator of a pool that moves as the others of its devices is a change of the method.
+    If an operator of a pool moves like the others of its devices, the method has changed.
     """
     shift = np.zeros(len(moved))
     own = np.flatnonzero(kernel != NO_KERNEL)
@@ -196,7 +194,7 @@ def _share_values(
 
 
 def _group_medians(keys: Ints, value: Floats) -> tuple[Ints, Floats, Ints]:
-    """The keys of each group, in order, a column each; the median of its values; their count."""
+    """The keys of each group, in order, as columns; the median and count of its values."""
     code = np.ravel_multi_index(tuple(keys), tuple(keys.max(axis=1, initial=0) + 1))
     order = np.lexsort((value, code))
     code, value = code[order], value[order]

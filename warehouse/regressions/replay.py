@@ -1,12 +1,12 @@
-"""Nights judged in order: suspicions, their confirmation, and changes that go away again. Pure.
+"""Judging nights in order: suspicions, their confirmation, and changes that end. Pure.
 
-A series that hits is suspected; the build is kept out of its base. The next night that has dumps
-of it confirms or clears it: all dumps since then must hit, and the new ones show the same direction
-by themselves. A confirmed change starts a new level: later builds are compared with those since
-then, and the change itself is gone when two nights in a row are back at the old one.
+A series that hits is suspected; the build is excluded from its base. The next night with dumps of
+the series confirms or clears the suspicion: all dumps since then must hit, and the new ones must
+show the same direction by themselves. A confirmed change starts a new level, with which later
+builds are compared. The change ends when two consecutive nights are back at the old level.
 
-The result for a build depends on that build and those before it only, so that any report can be
-made again.
+The result for a build depends only on that build and earlier ones, so any report can be
+reproduced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
-from warehouse.regressions.confirmation import STILL_THERE, Answer, ask_nights
+from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
 from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
 from warehouse.regressions.level_changes import (
@@ -55,20 +55,20 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_LOOK_BACK = 3  # builds before a suspicion where the change may have begun
+_LOOK_BACK = 3  # builds before a suspicion in which the change may have begun
 _NIGHTS_TO_BE_GONE = 2
 
 
 class Replay(NamedTuple):
-    """What is known as of the last build.
+    """The result as of the last build.
 
     Attributes:
-        changes: Suspected, confirmed and fixed ones; by suspicion, then series.
-        night: What the last build says by itself.
+        changes: Suspected, confirmed and fixed changes, by suspicion, then series.
+        night: The result of the last build by itself.
         shifts: Median state of the dumps of each family in each build; shape (families, builds).
-        cells: Summaries of the dumps.
+        cells: Summaries of the cells.
         states: Median state of the dumps of each series in each build.
-        history: The history with its states.
+        history: The history with the states.
     """
 
     changes: list[LevelChange]
@@ -139,7 +139,7 @@ class _Nights:
                 self._suspect(series, build, own)
 
     def _find_states(self, build: int, base: Base) -> None:
-        """The state of the device in the dumps of a night, and what its cells say of it."""
+        """Estimate the state of the device in the dumps of a night, and summarise its cells."""
         history, end = self._history, self._build_ends
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
         own, value = self._series_of_value[chosen], history.values[chosen]
@@ -194,10 +194,10 @@ class _Nights:
         self._usable[series, build] = False
 
     def _settle_suspects(self, build: int, there: Mask) -> set[int]:
-        """Confirm or clear what was suspected; the series that were confirmed."""
+        """Confirm or clear suspicions; returns the confirmed series."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
-        answers = ask_nights(self._history, self.states, waiting, since, self._rules)
+        answers = check_nights(self._history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:
@@ -235,7 +235,7 @@ class _Nights:
             self._errors.forget(change.series, slice(change.first_bad, build + 1))
 
     def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
-        """Move changes to the build from which on their dumps differ most clearly."""
+        """Move the beginning of changes to the build from which dumps differ most clearly."""
         splits = []
         for change in changes:
             known = np.union1d(change.base, self._nights_since(change.base[0], change, build))
@@ -254,7 +254,7 @@ class _Nights:
             change.base = change.base[change.base < change.first_bad]
 
     def _settle_open(self, build: int, there: Mask) -> set[int]:
-        """End changes that are gone; the series that may be on their way back."""
+        """End changes that are gone; returns the series that may be returning."""
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
@@ -272,7 +272,7 @@ class _Nights:
         return returning
 
     def _level(self, change: LevelChange) -> Floats:
-        """The level of a series in each build, as its change is judged."""
+        """The level of a series in each build, by the values that decide its change."""
         if not change.reaction:
             level: Floats = self.cells.median[change.series]
             return level

@@ -1,4 +1,4 @@
-"""The smallest change of each series that a night would show: what a green night rules out."""
+"""The smallest change of each series that a night would show, which a green night rules out."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from warehouse.regressions.replay import Replay
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_RANK_EFFICIENCY = 1.05  # standard errors of a Mann-Whitney test over those of a t test
+_RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
 
 
 def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Floats:
     """The smallest change of each series that the last night would show, a logarithm.
 
-    It is the largest of what the three conditions of a hit ask for: the smallest change that
-    counts, the gate times the usual error of builds, and what the test can show with so many dumps
-    that differ so much. A series whose move was explained by the shift of its family hides at least
-    what it moved by. Infinite where the series was not judged.
+    This is the largest of three limits, from the conditions of a hit: the smallest relevant change,
+    the gate times the usual error of builds, and the limit of the test for the number and spread of
+    the dumps. A series whose movement was explained by the shift of its family hides at least that
+    movement. Infinite if the series was not judged.
     """
     night, base = found.night, found.night.base
     judged = night.status >= Status.UNCHANGED
@@ -45,7 +45,7 @@ def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Flo
 
 
 def _quantiles(q: float, tests: Ints) -> Floats:
-    """How many standard errors a difference must be among so many tests."""
+    """Least significant difference in standard errors, for each number of tests."""
     counts, place = np.unique(np.maximum(tests, 1), return_inverse=True)
     wanted = [-NormalDist().inv_cdf(q / 2 / count) for count in counts.tolist()]
     return np.array(wanted)[place]

@@ -1,4 +1,4 @@
-"""The series of a store's rows and their values, relative to a reference build if there is one."""
+"""The series of a store's rows and their values, relative to a reference build, if any."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Ints = NDArray[np.int64]
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
 KEY = (*FAMILY, *OPERATOR)
-RATES = frozenset({"token_rate", "rate"})  # of which more is better: values are their inverse
+RATES = frozenset({"token_rate", "rate"})  # more is better: values are the inverse
 MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of whole dumps
-COUNTED = RATES | {"counter"}  # no times, though they stand beside some
-# What only holds others: what they do explains it.
+COUNTED = RATES | {"counter"}  # not times
+# Containers, whose operators explain their changes.
 CONTAINERS = frozenset({"method", "delegate_call", "cold_start", "first_token", "token_rate"})
 _MOST_CODES = 1 << 40
 
 
 class SeriesValues(NamedTuple):
-    """Values of series by cell: one series in one night, its values side by side and ascending.
+    """Values of series by cell (one series in one night), adjacent and ascending.
 
     Attributes:
         keys: A row per series: `KEY`.
         series: The series of each cell.
-        night: Its night.
-        size: How many values it has.
+        night: The night of each cell.
+        size: Number of values of each cell.
         logs: The values, logarithms.
         dump: The dump of each value.
-        floor: Least value of each series that can be compared, a logarithm.
-        half_tick: Half of the smallest step of the clock of each.
-        has_reference: Whether the values of each are relative to a reference build.
+        floor: Smallest comparable value of each series, a logarithm.
+        half_tick: Half of the smallest step of each series' clock.
+        has_reference: Whether the values of each series are relative to a reference build.
     """
 
     keys: pa.Table
@@ -51,7 +51,7 @@ class SeriesValues(NamedTuple):
 
 
 def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
-    """The series of rows of fleet_values; the night of one of a reference build is -1."""
+    """The series of rows of fleet_values; the night of rows of a reference build is -1."""
     number, first = number_rows(rows.select(KEY))
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())
@@ -80,7 +80,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
 
 
 def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
-    """Numbers of dumps by what they hold: the same in whatever order a store was filled."""
+    """Numbers of dumps by their contents, independent of the order of ingest."""
     known, number = np.unique(dump, return_inverse=True)
     order = np.argsort(series, kind="stable")
     held = np.bincount(number[order], logs[order])
@@ -90,9 +90,9 @@ def _number_dumps(dump: Ints, series: Ints, logs: Floats) -> Ints:
 
 
 def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
-    """How far the reference was from its usual level in the session of each row; NaN without one.
+    """The reference's distance from its usual level in the session of each row; NaN without one.
 
-    UsualLevels is the median over the sessions in which the series was recorded with it.
+    The usual level is the median over the sessions of the series with the reference.
     """
     level = np.full(len(rows), np.nan)
     references = np.flatnonzero(night < 0)
@@ -124,10 +124,10 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
 
 
 def number_families(keys: pa.Table) -> Ints:
-    """The family of each series by its keys; a measure of whole dumps is one of its own.
+    """The family of each series by its keys; a measure of whole dumps has a family of its own.
 
-    A measure reacts to the state of the device like operators. But how much builds usually differ
-    in one measure says nothing of other series, and it is tested apart from them.
+    A measure reacts to the state of the device like operators. But the usual differences of builds
+    in one measure do not apply to other series, and a measure is tested separately.
     """
     is_measure = pc.is_in(keys["kind"], pa.array(sorted(MEASURES)))
     measure = pc.if_else(is_measure, keys["event_name"], None)
@@ -135,7 +135,7 @@ def number_families(keys: pa.Table) -> Ints:
 
 
 def number_rows(table: pa.Table) -> tuple[Ints, Ints]:
-    """A number for each row, the same for equal ones and in their order; the first of each."""
+    """A number for each row, in order, equal for equal rows; and the first row of each number."""
     number, limit = np.zeros(len(table), np.int64), 1
     for name in table.column_names:
         column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")

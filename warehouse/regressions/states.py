@@ -1,6 +1,6 @@
-"""How each series reacts to the state of its device, night by night. Pure.
+"""Reactions of each series to the state of its device, night by night. Pure.
 
-See `warehouse.statistics.device_states` for how the state of a dump is found.
+`warehouse.statistics.device_states` explains how the state of a dump is found.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_UNKNOWN_STATE = 0.04  # as if a night's had differed by that where all operators react alike
-_REACTIONS = (0.1, 4.0)  # least and most
-_USUAL_EXCESS = 2.0  # times the base's spread that the dumps of a night may have
+_UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
+_REACTIONS = (0.1, 4.0)  # limits
+_USUAL_EXCESS = 2.0  # allowed spread of a night's dumps, as a multiple of the base's
 _REACTION_SPREAD = 0.25  # standard deviation over operators
 _FAR = 3.0  # standard deviations
 
 
 class StateCells(NamedTuple):
-    """What the states of a night say of each series; each of shape (series, builds).
+    """Statistics of values and states of each series; each of shape (series, builds).
 
     Attributes:
-        spread: Robust standard deviation of its values, the states taken out; NaN without any.
-        moments: Sums over its dumps: of 1, the state, its square, the value, value times state.
+        spread: Robust standard deviation of the values without the states; NaN without values.
+        moments: Sums over the dumps: of 1, the state, its square, the value, value times state.
     """
 
     spread: Floats
@@ -48,30 +48,30 @@ class StateCells(NamedTuple):
 
     @property
     def value(self) -> Floats:
-        """Mean of their values, those far off drawn in; NaN without any."""
+        """Mean of the values, with outliers shrunk; NaN without any."""
         with np.errstate(invalid="ignore"):
             mean: Floats = self.moments[3] / self.moments[0]
         return mean
 
     @classmethod
     def empty(cls, shape: tuple[int, int]) -> StateCells:
-        """Those of no night."""
+        """The statistics without any night."""
         return cls(np.full(shape, np.nan), np.zeros((5, *shape)))
 
 
 def row_mean(rows: Floats) -> Floats:
-    """The mean of each row without its NaN; NaN for a row of nothing else."""
+    """The mean of each row without NaN; NaN for a row of only NaN."""
     with np.errstate(invalid="ignore"):
         mean: Floats = np.nansum(rows, axis=1) / np.count_nonzero(~np.isnan(rows), axis=1)
     return mean
 
 
 def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats, Floats]:
-    """How far each series moves when the device moves by 1, by a regression over chosen cells.
+    """The movement of each series when the device moves by 1, by a regression over chosen cells.
 
-    It is drawn towards 1, all the more the less the states of those cells differ. The second array
-    says how far off it may be: as much as operators differ where nothing is known, and less the
-    more the nights differ: dumps of one night say the same of a reaction.
+    The result is shrunk towards 1, more strongly the less the states of those cells differ. The
+    second array is the error of the result: the spread over operators if nothing is known, and
+    smaller the more the nights differ, because dumps of one night give only one reaction.
     """
     shape = len(cells.state)
     count, state, square, value, product = (
@@ -94,7 +94,7 @@ def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats,
 def summarise_states(
     cells: StateCells, build: int, night: NightValues, state: Floats, reaction: Floats
 ) -> None:
-    """Fill in the cells of a night. A value far from where it should be counts as less far."""
+    """Fill in the cells of a night; outliers are shrunk."""
     own = night.series
     series = np.unique(own)
     residual = night.value - reaction[own] * state
@@ -110,14 +110,14 @@ def summarise_states(
 
 
 def find_excess_spread(spread: Floats, usual: Floats) -> Floats:
-    """How many times as far as usual nights may be from their base; 1 or more.
+    """Factor, at least 1, by which nights may be farther from their base than usual.
 
-    Where the dumps of a night differ far more than those of the base, something disturbed many of
-    them, and their median is as much less sure.
+    If the dumps of a night differ far more than those of the base, many of them were disturbed,
+    and their median is accordingly less certain.
 
     Args:
         spread: Standard deviation of the dumps of the nights; NaN if unknown.
-        usual: The same of the base.
+        usual: Standard deviation of the dumps of the base.
     """
     times = spread / (_USUAL_EXCESS * np.maximum(usual, LEAST_SPREAD))
     excess_spread: Floats = np.fmax(times, 1.0)

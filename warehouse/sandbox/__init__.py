@@ -1,1 +1,1 @@
-"""SQL from anybody, answered from a snapshot in a process that can do nothing else."""
+"""Untrusted SQL, run on a snapshot in a process that can do nothing else."""

@@ -1,4 +1,4 @@
-"""Limits of a statement from anybody, and its answer."""
+"""Limits of an untrusted statement, and its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Bounds(NamedTuple):
 
     Attributes:
         seconds: Time.
-        memory_bytes: Memory of the answering process beyond what it takes at rest.
+        memory_bytes: Memory of the process in addition to its memory at rest.
         answer_rows: Rows of the answer.
         answer_bytes: Size of the answer.
     """
@@ -30,8 +30,8 @@ class SnapshotAnswer(NamedTuple):
     """The answer to a statement.
 
     Attributes:
-        table: Its rows; with `note` in the schema's metadata if they may miss events.
-        taken_at: Time of the snapshot that it was answered from.
+        table: The rows; with `note` in the schema's metadata if events may be missing.
+        taken_at: Time of the snapshot.
     """
 
     table: pa.Table

@@ -1,7 +1,7 @@
-"""The worker: a process that answers SQL from anybody from a snapshot, and may die of it.
+"""The worker: a process that runs untrusted SQL on a snapshot, and may crash.
 
 The kernel enforces the same restrictions as DuckDB's settings: once the snapshot is open, the
-process can open no further file, write none, and get no more memory than its limit.
+process can neither open nor write files, and gets no more memory than its limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from warehouse.children.limits import count_data, leave_no_core, limit_data, tie_to_owner
+from warehouse.children.limits import count_data, disable_core_dumps, limit_data, tie_to_owner
 from warehouse.children.messages import GONE, Message, requests, send
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.statements import streamed_answer
@@ -25,16 +25,16 @@ from warehouse.engine.store_connections import StoreConnections
 from warehouse.errors import StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 
-_NICENESS = 10  # uploads come first
-_OWN_SHARE = 0.75  # of the memory, as DuckDB's limit, which does not count texts and lists
+_NICENESS = 10  # uploads have priority
+_OWN_SHARE = 0.75  # of the memory: DuckDB's limit, which does not count texts and lists
 _BATCH_ROWS = 4096
 _FIRST = "SELECT count(*) AS n, now() AS t, uuid() AS u FROM named_dumps"
 
 
 def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
-    """Answer statements that come through a socket until its other end is closed."""
+    """Answer statements from a socket until its other end is closed."""
     tie_to_owner()
-    leave_no_core()
+    disable_core_dumps()
     os.nice(_NICENESS)
     with socket.socket(fileno=channel) as owner:
         reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
@@ -54,7 +54,7 @@ class _TooLongError(Exception):
 
 
 class _SnapshotReader:
-    """Answers statements, one after the other."""
+    """Answers one statement at a time."""
 
     def __init__(self, store: Path, snapshot: Path, bounds: Bounds) -> None:
         self._store, self._bounds = store, bounds
@@ -69,19 +69,19 @@ class _SnapshotReader:
         )
 
     def prepare(self) -> Message:
-        """Open the snapshot and lock the process down; the message says what is wrong, if any."""
+        """Open the snapshot and lock the process down; returns an empty message or the problem."""
         try:
             self._connections.check()
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
-        self._ask(_FIRST, None)  # so that Python loads its modules while it still can
+        self._run(_FIRST, None)  # Python loads its modules while it still can
         _lock_down(self._bounds.memory_bytes)
         return {}
 
     def answer(self, text: str, params: Any) -> dict[str, Any]:
         """The answer to a statement: an Arrow stream as `data`, or the reason of its failure."""
         try:
-            return self._ask(text, params)
+            return self._run(text, params)
         except _TooLongError:
             return {"reason": "answer"}
         except MemoryError:
@@ -93,7 +93,7 @@ class _SnapshotReader:
         except (OverflowError, TypeError, ValueError) as error:  # due to its parameters
             return _problem(str(error))
 
-    def _ask(self, text: str, params: Any) -> dict[str, Any]:
+    def _run(self, text: str, params: Any) -> dict[str, Any]:
         connection = self._connections.connection("untrusted", text)
         with translated_errors(self._store, self._connections.file):
             with streamed_answer(connection, text, params, batch_rows=_BATCH_ROWS) as batches:
@@ -104,7 +104,7 @@ class _SnapshotReader:
         """The Arrow stream of all batches.
 
         Raises:
-            _TooLongError: They have too many rows or bytes.
+            _TooLongError: The batches have too many rows or bytes.
         """
         count, sink = 0, pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batches.schema) as stream:
@@ -130,7 +130,7 @@ def _problem(text: str) -> dict[str, Any]:
 
 
 def _lock_down(memory_bytes: int) -> None:
-    """Forbid this process to open or write files, and to allocate more than so much memory."""
+    """Forbid this process to open or write files, and to allocate more memory."""
     own_bytes = count_data()
     if own_bytes is not None:
         limit_data(own_bytes + memory_bytes)

@@ -1,8 +1,8 @@
-"""Workers of this process: each answers for one snapshot, until there is a newer one or it fails.
+"""Workers of this process: each serves one snapshot, until a newer one exists or it fails.
 
-A statement is interrupted at its deadline; if it still runs then, its worker is killed, without
-waiting for the worker's end. Another worker takes its place. The second that a worker takes to
-start does not count for the deadline.
+A statement is interrupted at its deadline. If it continues, its worker is killed, without waiting
+for the worker's end, and replaced. The second that a worker takes to start does not count for the
+deadline.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from warehouse.sandbox.bounds import MOST_TEXT_BYTES, Bounds, SnapshotAnswer
 # Arrow's own allocator would reserve a GiB of addresses, which counts as memory.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 
-GRACE = 0.2  # seconds from its deadline until a statement that does not stop is killed
+GRACE = 0.2  # seconds from the deadline until a statement that does not stop is killed
 
 Params = Mapping[str, object] | Sequence[object] | None
 
 
 class Sandbox:
-    """Answers SQL from anybody; each calling thread has a worker of its own.
+    """Runs untrusted SQL; each calling thread has a worker of its own.
 
     Attributes:
-        killed: Number of statements that did not stop at their deadline, and were killed.
+        killed: Number of statements that were killed, because they did not stop.
     """
 
     def __init__(self, store: Path, bounds: Bounds) -> None:
-        """Begin without workers."""
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
         self._replacing = ThreadPoolExecutor(1, "replacing")
@@ -54,13 +53,13 @@ class Sandbox:
             params: Values for its parameters, of types of JSON.
 
         Raises:
-            StatementError: It is not a single SELECT (or EXPLAIN of one), or fails.
-            CostlyStatementError: It exceeds its limits.
-            StoreError: There is no snapshot, or it cannot be read.
+            StatementError: The statement is not a single SELECT (or EXPLAIN of one), or fails.
+            CostlyStatementError: The statement exceeds its limits.
+            StoreError: The store has no snapshot, or the snapshot cannot be read.
         """
         _check_length(text)
         with self._one() as worker:
-            table = worker.ask(text, params)
+            table = worker.run(text, params)
         return SnapshotAnswer(table, worker.held.snapshot.taken_at)
 
     def close(self) -> None:
@@ -72,14 +71,14 @@ class Sandbox:
 
     @contextmanager
     def _one(self) -> Iterator[_Worker]:
-        """A worker of the newest snapshot, for the caller alone.
+        """A worker of the newest snapshot, for exclusive use.
 
         Raises:
-            StoreError: There is no snapshot, or it cannot be read.
+            StoreError: The store has no snapshot, or the snapshot cannot be read.
         """
         held = hold_newest(self._store)
         if held is None:
-            problem = "has no snapshot yet: one is published once something is stored"
+            problem = "has no snapshot yet: the first is published when dumps are stored"
             raise StoreError(str(self._store), problem)
         worker = self._find(held)
         try:
@@ -95,12 +94,12 @@ class Sandbox:
                 self._replacing.submit(self._replace, worker)
 
     def _replace(self, worker: _Worker) -> None:
-        """Wait for a worker's end, then start another one unless one waits."""
+        """Wait for a worker's end, then start another one unless one is idle."""
         worker.end()
         is_wanted = not (self._waiting or self._is_closed)
-        if is_wanted and worker.has_started:  # so the next one will start, too
-            with suppress(StoreError):  # the next statement meets it again
-                if held := hold_newest(self._store):  # used after those that have started
+        if is_wanted and worker.has_started:  # so the next worker will start, too
+            with suppress(StoreError):  # the next statement raises it again
+                if held := hold_newest(self._store):  # used after workers that have started
                     self._waiting.insert(0, _Worker(self._store, held, self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
@@ -119,20 +118,20 @@ class Sandbox:
 
 
 class _Worker:
-    """One worker.
+    """A worker process.
 
     Attributes:
-        held: Its snapshot.
-        has_started: Whether it has reported its start.
-        is_ready: Whether it can take another statement; false before the first one.
+        held: The snapshot.
+        has_started: Whether the worker has reported its start.
+        is_ready: Whether the worker can run another statement; false before the first one.
         is_overdue: Whether a statement did not stop at its deadline.
     """
 
     def __init__(self, store: Path, held: HeldSnapshot, bounds: Bounds) -> None:
-        """Start it.
+        """Start the process.
 
         Raises:
-            StoreError: It cannot be started.
+            StoreError: The process cannot be started.
         """
         self.held, self.has_started = held, False
         self.is_ready = self.is_overdue = False
@@ -150,12 +149,12 @@ class _Worker:
             held.release()
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
-    def ask(self, text: str, params: Params) -> pa.Table:
+    def run(self, text: str, params: Params) -> pa.Table:
         """The answer to a statement.
 
         Raises:
             StatementError: The statement is not allowed, or fails.
-            CostlyStatementError: It exceeds its limits.
+            CostlyStatementError: The statement exceeds its limits.
             StoreError: The worker does not start, or its snapshot cannot be read.
         """
         self._start()
@@ -176,11 +175,11 @@ class _Worker:
         return _read(data, message["note"])
 
     def kill(self) -> None:
-        """Kill it, without waiting for its end."""
+        """Kill the process, without waiting for its end."""
         self._child.process.kill()
 
     def end(self) -> None:
-        """Kill it if it still runs, wait for its end, and release its snapshot."""
+        """Kill the process if it still runs, wait for its end, and release the snapshot."""
         self._child.end()
         self.held.release()
 
@@ -193,11 +192,11 @@ class _Worker:
         self.has_started = True
 
     def _check(self, message: Message) -> None:
-        """Pass if a message reports no failure.
+        """Check that a message reports no failure.
 
         Raises:
             StatementError: The statement is not allowed, or fails.
-            CostlyStatementError: It exceeds its limits.
+            CostlyStatementError: The statement exceeds its limits.
             StoreError: The snapshot cannot be read.
         """
         match message.get("reason"):
@@ -216,24 +215,26 @@ class _Worker:
         took = {
             "seconds": f"takes more than {limits.seconds:g} s",
             "memory": f"takes more than {limits.memory_bytes / (1 << 20):,.0f} MiB of memory",
-            "answer": f"answers more than {limits.answer_rows:,} rows or "
+            "answer": f"returns more than {limits.answer_rows:,} rows or "
             f"{limits.answer_bytes / (1 << 20):,.0f} MiB",
         }
-        remedy = "add LIMIT, or aggregate" if bound == "answer" else "ask for less"
+        remedy = "add LIMIT, or aggregate" if bound == "answer" else "select less"
         return CostlyStatementError(bound, f"the statement {took[bound]}: {remedy}")
 
 
 def _check_length(text: str) -> None:
-    """Pass if a text is short enough.
+    """Check that a text is short enough.
 
     Raises:
-        StatementError: It is not Unicode.
-        CostlyStatementError: It is too long.
+        StatementError: The text is not Unicode.
+        CostlyStatementError: The text is too long.
     """
     try:
         count = len(text.encode())
     except UnicodeEncodeError as error:
-        raise StatementError(f"the statement is no Unicode at character {error.start:,}") from error
+        raise StatementError(
+            f"the statement is not Unicode at character {error.start:,}"
+        ) from error
     if count > MOST_TEXT_BYTES:
         problem = f"the statement has {count:,} bytes, wanted at most {MOST_TEXT_BYTES:,}"
         raise CostlyStatementError("text", problem)

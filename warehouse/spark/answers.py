@@ -42,7 +42,7 @@ class SparkLake:
         Raises:
             UnknownQueryError: There is no query of that name.
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
-                names something that the lake lacks.
+                names something that the lake does not have.
             SparkError: A job failed.
         """
         query = find_query(name)
@@ -61,7 +61,7 @@ class SparkLake:
             return self.frame(text, params or {}).toArrow()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
-        """The same as a data frame, which is not collected."""
+        """The rows of `sql` as a data frame, which is not collected."""
         make_views(self._session, self._lake, self._state, text)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
 
@@ -78,8 +78,8 @@ def _register_functions(session: SparkSession, sql: str) -> None:
 def run_select(session: SparkSession, sql: str, values: Mapping[str, object]) -> DataFrame:
     """The rows of a trusted statement, computed CTE by CTE.
 
-    Spark inlines a CTE wherever it is read, so a plan would be too large if CTEs read each other
-    twice. Here a CTE that is read more than once is computed once, as in DuckDB.
+    Spark inlines a CTE wherever it is read, so plans would grow too large. Here a CTE that is read
+    more than once is computed once, as in DuckDB.
     """
     statement = split_ctes(sql)
     hidden: dict[str, DataFrame | None] = {}

@@ -1,8 +1,8 @@
-"""Files of a place in order of arrival, for a stream. Pure but for the listing.
+"""Files of a place in order of arrival, for a stream. Pure except for the listing.
 
 The offset of a stream is the time of its newest file so far, and the number of files. A file that
 arrives late, with an older time, is found for a day. Files that the stream had are known; after a
-restart the files of that day come again.
+restart, the files of that day are repeated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Arrivals:
     def between(self, start: Offset, end: Offset) -> Sequence[WatchedFile]:
         """The files of a batch.
 
-        A batch from before a restart lacks late files; they come again with all files of that day.
+        A batch from before a restart lacks late files, which are repeated with all files of that
+        day.
         """
         if _key(end) in self._batches:
             return self._batches[_key(end)]

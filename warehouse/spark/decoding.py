@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DECODED_GROUPS = pa.schema(
     [
         ("name", pa.string()),
-        ("added", pa.string()),  # JSON, as a commit has it
+        ("added", pa.string()),  # JSON, as in a commit
         ("n_dumps", pa.int64()),
         ("n_events", pa.int64()),
         ("refused", pa.string()),  # JSON: the first fields of each Refusal
@@ -51,7 +51,7 @@ class DecodedGroups(NamedTuple):
 
     Attributes:
         added: New files, which are not committed yet.
-        n_dumps: Dumps in them.
+        n_dumps: Dumps in these files.
         n_events: Profile events of these dumps.
         refused: Refusals.
         changed: Names of groups that were not written, as their dumps have changed.
@@ -115,7 +115,7 @@ def _set_origins(connection: duckdb.DuckDBPyConnection, group: DumpGroup, at: da
 
 
 def _is_changed(connection: duckdb.DuckDBPyConnection, group: DumpGroup) -> bool:
-    """Whether a dump is gone, or an ETRecord or debug buffer of it that the lake has."""
+    """Whether a dump is gone, or an ETRecord or debug buffer that the lake has for it."""
     taken = {sha256: companions for sha256, *companions in connection.execute(_TAKEN).fetchall()}
     return any(
         entry.sha256 not in taken or (entry.known and _lacks(taken[entry.sha256], entry.known[3:]))

@@ -1,4 +1,4 @@
-"""Which dumps an ingest takes, and in which groups; decided by the driver. Pure."""
+"""The driver's decisions: which dumps to ingest, and in which groups. Pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OF_PLACES = {"manifest", "conflict", "unreadable"}  # reasons that do not depen
 
 
 class DumpGroup(NamedTuple):
-    """Dumps that are decoded together into files of that name."""
+    """Dumps that are decoded together into files named `name`."""
 
     name: str
     entries: tuple[DumpFacts, ...]
 
     @property
     def partitions(self) -> set[Partition]:
-        """Partitions of the lake that hold its rows."""
+        """Partitions of the lake for its rows."""
         return {partition_of(entry.manifest) for entry in self.entries}
 
     @classmethod
@@ -39,11 +39,11 @@ class DumpGroup(NamedTuple):
 
 
 class IngestDecision(NamedTuple):
-    """Which dumps of an inbox an ingest takes.
+    """The dumps of an inbox to ingest.
 
     Attributes:
         entries: New dumps, each with different bytes.
-        late: Dumps of the lake with companions that the lake lacks.
+        late: Dumps of the lake with new companions.
         refused: Refusals that the lake has not recorded yet.
         n_known: Number of dumps that the lake has or has refused.
     """
@@ -59,7 +59,7 @@ def decide(
     known: Mapping[str, KnownDump],
     refusals: Collection[Refusal],
 ) -> IngestDecision:
-    """Sort dumps into new, known and refused ones; of equal dumps the first is new.
+    """Classify dumps as new, known or refused; of equal dumps, the first is new.
 
     Args:
         surveyed: Dumps in order.
@@ -102,7 +102,7 @@ def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> Refusal | None:
 def _has_more(
     dump: DumpFacts, known: KnownDump, bad: Collection[tuple[str | None, str | None]]
 ) -> bool:
-    """Whether a dump has a companion that the lake lacks and has not refused.
+    """Whether a dump has a companion that the lake neither has nor has refused.
 
     False if a companion that the lake has is gone.
     """

@@ -23,7 +23,7 @@ class ManifestDefaults:
     """Manifest fields for all dumps of an inbox.
 
     Attributes:
-        manifest: Fields that override the files beside the dumps.
+        manifest: Fields that override manifest files.
         layout: Template of paths.
     """
 
@@ -45,7 +45,7 @@ def find_files(inbox: str) -> list[WatchedFile]:
     """Dumps and zips at a path or URI; at least one.
 
     Raises:
-        SourceError: There are none, or the place cannot be listed.
+        SourceError: There are no dumps, or the place cannot be listed.
     """
     place = open_place(inbox)
     files = list_files(place)
@@ -85,7 +85,7 @@ class LocalFiles:
     """Files of a place on this machine.
 
     Attributes:
-        dumps: Each dump, with the path of its file in the place, and its name if that is a zip.
+        dumps: Each dump, with the path of its file in the place, and its name in a zip.
         faults: Errors of files without dumps, such as a damaged zip.
     """
 

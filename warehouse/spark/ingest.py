@@ -1,4 +1,4 @@
-"""Dumps of an inbox into a lake: the driver lists, plans and commits; executors read and decode."""
+"""Ingest from an inbox into a lake: the driver plans and commits; executors read and decode."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ MOST_FILES = 20_000  # in one commit
 _PIECES = 4  # tasks of a survey for each core
 _PIECE_FILES = 500  # of one task
 _ATTEMPTS = 20  # while others write the same dumps
-_PAUSE_SECONDS = 0.5  # between two of them, at most
+_PAUSE_SECONDS = 0.5  # between two attempts, at most
 
 
 @dataclass(frozen=True)
 class LakeIngest:
-    """What an ingest into a lake did; the ingests of parts can be added.
+    """The result of an ingest into a lake; results of parts can be added.
 
     Attributes:
         n_dumps: Dumps that were added to the lake.
-        n_events: Profile events in them.
-        n_known: Dumps that the lake had, or had refused, before.
-        n_attached: Dumps of these that got an ETRecord or debug buffer.
-        n_changed: Dumps that changed while they were read; the next ingest takes them.
+        n_events: Profile events in these dumps.
+        n_known: Dumps that the lake already had or had refused.
+        n_attached: Known dumps that got an ETRecord or debug buffer.
+        n_changed: Dumps that changed while they were read, left to the next ingest.
         refused: Refusals.
     """
 
@@ -71,7 +71,6 @@ class LakeIngest:
     refused: tuple[Refusal, ...] = ()
 
     def __add__(self, other: LakeIngest) -> LakeIngest:
-        """The sum of both."""
         names = (field.name for field in fields(self))
         return LakeIngest(*(getattr(self, name) + getattr(other, name) for name in names))
 
@@ -107,36 +106,36 @@ class LakeIngester:
         self._known = LakeDumps(self._lake)
         self._state: LakeState | None = None
 
-    def take_all(self) -> LakeIngest:
+    def ingest_all(self) -> LakeIngest:
         """Ingest all dumps of the inbox.
 
         Raises:
             SourceError: The inbox cannot be listed.
             LakeError: The lake cannot be read or written.
-            SparkError: A task failed again and again.
+            SparkError: A task failed repeatedly.
         """
-        return self.take(list_files(self._place))
+        return self.ingest(list_files(self._place))
 
-    def take(self, files: Sequence[WatchedFile]) -> LakeIngest:
+    def ingest(self, files: Sequence[WatchedFile]) -> LakeIngest:
         """Ingest the dumps in files of the inbox, after plans of killed ingests.
 
         Raises:
             SourceError: The inbox cannot be listed.
             LakeError: The lake is damaged, or cannot be read or written.
-            SparkError: A task failed again and again.
+            SparkError: A task failed repeatedly.
         """
         with lake_errors(self._lake):
-            return self._take(files)
+            return self._ingest(files)
 
-    def _take(self, files: Sequence[WatchedFile]) -> LakeIngest:
+    def _ingest(self, files: Sequence[WatchedFile]) -> LakeIngest:
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
             surveyed = self._survey(files[first : first + MOST_FILES])
-            done += self._take_new(surveyed)
+            done += self._ingest_new(surveyed)
             done += self._attach_late(surveyed)
         return done
 
-    def _take_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
+    def _ingest_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
             state = self._read_state()
@@ -149,13 +148,13 @@ class LakeIngester:
             if not self._is_contested(plan, state):
                 plan = plan._replace(is_checked=True)
                 record_plan(self._lake, plan)
-                return done_before + self._carry_out(plan)
+                return done_before + self._execute(plan)
             # Another ingest may be about to commit files of these names.
             finish_plans(self._lake, [plan.id])
             time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - to separate two ingests
             done += self._resume()
         raise LakeError(
-            self._lake.name, "other processes ingest the same dumps again and again: wait for them"
+            self._lake.name, "other processes repeatedly ingest the same dumps: wait for them"
         )
 
     def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
@@ -188,7 +187,6 @@ class LakeIngester:
         return self._state
 
     def _survey(self, files: Sequence[WatchedFile]) -> list[DumpFacts]:
-        """Facts of the dumps, in order of their files."""
         wanted = self._tasks.parallelism * _PIECES
         size = max(min(-(-len(files) // wanted), _PIECE_FILES), 1)
         paths = [file.path for file in files]
@@ -217,7 +215,7 @@ class LakeIngester:
         return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(decision.refused))
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
-        """Whether another ingest takes the same dumps, or the lake has changed since `state`.
+        """Whether another ingest has the same dumps, or the lake has changed since `state`.
 
         A plan that is too old for others to see is contested, too.
         """
@@ -228,7 +226,7 @@ class LakeIngester:
         return self._read_state().commits.keys() != state.commits.keys()
 
     def _resume(self) -> LakeIngest:
-        """Carry out plans for this inbox that killed ingests have not committed."""
+        """Complete plans for this inbox that killed ingests have not committed."""
         done = LakeIngest()
         for plan in read_plans(self._lake):
             if plan.inbox != self._place.name or not plan.is_checked:
@@ -238,17 +236,17 @@ class LakeIngester:
                 discard_plan(self._lake, plan, state)
             else:
                 record_plan(self._lake, plan)  # as this process's own
-                done += self._carry_out(plan)
+                done += self._execute(plan)
         return done
 
     def _is_done(self, plan: IngestPlan, state: LakeState) -> bool:
-        """Whether the lake has any dump or refusal of the plan, and so all of them."""
+        """Whether the lake has a dump or refusal of the plan, and therefore all of them."""
         if plan.id in state.commits or self._known.read_dumps(state, plan.hashes):
             return True
         recorded = read_refusals(self._lake, state, (one.source for one in plan.refused))
         return not recorded.isdisjoint(plan.refused)
 
-    def _carry_out(self, plan: IngestPlan) -> LakeIngest:
+    def _execute(self, plan: IngestPlan) -> LakeIngest:
         """Decode the groups of a plan and commit them, unless another process has."""
         at = moment_of(plan.id)
         decoded = self._decode(plan.groups, at)

@@ -1,4 +1,4 @@
-"""Dumps and refusals that a lake has already."""
+"""Known dumps and refusals of a lake."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Plans of ingests, recorded from before the first file to the commit.
+"""Plans of ingests, recorded before the first file is written and deleted after the commit.
 
-An ingest after one that was killed carries out its plan: the same groups into files of the same
-names, so that no reader sees a dump twice. This holds once a plan is checked, i.e. no other ingest
-takes its dumps; until then its owner may discard it, and has written nothing.
+The ingest after a killed one completes its plan: the same groups into files of the same names, so
+that no reader sees a dump twice. This applies once a plan is checked, that is, no other ingest has
+the same dumps; until then, its owner has written nothing and may discard the plan.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class IngestPlan(NamedTuple):
         inbox: Name of the place of the dumps.
         groups: Dumps to decode.
         refused: Refusals to record.
-        is_checked: Whether no other ingest takes the same dumps, so it will be carried out.
+        is_checked: Whether no other ingest has the same dumps, so the plan will be executed.
     """
 
     id: str
@@ -63,7 +63,7 @@ def record_plan(lake: Lake, plan: IngestPlan) -> None:
 
 
 def read_plans(lake: Lake) -> Iterator[IngestPlan]:
-    """Plans of ingests that are running or were killed, the oldest first.
+    """Plans of running and killed ingests, oldest first.
 
     Unchecked plans of killed ingests are left out: they have written nothing.
     """

@@ -52,11 +52,11 @@ def source_schema(table: str) -> pa.Schema:
     """Columns of a table of the source: the decoder's, with the dump's name for its index.
 
     Raises:
-        SourceError: There is no such table.
+        SourceError: The table does not exist.
     """
     known = {"files": FILES, "errors": ERRORS, **DECODED}
     if table not in known:
-        raise SourceError(table, f"no table of etdump; there are {', '.join(sorted(known))}")
+        raise SourceError(table, f"no table of etdump; the tables are {', '.join(sorted(known))}")
     columns = list(known[table])
     named = [_SOURCE if column.name == "dump_index" else column for column in columns]
     return pa.schema([column.remove_metadata() for column in named])

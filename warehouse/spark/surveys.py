@@ -1,4 +1,4 @@
-"""Surveys of an inbox: hashes and manifests of its dumps, before any is decoded."""
+"""Surveys of an inbox: hashes and manifests of its dumps, before decoding."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class KnownDump(NamedTuple):
 
 
 class DumpFacts(NamedTuple):
-    """A dump of an inbox that was read once, and is not decoded yet.
+    """A dump of an inbox that was read, but not decoded yet.
 
     Attributes:
         source: Name of the dump in messages and in the lake.
-        path: Its file, or the zip that it is in.
-        member: Its name in that zip; None for a file.
-        sha256: SHA-256 of its bytes; empty if they cannot be read.
-        byte_count: Number of its bytes.
-        manifest: Its manifest as canonical JSON; empty if it is refused.
-        reason: Why it is refused, machine-readable; None if it is not.
+        path: The dump's file, or the zip that contains it.
+        member: The name in that zip; None for a file.
+        sha256: SHA-256 of the bytes; empty if they cannot be read.
+        byte_count: Number of bytes.
+        manifest: The manifest as canonical JSON; empty if the dump is refused.
+        reason: Why the dump is refused, machine-readable; None if it is not.
         detail: The reason in words.
-        etrecord: Name of its ETRecord, if it has one.
+        etrecord: Name of the ETRecord, if any.
         etrecord_sha256: SHA-256 of the ETRecord; None if it cannot be read.
-        debug_buffer: Name of its debug buffer, if it has one.
+        debug_buffer: Name of the debug buffer, if any.
         debug_buffer_sha256: SHA-256 of the debug buffer; None if it cannot be read.
-        known: The dump in the lake, if it is to be written again with new companions.
+        known: The dump in the lake, if it is to be rewritten with new companions.
     """
 
     source: str
@@ -62,7 +62,7 @@ class DumpFacts(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Its hash, with the companions of a dump that is written again."""
+        """The hash, with the companions of a rewritten dump."""
         return self.sha256 if self.known is None else f"{self.sha256} {self.known[3:]}"
 
     @classmethod

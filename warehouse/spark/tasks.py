@@ -35,12 +35,12 @@ class Tasks(Protocol):
             schema: Columns of its result.
 
         Raises:
-            SparkError: A task failed again and again.
+            SparkError: A task failed repeatedly.
         """
 
 
 class SparkTasks:
-    """Tasks of a session of Spark, which retries a failed task as often as it is configured to."""
+    """Tasks of a session of Spark, which retries failed tasks as configured."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -94,5 +94,5 @@ def explain_failure(text: str) -> str:
     first = lines[:_CAUSE_LINES]
     texts = [line for line in first if line and not line.startswith(("File ", "at ", "^", "~"))]
     errors = [line for line in texts if ": " in line and line.split(": ")[0].endswith("Error")]
-    found = errors or caused or texts or ["Spark does not say why"]
+    found = errors or caused or texts or ["Spark gives no reason"]
     return f"a job failed: {found[-1]:.500}"

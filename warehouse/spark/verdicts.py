@@ -27,7 +27,7 @@ _NIGHT = ("distance", "build", "session", "recorded_at")
 
 @spark_errors()
 def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> PartResult:
-    """Verdicts on the series of a build and of those before it.
+    """Verdicts on the series of a build and of earlier builds.
 
     One task judges the families of a part. The result is the same as that of one process, but only
     series that changed come with their values.

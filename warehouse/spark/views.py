@@ -50,7 +50,7 @@ def make_views(
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(unmerged_name(table))
     for name in reversed(named):
-        # As text: with a view of a frame, all its readers would share the ids of its columns.
+        # As text: all readers of a data frame's view would share the ids of its columns.
         session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {texts[name]}")
 
 

@@ -68,8 +68,8 @@ def watch_inbox(
         rows = batch.toArrow().to_pylist()
         files = [WatchedFile(row["path"], row["byte_count"]) for row in rows]
         try:
-            report(ingester.take(sorted(files)))
-        except (IngestError, WarehouseError) as error:  # Spark would pass on its text only
+            report(ingester.ingest(sorted(files)))
+        except (IngestError, WarehouseError) as error:  # Spark would pass on only the text
             failures.append(error)
             raise
 

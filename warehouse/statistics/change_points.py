@@ -18,12 +18,13 @@ _WORTH_A_SHIFT = 1e-4  # p
 
 
 class ChangePoints(NamedTuple):
-    """Where each series changes most.
+    """The most likely change of each series.
 
     Attributes:
         split: The first build of the new level, counted from the last one, which is 1; 0 if there
             are fewer than 3 builds.
-        p: Of the two-sided Mann-Whitney test of the builds from it on and up to 10 before; NaN as
+        p: Two-sided p of the Mann-Whitney test of the builds from it on against up to 10 before;
+            NaN as
             well.
         least_p: The least p that any split of so many dumps could give; NaN as well.
         shift: Hodges-Lehmann estimate of the change, in logarithms; NaN where p is above 1e-4.
@@ -36,11 +37,11 @@ class ChangePoints(NamedTuple):
 
 
 def find_change_points(values: Floats, back: Floats) -> ChangePoints:
-    """Try the last builds of each series as the first of a new level, and take the clearest.
+    """Try the last builds of each series as the first of a new level, and choose the clearest.
 
     Args:
         values: Logarithms of the dumps' values, NaN to fill rows up; shape (series, dumps).
-        back: Build of each, counted from the last one of its series, which is 1.
+        back: Build of each value, counted from the last one of the series, which is 1.
     """
     rows = len(values)
     found = ChangePoints(np.zeros(rows, np.int64), *(np.full(rows, np.nan) for _ in range(3)))

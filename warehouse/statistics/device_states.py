@@ -1,9 +1,9 @@
-"""The state of a device in each dump, as the operators of the dump show it. Pure.
+"""The state of a device in each dump, estimated from the operators of the dump. Pure.
 
-What else a device does (load, clock speed, temperature) moves all operators of a dump together, so
-the operators of one dump are each other's control. The state of a dump is the weighted median, over
-its operators, of how far each is from its level in the base; kernels and delegates have a state of
-their own, for they react differently. An operator that moves by itself barely moves the median.
+Load, clock speed and temperature of a device move all operators of a dump together, so the
+operators of one dump are each other's control. The state of a dump is the weighted median of its
+operators' distances from their levels in the base. Kernels and delegates have separate states,
+because they react differently. A single operator that moves barely affects the median.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ Mask = NDArray[np.bool_]
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2
-LEAST_OPERATORS = 3  # of a dump, from which on a state is known
-LEAST_SPREAD = 0.01  # of an operator: a smaller one gives no larger vote
+LEAST_OPERATORS = 3  # of a dump; with fewer, the state is unknown
+LEAST_SPREAD = 0.01  # of an operator: a smaller spread gives no larger vote
 MAD_TO_SD = 1.4826
 _UNITS = 2
 OPERATOR_SHARE = 1 / 6  # of all votes, at most
 TYPE_SHARE = 1 / 3  # of all votes, at most, for the operators of one type
-_CAPPINGS = 8  # rounds: each takes from those above their share
+_CAPPINGS = 8  # rounds that reduce votes above their share
 _SMALL = 1 << 16  # numbers that are sorted in one pass
-_PADDING = 8  # times the values, at most, in rows of one group each
-_FIRST_ROUNDS = 4  # of levels and states by turns, where there is no base
+_PADDING = 8  # largest size of padded rows, as a multiple of the values
+_FIRST_ROUNDS = 4  # rounds of levels and states in turn, without a base
 
 
 class Operators(NamedTuple):
-    """What is known of each series of values.
+    """Properties of each series of values.
 
     Attributes:
-        kernel: Number of its operator type in its family; NO_KERNEL for what only holds others.
-        unit: What runs it: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT
-            where the state of the device is out of the values already.
-        half_tick: Half of the smallest step of its clock, in the unit of the values.
+        kernel: Number of the operator type in the family; NO_KERNEL for containers.
+        unit: KERNELS or DELEGATE, whose state all operators of a dump share; NO_UNIT if the values
+            do not contain the state of the device.
+        half_tick: Half of the clock's smallest step, in the unit of the values.
     """
 
     kernel: Ints
@@ -53,9 +53,9 @@ class NightValues(NamedTuple):
 
     Attributes:
         series: The series of each value.
-        dump: The dump of each, counted over families and dumps of the night.
+        dump: The dump of each value, counted over families and dumps of the night.
         value: The values, logarithms.
-        dump_count: How many dumps there are.
+        dump_count: Number of dumps.
     """
 
     series: Ints
@@ -65,12 +65,12 @@ class NightValues(NamedTuple):
 
 
 class UsualLevels(NamedTuple):
-    """What the builds before say of every series.
+    """Statistics of every series in earlier builds.
 
     Attributes:
-        level: Its level, the states of the device taken out; NaN if unknown.
-        spread: Standard deviation of its dumps, the states taken out; NaN if unknown.
-        reaction: How many times as far as the device it moves with its state.
+        level: The level, without the states of the device; NaN if unknown.
+        spread: Standard deviation of the dumps, without the states; NaN if unknown.
+        reaction: How far the series moves if the device's state moves by 1.
     """
 
     level: Floats
@@ -82,9 +82,9 @@ def dump_states(operators: Operators, night: NightValues, usual: UsualLevels) ->
     """The state of the device in the dump of each value; NaN where it is unknown.
 
     Args:
-        operators: What is known of the series.
+        operators: Properties of the series.
         night: The values of a night.
-        usual: What the builds before say of every series.
+        usual: Statistics of every series in earlier builds.
     """
     unit, is_voter = operators.unit[night.series], operators.kernel[night.series] != NO_KERNEL
     votes = np.flatnonzero(is_voter & (unit != NO_UNIT))
@@ -103,7 +103,7 @@ def dump_states(operators: Operators, night: NightValues, usual: UsualLevels) ->
 
 
 def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Floats:
-    """The vote of each operator: the less it varies the more, up to its share."""
+    """The vote of each operator, higher for less variation, up to a maximum share."""
     weight = 1 / spread
     _, kind = np.unique(group * (int(kernel.max(initial=0)) + 1) + kernel, return_inverse=True)
     for _ in range(_CAPPINGS):
@@ -122,7 +122,7 @@ def _weigh(kernel: Ints, group: Ints, spread: Floats, group_count: int) -> Float
 def _first_levels(
     night: NightValues, votes: Ints, group: Ints, level: Floats, weight: Floats, group_count: int
 ) -> Floats:
-    """The level of each voter; where a dump has none at all, those of the night itself."""
+    """The level of each voter; for a dump without any level, the levels of the night itself."""
     own = night.series[votes]
     levels = level[own]
     has_base = np.zeros(group_count, bool)
@@ -149,7 +149,7 @@ def group_median(group: Ints, value: Floats) -> Floats:
 
 
 def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> Floats:
-    """The state of each group; NaN where it has too few operators."""
+    """The state of each group; NaN for too few operators."""
     known = ~np.isnan(moved)
     state = weighted_median(group[known], moved[known], weight[known], group_count)
     is_known = np.bincount(group[known], minlength=group_count) >= LEAST_OPERATORS
@@ -157,7 +157,7 @@ def _states(group: Ints, moved: Floats, weight: Floats, group_count: int) -> Flo
 
 
 def _spread_out(operators: Operators, night: NightValues, state: Floats, share: Floats) -> Floats:
-    """The state of each value: of its unit; of what holds others, of both by their time."""
+    """The state of each value: of its unit; for containers, of both units by their time."""
     state, share = state.reshape(-1, _UNITS), share.reshape(-1, _UNITS)
     unit = operators.unit[night.series]
     is_whole = (operators.kernel[night.series] == NO_KERNEL) & (unit == KERNELS)
@@ -169,13 +169,13 @@ def _spread_out(operators: Operators, night: NightValues, state: Floats, share: 
 
 
 class PairStates(NamedTuple):
-    """The states of the device in the dumps of two builds; NaN where they are unknown.
+    """The states of the device in the dumps of two builds; NaN if unknown.
 
-    Both are of shape (dumps, 3): of kernels, of delegates, and of what holds both.
+    Both arrays have the shape (dumps, 3): kernels, delegates, and containers of both.
 
     Attributes:
-        state: How far the device was from its usual state in the base.
-        shift: The median of that over the dumps of the head, the same in all dumps of a family.
+        state: Distance of the device from its usual state in the base.
+        shift: The median state over the dumps of the head, equal in all dumps of a family.
     """
 
     state: Floats
@@ -188,9 +188,9 @@ def pair_states(
     """The states of the dumps of a base and a head, by the levels of the base.
 
     Args:
-        operators: What is known of the series.
+        operators: Properties of the series.
         values: The values of both builds.
-        is_head: Whether each dump is the head's.
+        is_head: Whether each dump is of the head.
         family: Number of the family of each dump.
     """
     is_whole = (operators.kernel == NO_KERNEL) & (operators.unit == KERNELS)
@@ -224,7 +224,7 @@ def _states_by_base(operators: Operators, values: NightValues, is_head: Mask) ->
 
 
 def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int) -> Floats:
-    """The weighted median of each group; where two values share the middle, their mean."""
+    """The weighted median of each group; the mean if two values share the middle."""
     order = _order(group, value)
     group, value, weight = group[order], value[order], weight[order]
     total = np.bincount(group, weight, minlength=group_count)
@@ -240,7 +240,6 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
 
 
 def _order(group: Ints, value: Floats) -> Ints:
-    """The order by group, then value."""
     counts = np.bincount(group)
     width = int(counts.max(initial=0))
     if width * len(counts) > _PADDING * len(group):

@@ -1,8 +1,8 @@
 """Histograms of durations in logarithmic buckets, which add up over dumps. Pure.
 
-Bucket b holds durations above GAMMA ** (b - 1) and up to GAMMA ** b ticks, bucket ZERO those of no
-ticks. What stands for a bucket is 2 * GAMMA ** b / (GAMMA + 1) ticks, which is within 1 % of all
-that it holds. SQL has the same rule, see sql/queries/percentiles.sql.
+Bucket b contains durations above GAMMA ** (b - 1) and up to GAMMA ** b ticks; bucket ZERO contains
+durations of 0 ticks. A bucket is represented by 2 * GAMMA ** b / (GAMMA + 1) ticks, which is within
+1 % of all its durations. SQL has the same rule: see sql/queries/percentiles.sql.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_RUNS = 200  # of a dump with histograms: those of shorter ones take as much room as its events
+LEAST_RUNS = (
+    200  # of a dump with histograms; for shorter dumps, they would be as large as the events
+)
 GAMMA = 1.01 / 0.99
 ZERO = -1
 
@@ -21,12 +23,12 @@ Ints = NDArray[np.int64]
 
 
 class BucketCounts(NamedTuple):
-    """How many values of which row are in which bucket, by row and bucket.
+    """Numbers of values by row and bucket.
 
     Attributes:
         row: Number of the row.
         bucket: Number of the bucket.
-        size: Values in it, at least 1.
+        size: Number of values, at least 1.
     """
 
     row: Ints

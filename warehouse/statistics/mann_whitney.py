@@ -35,7 +35,7 @@ def _arrangements(max_n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Per size m of one sample: the number of orders that give U, for each size n of the other.
 
     One row per n from 0, one column per U from 0 to the middle; 60 choose 30 still fits 64 bits.
-    The largest value is in the one sample (and above all of the other) or it is not:
+    The largest value is in the first sample (and exceeds all of the other), or in the second:
     count(m, n, u) = count(m - 1, n, u - n) + count(m, n - 1, u).
     """
     n = np.arange(max_n + 1)[:, None]

@@ -1,8 +1,8 @@
-"""Whether dumps of two builds differ that were recorded in pairs: Wilcoxon's signed ranks. Pure.
+"""Comparison of builds recorded in pairs of dumps: Wilcoxon's signed-rank test. Pure.
 
-What the device does in the moment of a pair falls on both of its dumps, and their difference is
-free of it. Many lists of pairs are compared at once: a row of logarithms of each build, the
-partners at the same place, filled up with NaN.
+The state of the device at the moment of a pair affects both dumps, and cancels in their difference.
+Many lists of pairs are compared at once: a row of logarithms for each build, with partners at the
+same position, padded with NaN.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ Ints = NDArray[np.int64]
 
 
 class PairedComparison(NamedTuple):
-    """What pairs of dumps say, a row each.
+    """Comparisons of pairs of dumps, one per row.
 
     Attributes:
         p: Two-sided p of the test.
         least_p: The least p that as many pairs can give.
-        excess: Wilcoxon's W (pairs of pairs whose mean difference is above 0, each pair with
-            itself too, those of 0 by half) less what it is on average if both builds are alike.
-        variance: Variance of W if both are alike.
+        excess: Wilcoxon's W (pairs of pairs with a mean difference above 0, including each pair
+            with
+            itself; those of 0 count half) minus its expectation if both builds are equal.
+        variance: Variance of W if both builds are equal.
         shift: Hodges-Lehmann estimate of head less base: the median of the mean differences.
         low: Lower end of its 99 % interval; NaN with fewer than 8 pairs.
         high: Upper end.
@@ -58,10 +59,10 @@ class PairedComparison(NamedTuple):
 def compare_pairs(base: Floats, head: Floats) -> PairedComparison:
     """Compare the partners of each row of `base` and `head`, both of shape (rows, pairs).
 
-    Where there are two modes, each value counts less the centre of its mode; see `centre_modes`.
-    The test is exact to 30 pairs. Where all differences have the same sign, ranks can say no more,
-    and p is that of Student's t test if that is smaller; it is never less than the least p of a
-    Mann-Whitney test of as many dumps. Figures are NaN for a row without pairs.
+    If there are two modes, each value counts relative to the centre of its mode: see
+    `centre_modes`. The test is exact up to 30 pairs. If all differences have the same sign, ranks
+    carry no further information, and p is that of Student's t test if smaller, but never below the
+    least p of a Mann-Whitney test of as many dumps. Results are NaN for a row without pairs.
     """
     parts = np.full((len(PairedComparison._fields), len(base)), np.nan)
     for n, rows in _blocks(base, head):
@@ -105,7 +106,7 @@ def _compare(differences: Floats) -> tuple[Floats, ...]:
 
 
 def _two_sided_p(n: int, excess: Floats, variance: Floats) -> Floats:
-    """p of the signed ranks; W between two numbers counts as the one that is less sure."""
+    """p of the signed ranks; a fractional W is rounded to the less significant number."""
     if n > EXACT_SIZE:
         return normal_p(excess, variance)
     exact = np.array(_exact_p(n))

@@ -1,6 +1,6 @@
 """The one percentile rule: numpy's linear interpolation between order statistics. Pure.
 
-Beside it the grouped median, for comparisons alone: it keeps what a coarse clock rounds away.
+The grouped median, for comparisons only, recovers precision lost to a coarse clock.
 
 The p-quantile of n sorted samples lies at position (n - 1) * p; between two samples it is
 interpolated. SQL's ``percentile_cont`` is the same rule.
@@ -29,10 +29,9 @@ def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.fl
 def grouped_median(rows: NDArray[np.integer[Any]], steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """The grouped median of each row of sorted durations, at least one per row; 0 or more.
 
-    What a clock counted as one number of ticks is taken as spread evenly over the step, half of it
-    to either side, so that the median moves when samples move from one count to the next.
-    Between two counts, with half of the samples up to one and half from the other on, it is the
-    median itself.
+    Samples of one number of ticks are assumed to be spread evenly over the step, half of it to
+    either side, so that the median moves when samples move from one count to the next. If half of
+    the samples lie on each side between two counts, the result is the median itself.
 
     Args:
         rows: Durations in ticks.

@@ -1,4 +1,4 @@
-"""Comparisons on several devices put together as one: the stratified Mann-Whitney test. Pure."""
+"""Combined comparisons on several devices: the stratified Mann-Whitney test. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from warehouse.statistics.two_samples import INTERVAL_Z, normal_p
 
 Floats = NDArray[np.float64]
 
-_LEAST_ERROR = 0.001  # of a device's shift, as a share: none weighs more
+_LEAST_ERROR = 0.001  # of a device's shift, as a share; limits its weight
 
 
 class PooledComparison(NamedTuple):
-    """What comparisons say together, a row each; see `SampleComparison`."""
+    """Combined comparisons, one per row; see `SampleComparison`."""
 
     p: Floats
     excess: Floats
@@ -28,10 +28,10 @@ class PooledComparison(NamedTuple):
 def pool_samples(
     excess: Floats, variance: Floats, shift: Floats, low: Floats, high: Floats
 ) -> PooledComparison:
-    """Put the comparisons of each row together, NaN left out; all of shape (pools, devices).
+    """Combine the comparisons of each row, without NaN; all of shape (pools, devices).
 
-    Mann-Whitney's U is summed, and its variance too (van Elteren). The shift is the mean of theirs,
-    each weighed by the inverse of its squared error, which is at least 0.1 %.
+    Mann-Whitney's U and its variance are summed (van Elteren). The shift is the mean of the shifts,
+    weighted by the inverse of the squared error, which is at least 0.1 %.
     """
     weight = np.maximum((high - low) / 2 / INTERVAL_Z, _LEAST_ERROR) ** -2
     total = _sum(weight)
@@ -41,6 +41,6 @@ def pool_samples(
 
 
 def _sum(rows: Floats) -> Floats:
-    """The sum of each row, whatever the order of its values."""
+    """The sum of each row, independent of the order of its values."""
     total: Floats = np.nansum(np.sort(rows, axis=1), axis=1)
     return total

@@ -1,4 +1,4 @@
-"""What the store keeps of decoded events besides themselves. Pure."""
+"""Statistics of decoded events for the store. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
 
 
 class Statistics(NamedTuple):
-    """What the store computes from a batch's events.
+    """Statistics of a batch's events.
 
     Attributes:
         tables: Tables of `ingest.schemas.rollups.ROLLUPS` by name, with ``dump_index`` for
@@ -66,7 +66,7 @@ class EventGroups:
 
 
 def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
-    """Statistics of decoded dumps, refused ones included in the count."""
+    """Statistics of decoded dumps; `dump_count` includes refused dumps."""
     tables = decoded.tables
     groups = group_events(tables["events"])
     is_delegated = mark_delegated(groups, tables["event_signatures"])
@@ -79,7 +79,7 @@ def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
 
 
 def is_long(dumps: pa.Table) -> NDArray[np.bool_]:
-    """Whether each dump has so many runs that it gets histograms."""
+    """Whether each dump has enough runs for histograms."""
     long: NDArray[np.bool_] = dumps["n_runs"].to_numpy() >= LEAST_RUNS
     return long
 
@@ -141,12 +141,12 @@ def summarise_events(
 
 
 def _describe(stats: dict[str, NDArray[Any]], members: Ints, ordered: Ints) -> None:
-    """Fill in what the sorted durations of some groups of one size say."""
+    """Fill in the statistics of sorted durations of groups of equal size."""
     if not ordered[:, 0].all():
         stats["zero_count"][members] = (ordered == 0).sum(axis=1)
     stats["min_ticks"][members] = ordered[:, 0]
     stats["max_ticks"][members] = ordered[:, -1]
-    # Turned whole: numpy would turn and add it piece by piece, and round by what stands before.
+    # A contiguous copy: numpy's piecewise sums would otherwise round depending on other groups.
     stats["sum_ticks"][members] = ordered.astype(np.float64).sum(axis=1)
     for name, share in _SHARES.items():
         stats[f"{name}_ticks"][members] = interpolate_sorted(ordered, share)
@@ -184,7 +184,7 @@ def delegate_resolution(
 
     Args:
         groups: The events; `dump` is counted from 0.
-        is_delegated: Whether each group is a delegate's, as `mark_delegated` says.
+        is_delegated: The result of `mark_delegated`.
         dump_count: Dumps in the batch.
 
     Returns:
@@ -203,7 +203,7 @@ def delegate_resolution(
 
 def _rows(values: Ints, first: Ints, size: int) -> Ints:
     """Values of groups of equal size, one row per group; int32 if they fit, to sort faster."""
-    if (np.diff(first) == size).all():  # side by side, as they mostly are
+    if (np.diff(first) == size).all():  # adjacent, as usual
         rows = values[first[0] : first[0] + size * len(first)].reshape(-1, size)
     else:
         rows = values[first[:, None] + np.arange(size)]
@@ -214,7 +214,7 @@ def _rows(values: Ints, first: Ints, size: int) -> Ints:
 def _describe_steady(
     stats: dict[str, NDArray[Any]], members: Ints, samples: Ints, run: Ints, steps: Ints
 ) -> None:
-    """Fill in what samples without their first runs (the warm-up) say of some groups of one size.
+    """Fill in the statistics of samples after warm-up, for groups of equal size.
 
     Args:
         stats: What to fill in.
@@ -229,7 +229,7 @@ def _describe_steady(
         is_steady[:, WARM_UP_RUNS:] = True
     else:
         is_steady[:, 1:] = np.cumsum(is_new, axis=1) >= WARM_UP_RUNS
-    first_steady = is_steady.argmax(axis=1)  # they go on to the end
+    first_steady = is_steady.argmax(axis=1)  # steady samples extend to the end
     for first in np.unique(first_steady[is_steady[:, -1]]).tolist():
         rows = np.flatnonzero(is_steady[:, -1] & (first_steady == first))
         ordered = np.sort(samples[rows, first:], axis=1)

@@ -1,4 +1,4 @@
-"""Runs of equal numbers side by side, and places within them. Pure."""
+"""Runs of equal adjacent numbers, and places within them. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_starts(keys: Sequence[NDArray[np.generic]]) -> Ints:
 
 
 def places_in_runs(count: Ints) -> Ints:
-    """The place of each item in its run, for runs of so many items.
+    """The place of each item in its run, for runs of these lengths.
 
     >>> places_in_runs(np.array([2, 3])).tolist()
     [0, 1, 0, 1, 2]

@@ -1,4 +1,4 @@
-"""How many dumps show how much: by the tests of `two_samples`. Pure."""
+"""Numbers of dumps and detectable changes, by the tests of `two_samples`. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from warehouse.statistics.two_samples import interval_rank
 
 Floats = NDArray[np.float64]
 
-LEAST_DUMPS = 8  # of either build, that a comparison of two builds wants
-LEAST_PAIRS = 8  # of dumps, that a comparison by their differences wants
+LEAST_DUMPS = 8  # of each build, for a comparison of two builds
+LEAST_PAIRS = 8  # of dumps, for a comparison by their differences
 _MOST_DUMPS = 30
 
 
 def find_smallest_changes(values: Floats) -> Floats:
     """The change that as many dumps on either side could show, per row of logarithms.
 
-    It is the upper end of the 99 % interval of a comparison with dumps of the same kind: its place
-    among the differences of two samples, taken among those within one. NaN with too few values.
+    The result is the upper end of the 99 % interval of a comparison with dumps of the same kind:
+    its rank among the differences of two samples, applied to those within one. NaN with too few
+    values.
     """
     count = np.count_nonzero(~np.isnan(values), axis=1)
     changes = np.full(len(values), np.nan)

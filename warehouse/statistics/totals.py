@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_PARTS = ("method", "kernel", "delegate_call")  # as RUN_TOTALS has them
+_PARTS = ("method", "kernel", "delegate_call")  # in the order of RUN_TOTALS
 _NO_PART = -1
 _EVENT_COLUMNS = pa.schema(decoded_fields(EVENT_TOTALS))
 _RUN_COLUMNS = pa.schema(decoded_fields(RUN_TOTALS))
@@ -45,11 +45,11 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class RunNumbers:
-    """Numbers of the runs of some dumps, counted on from dump to dump.
+    """Consecutive numbers of the runs of some dumps.
 
     Attributes:
         first: Number of the first run of each dump.
-        count: Runs of all.
+        count: Number of all runs.
     """
 
     first: Ints
@@ -57,7 +57,7 @@ class RunNumbers:
 
     @classmethod
     def of(cls, decoded: DecodedBatch, dump_count: int) -> RunNumbers:
-        """Those of decoded dumps, refused ones included in the count."""
+        """The numbers for decoded dumps; `dump_count` includes refused dumps."""
         dumps = decoded.tables["dumps"]
         runs = np.zeros(dump_count, np.int64)
         runs[dumps["dump_index"].to_numpy()] = dumps["n_runs"].to_numpy()
@@ -66,11 +66,11 @@ class RunNumbers:
 
 @dataclass(frozen=True)
 class RunParts:
-    """Which part of a run an event is, by its signature.
+    """The part of a run that an event belongs to, by its signature.
 
     Attributes:
         signature: Ids of event signatures, ascending.
-        part: Place of each one's kind in RUN_TOTALS, or -1.
+        part: Place of each signature's kind in RUN_TOTALS, or -1.
     """
 
     signature: Ints
@@ -78,7 +78,7 @@ class RunParts:
 
     @classmethod
     def of(cls, signatures: pa.Table) -> RunParts:
-        """Those of `ingest.schemas.dumps.EVENT_SIGNATURES`, or its columns of ids and kinds."""
+        """The parts for rows of `ingest.schemas.dumps.EVENT_SIGNATURES`, or its ids and kinds."""
         ids, first = np.unique(signatures["event_signature_id"].to_numpy(), return_index=True)
         kinds = signatures["kind"].to_numpy()[first]
         part = np.full(len(ids), _NO_PART)
@@ -92,10 +92,10 @@ class RunParts:
 
 
 class EventSums:
-    """Decoded events, ready to be summed: neighbours of one signature and chain are a stretch."""
+    """Decoded events for summing: neighbours of one signature and chain form a stretch."""
 
     def __init__(self, events: pa.Table, parts: RunParts, numbers: RunNumbers) -> None:
-        """Take events, the parts that they are, and the numbers of the dumps' runs."""
+        """Index the events, with the parts of their signatures and the numbers of the runs."""
         names = ("dump_index", "run_signature_id", "event_signature_id", "chain_index")
         keys = [events[name].to_numpy() for name in names]
         self._count = numbers.count
@@ -109,7 +109,7 @@ class EventSums:
         self._is_wrong = is_wrong(events["flags"].to_numpy())
 
     def complete_runs(self) -> Mask:
-        """Whether each run is complete, if all events of the dumps are here."""
+        """Whether each run is complete, given all events of the dumps."""
         is_complete = np.zeros(self._count, bool)
         is_complete[self._run[np.repeat(self._part == 0, self._length)]] = True
         is_complete[self._run[self._is_wrong]] = False
@@ -132,7 +132,7 @@ class EventSums:
 
     def _event_rows(self, count: Ints, sums: Floats) -> pa.Table:
         keys = self._keys
-        if has_repeats(keys):  # chains take turns, or a dump came in pieces
+        if has_repeats(keys):  # chains alternate, or the dump is in pieces
             order = np.lexsort(keys[::-1])
             keys = [key[order] for key in keys]
             starts = find_starts(keys)
@@ -145,7 +145,7 @@ class EventSums:
 
 
 def total_events(decoded: DecodedBatch, dump_count: int) -> dict[str, pa.Table]:
-    """event_totals and run_totals of decoded dumps, refused ones included in the count."""
+    """event_totals and run_totals of decoded dumps; `dump_count` includes refused dumps."""
     numbers = RunNumbers.of(decoded, dump_count)
     parts = RunParts.of(decoded.tables["event_signatures"])
     events = EventSums(decoded.tables["events"], parts, numbers)
@@ -156,7 +156,7 @@ def total_events(decoded: DecodedBatch, dump_count: int) -> dict[str, pa.Table]:
 
 
 def run_rows(numbers: RunNumbers, is_complete: Mask, runs: Floats) -> pa.Table:
-    """Rows of RUN_TOTALS, with ``dump_index``, of the runs that are complete."""
+    """Rows of RUN_TOTALS, with ``dump_index``, of complete runs."""
     number = np.flatnonzero(is_complete)
     dump = np.searchsorted(numbers.first, number, side="right") - 1
     columns = [dump.astype(np.int32), (number - numbers.first[dump]).astype(np.int32)]
@@ -165,7 +165,7 @@ def run_rows(numbers: RunNumbers, is_complete: Mask, runs: Floats) -> pa.Table:
 
 
 def has_repeats(keys: Sequence[Ints]) -> bool:
-    """Whether rows may be equal in all keys: they surely are not if their hashes differ."""
+    """Whether rows may be equal in all keys, judged by hashes."""
     mixed = np.zeros(len(keys[0]), np.uint64)
     for key in keys:
         mixed = (mixed ^ key.astype(np.uint64)) * _MIX

@@ -1,10 +1,10 @@
-"""Whether two samples of dumps differ, and by how much: Mann-Whitney and Hodges-Lehmann. Pure.
+"""Difference of two samples of dumps, and its significance: Mann-Whitney, Hodges-Lehmann. Pure.
 
 Many pairs of samples are compared at once. A sample is a row of logarithms of dump values, filled
-up with NaN; the base is what was, the head what is asked about.
+up with NaN; the base is the reference, and the head is judged.
 
 Whole processes run an operator in one of several modes (by memory placement, by the core they are
-on). Where the values pooled have a clear gap, and the base or the head has values on both sides of
+on). If the pooled values have a clear gap, and the base or the head has values on both sides of
 it, each value is compared with the median of its own side: `centre_modes`.
 """
 
@@ -26,10 +26,10 @@ CONFIDENCE_P = 0.01  # of the interval: 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
 LEAST_GAP = 0.08  # between two modes
 EXACT_SIZE = 30
-LEFT_OUT = 0.08  # of the values at either end, where a gap is no sign of two modes
+LEFT_OUT = 0.08  # share of values at either end, where a gap does not indicate two modes
 GAP_RATIO = 8
-LEAST_SHARE = 0.15  # of a sample's values in a mode: fewer are outliers, which ranks bear well
-FEW, MOST = 0.25, 0.75  # slow values of the two samples, where the head left the base's mode
+LEAST_SHARE = 0.15  # of a sample's values in a mode; fewer are outliers, to which ranks are robust
+FEW, MOST = 0.25, 0.75  # shares of slow values of both samples if the head left the base's mode
 _PAIRS_AT_ONCE = 4_000_000
 
 Floats = NDArray[np.float64]
@@ -38,22 +38,22 @@ Mask = NDArray[np.bool_]
 
 
 class SampleComparison(NamedTuple):
-    """What two samples say of each other, a row per pair.
+    """Comparisons of two samples, one per row.
 
     Attributes:
         p: Two-sided p of the Mann-Whitney test; 1 without values on both sides.
-        excess: Mann-Whitney U (pairs in which the head's is greater, equal ones by half) less what
-            it is on average if both are alike.
-        variance: Variance of U if both are alike, ties considered; 0 without values on both sides.
+        excess: Mann-Whitney U (pairs in which the head's value is greater; equal ones count half)
+            minus its expectation if both are equal.
+        variance: Variance of U, with ties, if both are equal; 0 without values on both sides.
         shift: Hodges-Lehmann estimate of head less base, in logarithms; NaN without values.
         low: Lower end of its 99 % interval; NaN with too few values for one.
         high: Upper end.
         is_centred: Whether each value is compared within its mode.
-        base_slow: Share of the base's values on the slow side, where there are two; else NaN.
-        head_slow: Share of the head's.
-        split: Values above it are on the slow side; NaN as well.
-        gap: How far the slow side is from the fast one.
-        share_p: p that both have the same share on the slow side; 1 as well.
+        base_slow: Share of the base's values on the slow side; NaN without two modes.
+        head_slow: Share of the head's values on the slow side; NaN without two modes.
+        split: Larger values are on the slow side; NaN without two modes.
+        gap: Distance between the slow and the fast side.
+        share_p: p that both have the same share on the slow side; 1 without two modes.
     """
 
     p: Floats
@@ -73,7 +73,7 @@ class SampleComparison(NamedTuple):
 def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> SampleComparison:
     """Compare each row of `base`, shape (pairs, n), with that of `head`, shape (pairs, m).
 
-    Without `has_modes` values are compared as if they had one mode.
+    Without `has_modes`, values are compared as if they had one mode.
     """
     count = len(base)
     parts = [np.full(count, np.nan) for _ in range(11)]
@@ -89,7 +89,7 @@ def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> Sa
 
 
 def _blocks(base: Floats, head: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Rows of about the same sizes, and their values in ascending order, few enough to compare."""
+    """Blocks of rows of similar sizes, with sorted values, small enough to compare."""
     sizes = [np.count_nonzero(~np.isnan(sample), axis=1) for sample in (base, head)]
     for rows in _alike(*(np.ceil(2 * np.log2(np.maximum(size, 1))) for size in sizes)):
         widths = [max(1, int(size[rows].max())) for size in sizes]
@@ -117,12 +117,12 @@ class Modes(NamedTuple):
 
 
 def centre_modes(base: Floats, head: Floats, *, has_modes: bool = True) -> Modes:
-    """Values less the median of their side of the largest gap, where there is a clear one.
+    """Values minus the median of their side of the largest gap, if the gap is clear.
 
-    The gap must be wider than 0.08 and than 8 times the median gap, 8 % of the values left out at
-    either end, and a sample must have 15 % of its values on either side: the medians are those of
-    the base, or of the head if only that has both. A head that has all but left the side where the
-    base is has moved, by going to another mode: such a pair stays as it is.
+    The gap must be wider than 0.08 and than 8 times the median gap, without 8 % of the values at
+    either end, and a sample must have 15 % of its values on each side. The medians are those of the
+    base, or of the head if only the head has both sides. If nearly all of the head left the side of
+    nearly all of the base, the head has moved to another mode: such a pair stays unchanged.
     """
     split, _ = find_gap(np.concatenate([base, head], axis=1))
     split = np.where(has_modes, split, np.nan)[:, None]
@@ -174,7 +174,7 @@ def _share_p(
 
 
 def row_median(rows: Floats) -> Floats:
-    """The median of each row without its NaN; NaN for a row of nothing else."""
+    """The median of each row without NaN; NaN for a row of only NaN."""
     if rows.shape[1] == 0:
         return np.full(len(rows), np.nan)
     return _middle(np.sort(rows, axis=1), _count_known(rows))
@@ -191,7 +191,7 @@ def _middle(ordered: Floats, count: Ints) -> Floats:
 
 @cache
 def share_p(base_count: int, head_count: int, base_slow: int, head_slow: int) -> float:
-    """Two-sided p of Fisher's exact test: do two samples have the same share of something?"""
+    """Two-sided p of Fisher's exact test for equal shares in two samples."""
     slow, total = base_slow + head_slow, base_count + head_count
     least, most = max(0, slow - base_count), min(slow, head_count)
     ways = [
@@ -212,7 +212,7 @@ def _count_known(values: Floats) -> Ints:
 
 
 def find_gap(pooled: Floats) -> tuple[Floats, Floats]:
-    """Middle and width of the gap between the modes of each row; NaN where none is clear."""
+    """Middle and width of the gap between the modes of each row; NaN without a clear gap."""
     if pooled.shape[1] < 2:
         return np.full(len(pooled), np.nan), np.full(len(pooled), np.nan)
     ordered, count = np.sort(pooled, axis=1), _count_known(pooled)
@@ -266,13 +266,13 @@ def rank_test(base: Floats, head: Floats) -> tuple[Floats, Floats]:
 
 
 def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
-    """The pairs of sizes that there are, and the rows of each."""
+    """The existing pairs of sizes, and the rows of each."""
     for rows in _alike(base_count, head_count):
         yield int(base_count[rows[0]]), int(head_count[rows[0]]), rows
 
 
 def _alike(*keys: NDArray[np.generic]) -> Iterator[Ints]:
-    """The rows of each combination of keys that there is."""
+    """The rows of each existing combination of keys."""
     order = np.lexsort(keys)
     if len(order):
         yield from np.split(order, find_starts([key[order] for key in keys])[1:])
@@ -287,7 +287,7 @@ def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:
 def two_sided_p(base_count: Ints, head_count: Ints, excess: Floats, variance: Floats) -> Floats:
     """p of each Mann-Whitney test: exact to 30 values a side where below 0.2, else normal.
 
-    With ties the exact U is rounded to the side that is less sure; 1 without values on both sides.
+    With ties, the exact U is rounded to the less significant side; 1 without values on both sides.
     """
     p = normal_p(excess, variance)
     for n, m, rows in _list_sizes(base_count, head_count):
@@ -301,7 +301,7 @@ def two_sided_p(base_count: Ints, head_count: Ints, excess: Floats, variance: Fl
 
 
 def normal_p(excess: Floats, variance: Floats) -> Floats:
-    """Two-sided p of each Mann-Whitney test by the normal distribution, continuity considered."""
+    """Two-sided p of each Mann-Whitney test by the normal distribution, continuity-corrected."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = np.maximum(np.abs(excess) - 0.5, 0) / np.sqrt(2 * variance)
     distance[~(variance > 0)] = 0

@@ -1,8 +1,8 @@
-"""How much of the spread of an operator each of several factors makes: nested analysis. Pure.
+"""The contribution of each of several factors to an operator's spread: nested analysis. Pure.
 
-The factors lie in one another, from the device to the process: dumps of a device differ by its
-firmware, those of a device and a firmware by its governor, and so on. A factor that has one value
-wherever the factors before it agree is not seen: what it does is part of theirs.
+The factors are nested, from the device to the process: dumps of a device differ by its firmware,
+those of a device and a firmware by its governor, and so on. A factor with a single value wherever
+the earlier factors agree cannot be distinguished: its effect is part of theirs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FACTORS = ("device", "firmware", "governor", "temperature", "session", "build", "process")
-_OF_A_RECORDING = slice(1, 5)  # what the dumps of a recording have in common
+_OF_A_RECORDING = slice(1, 5)  # factors that the dumps of a recording share
 _PROCESS = 6
 _FOUND_Z = 1.2815515655446004  # of nine of ten cases
 
@@ -27,11 +27,11 @@ class DetectableChanges(NamedTuple):
     """The smallest changes, as logarithms, that nine of ten comparisons of two builds find.
 
     Attributes:
-        now: Of builds recorded once each, as many dumps as there are of a recording.
+        now: With builds recorded once each, with as many dumps as a recording has.
         more_dumps: With twice as many dumps.
-        more_sessions: In two sessions each.
-        pairs: In one session, in as many pairs.
-        pool: On all the devices there are, once each.
+        more_sessions: With two sessions each.
+        pairs: With one session of as many pairs.
+        pool: With all devices, recorded once each.
     """
 
     now: float
@@ -42,16 +42,16 @@ class DetectableChanges(NamedTuple):
 
 
 def split_variance(logs: Floats, groups: Ints) -> Floats:
-    """The variance that each of FACTORS adds, by the method of moments; NaN where it is not seen.
+    """The variance that each of FACTORS adds, by the method of moments; NaN if indistinguishable.
 
-    Each mean square is what is expected of it, which gives one equation for each factor. A negative
+    Each mean square equals its expectation, which gives one equation for each factor. A negative
     solution counts as 0.
 
     Args:
         logs: The value of each dump, a logarithm.
-        groups: Its number of each factor but the process; shape (dumps, 6).
+        groups: Its number of each factor except the process; shape (dumps, 6).
     """
-    logs = logs - logs[0]  # so that equal ones differ by nothing
+    logs = logs - logs[0]  # so that equal values differ by exactly 0
     numbers = _nested_numbers(groups)
     sizes = [np.bincount(number) for number in numbers]
     means = [np.bincount(number, logs) / size for number, size in zip(numbers, sizes, strict=True)]
@@ -73,7 +73,7 @@ def split_variance(logs: Floats, groups: Ints) -> Floats:
 
 
 def _nested_numbers(groups: Ints) -> list[Ints]:
-    """Numbers of the groups of no factor, of the first, of the first two, ..., of each dump."""
+    """Numbers of the groups by no factor, by the first, by the first two, ..., by dump."""
     numbers = [np.zeros(len(groups), np.int64)]
     for column in groups.T:
         pairs = np.stack([numbers[-1], column], axis=1)
@@ -82,11 +82,11 @@ def _nested_numbers(groups: Ints) -> list[Ints]:
 
 
 def find_detectable(variances: Floats, groups: Ints) -> DetectableChanges:
-    """What two builds could show, by the variances of `split_variance`; NaN where they are unknown.
+    """Detectable changes of two builds, by the variances of `split_variance`; NaN if unknown.
 
-    What the dumps of a recording have in common (firmware, governor, temperature, session) is noise
-    between two recordings, and cancels in pairs. p is taken to be 0.01, as of a lone operator, and
-    values to be normal.
+    Factors that the dumps of a recording share (firmware, governor, temperature, session) are noise
+    between two recordings, and cancel in pairs. p is assumed to be 0.01, as for a single operator,
+    and values to be normally distributed.
     """
     recordings = np.unique(groups, axis=0, return_counts=True)[1]
     devices = len(np.unique(groups[:, 0]))

@@ -53,7 +53,7 @@ def parse_corrections(stated: Sequence[str]) -> Fields:
     {('build', 'id'): 'b42', ('device', 'os'): None}
 
     Raises:
-        ManifestError: A text is malformed, or there is no such field.
+        ManifestError: A text is malformed, or the field does not exist.
     """
     fields: Fields = {}
     for text in stated:
@@ -109,7 +109,7 @@ def amend_manifests(
 
 
 def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Give dumps the manifests in entries, and delete unused devices, models and builds."""
+    """Apply the manifests in entries, and delete unused devices, models and builds."""
     rows = DumpRows(connection)
     known = dict(connection.execute(_NUMBERS, [[e.sha256 for e in entries]]).fetchall())
     manifests = {
@@ -135,7 +135,7 @@ def _number_names(rows: DumpRows, amendment: Amendment) -> Ids:
 
 
 def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, Manifest]) -> None:
-    """Parse the delegate metadata of dumps again, as their backend may have changed."""
+    """Parse the delegate metadata of dumps again, because their backend may have changed."""
     hashes = list(manifests)
     text = read_statement("stored_metadata")
     rows = connection.sql(text, params={"hashes": hashes}).to_arrow_table()

@@ -1,4 +1,4 @@
-"""Entries of the archive as batches to load: dumps, and changes to apply after them."""
+"""Archive entries as batches to load: dumps, and changes to apply after them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class ArchiveReader:
     """Reads the batches of one replay."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-        """Take a cursor that nothing else uses."""
         self._connection, self._archive = connection, archive
         self._programs = ProgramReader()
         self._indexed = read_indexed(connection)
@@ -86,7 +85,7 @@ class ArchiveReader:
             self._held[sha256] = entry
         elif entry.kind != ERASED:
             batch.changes.append(entry)
-            if entry.kind == FORGOTTEN:  # the dump may come again
+            if entry.kind == FORGOTTEN:  # the dump may be ingested again
                 self._seen.discard(bytes.fromhex(sha256)[:16])
 
     def _without_stored(self, batch: Batch) -> Batch:

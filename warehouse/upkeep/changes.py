@@ -1,4 +1,4 @@
-"""How each kind of upkeep entry changes a store; every change is idempotent."""
+"""Changes of a store by upkeep entries; every change is idempotent."""
 
 from __future__ import annotations
 

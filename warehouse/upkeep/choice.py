@@ -1,4 +1,4 @@
-"""Dumps chosen to be amended or forgotten: by how their SHA-256 begins, or by their manifests."""
+"""Choice of dumps to amend or forget, by SHA-256 prefix or manifest."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def choose_dumps(
 
     Args:
         connection: The store.
-        prefix: First hex digits of a SHA-256, which only one dump has.
+        prefix: First hex digits of the SHA-256 of exactly one dump.
         where: Values of fields in the manifests: ``{"build": "b42", "device.os": "Linux"}``.
 
     Raises:
         NoSuchDumpError: No dump is chosen.
-        QueryError: Several dumps have the prefix, or it is malformed, or there is no criterion.
+        QueryError: Several dumps have the prefix, the prefix is malformed, or no criterion is
+            given.
     """
     wanted = check_choice(prefix=prefix, where=where)
     rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": (prefix or "").lower()})
@@ -49,7 +50,7 @@ def choose_dumps(
     chosen = [dump for dump in dumps if _states(dump.manifest, wanted)]
     if not chosen:
         criteria = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
-        raise NoSuchDumpError(f"the store has no dump of {' '.join(filter(None, criteria))}")
+        raise NoSuchDumpError(f"the store has no dump with {' '.join(filter(None, criteria))}")
     return chosen
 
 
@@ -59,10 +60,10 @@ def check_choice(
     """The wanted values by full name of the field; see `choose_dumps`.
 
     Raises:
-        QueryError: The prefix or a field is malformed, or there is no criterion.
+        QueryError: The prefix or a field is malformed, or no criterion is given.
     """
     if prefix is None and not where:
-        raise QueryError("nothing says which dumps: name one by its SHA-256, or state a field")
+        raise QueryError("no dumps are chosen: give a SHA-256 or a field")
     if prefix is not None:
         check_prefix(prefix)
     return {_name(field): value for field, value in (where or {}).items()}

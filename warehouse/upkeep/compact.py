@@ -1,4 +1,4 @@
-"""Compaction: the DuckDB file of a store without free blocks, and its archive merged."""
+"""Compaction: removes free blocks of a store's DuckDB file, and merges its archive."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.engine.checksums import table_checksums
 from warehouse.engine.connection import (
+    merge_log,
     open_copier,
     open_reader,
     open_writer,
-    take_in_log,
     translated_errors,
     use_database,
 )
@@ -24,7 +24,7 @@ from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
 
 _HISTORY = "schema_migrations"  # a table that is copied like the others
-_WANTED = "uncompacted"  # a mark: free blocks of the DuckDB file may hold forgotten dumps
+_WANTED = "uncompacted"  # a mark: free blocks of the DuckDB file may contain forgotten dumps
 
 
 class CompactionResult(NamedTuple):
@@ -38,8 +38,8 @@ class CompactionResult(NamedTuple):
 def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
     """Replace the DuckDB file of a store by a copy without free blocks, and merge small segments.
 
-    A copy that is not smaller is discarded, unless free blocks may hold forgotten dumps. The store
-    must be closed, and up to date: opened for writing before.
+    A copy that is not smaller is discarded, unless free blocks may contain forgotten dumps. The
+    store must be closed, and migrated by opening it for writing before.
 
     Raises:
         StoreError: The copy differs, the disk is full, or the store cannot be written.
@@ -49,7 +49,7 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         with translated_errors(path):
-            take_in_log(file)
+            merge_log(file)
             old_bytes = file.stat().st_size
             make_file(
                 path,
@@ -57,15 +57,15 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
                 is_shared=bool(path.stat().st_mode & 0o077),
                 only_below_bytes=None if is_compaction_wanted(path) else old_bytes,
             )
-            end_wanting(path)
+            clear_compaction_request(path)
             merged = merge_segments(Archive(path))
     finally:
         lock.release()
     return CompactionResult(old_bytes, file.stat().st_size, merged)
 
 
-def want_compaction(store: Path) -> None:
-    """Mark a store, on disk, whose free blocks are about to hold deleted dumps.
+def request_compaction(store: Path) -> None:
+    """Mark a store, on disk, whose free blocks will contain deleted dumps.
 
     Raises:
         StoreError: The store cannot be written.
@@ -82,7 +82,7 @@ def is_compaction_wanted(store: Path) -> bool:
     return (store / _WANTED).exists()
 
 
-def end_wanting(store: Path) -> None:
+def clear_compaction_request(store: Path) -> None:
     """Remove the mark of a store that has a new file; an OSError is passed on."""
     (store / _WANTED).unlink(missing_ok=True)
 
@@ -100,7 +100,7 @@ def _copy(store: Path, new: Path) -> None:
     if _checksums(store / FILE_NAME) != _checksums(new):
         raise StoreError(
             str(store),
-            "its copy differs, so the file stays as it is: check the disk, and make the file again "
+            "its copy differs, so the file stays as it is: check the disk, and rebuild the file "
             "from the archive with 'tracehouse rebuild'",
         )
 

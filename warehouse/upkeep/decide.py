@@ -26,7 +26,7 @@ def decide_group(
     """Record the user's decision about a group.
 
     Raises:
-        QueryError: There is no such state.
+        QueryError: The state does not exist.
         StoreError: The store cannot be written.
     """
     if state not in DECISION_STATES:

@@ -23,7 +23,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from warehouse.errors import StoreError
 from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.compact import compact_store, want_compaction
+from warehouse.upkeep.compact import compact_store, request_compaction
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
@@ -33,7 +33,7 @@ _PER_DUMP = [name for name in STORED if "dump_id" in STORED[name].names]
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 UNCOMPACTED = (
-    "dumps were forgotten, but free blocks of the DuckDB file may hold some of them until "
+    "dumps were forgotten, but free blocks of the DuckDB file may contain them until "
     "'tracehouse compact' is run"
 )
 
@@ -44,14 +44,14 @@ def forget_dumps(
     """Delete dumps and everything that only they use: names, signatures and companions.
 
     The table forgotten_dumps records when and by whom; the bytes may be ingested again, as a new
-    dump. Free blocks of the DuckDB file hold the dumps until it is compacted, see
-    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when the
-    store is opened for writing after a rebuild.
+    dump. Free blocks of the DuckDB file contain the dumps until the file is compacted: see
+    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when
+    the store is opened for writing after a rebuild.
 
     Raises:
         StoreError: The store cannot be written.
     """
-    want_compaction(store)
+    request_compaction(store)
     now, user = datetime.now(UTC), current_user()
     entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
     with recorded_upkeep(connection, store) as history:
@@ -76,7 +76,7 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
 
 
 def finish_forgetting(store: Path, *, wait: float) -> None:
-    """Compact a closed store, so that no free block holds forgotten dumps.
+    """Compact a closed store, so that no free block contains forgotten dumps.
 
     Raises:
         StoreError: The store cannot be compacted now; the message names the command.
@@ -88,21 +88,21 @@ def finish_forgetting(store: Path, *, wait: float) -> None:
 
 
 def find_kept_files(store: Path) -> list[Path]:
-    """Damaged or replaced files that were kept, and may hold forgotten dumps."""
+    """Damaged or replaced files that were kept, and may contain forgotten dumps."""
     aside = Archive(store).folder / "damaged"
     return [*sorted(store.glob(f"{FILE_NAME}*.old-*")), *sorted(aside.glob("*"))]
 
 
 def is_unerased(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the archive still holds forgotten dumps."""
+    """Whether the archive still contains forgotten dumps."""
     return connection.execute(read_statement("unerased_dumps")).fetchone() is not None
 
 
 def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """Erase forgotten dumps and their unshared companions from the archive, and all snapshots.
 
-    If it is killed, the next call does the rest. An ArchiveError of a damaged segment and an
-    OSError, as of a full disk, are passed on.
+    After a kill, the next call does the rest. An ArchiveError of a damaged segment and an OSError,
+    such as of a full disk, are passed on.
     """
     archive = Archive(store)
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
@@ -124,16 +124,16 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
 
 
 class _Contents:
-    """Entries of an archive, sorted by whether they are to be erased."""
+    """Entries of an archive, divided into those to erase and the rest."""
 
     def __init__(self, archive: Archive, hashes: set[str]) -> None:
         self._archive, self._hashes = archive, hashes
-        kept = (entry for _, (_, entry) in self._entries() if not self._is_of(entry))
+        kept = (entry for _, (_, entry) in self._entries() if not self._is_forgotten(entry))
         used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
         self._used = set(chain.from_iterable(used))
 
     def sort(self) -> tuple[set[Path], list[dict[str, int | str | None]]]:
-        """Segments with an entry to erase; and the files that stay, with their segments."""
+        """Segments with an entry to erase; and the remaining files, with their segments."""
         dirty, files = set(), []
         for path, (number, entry) in self._entries():
             if self._is_erased(entry):
@@ -151,10 +151,10 @@ class _Contents:
             for numbered in read_entries(file, with_data=False):
                 yield file.path, numbered
 
-    def _is_of(self, entry: Entry) -> bool:
-        """Whether an entry is about a dump that is forgotten."""
+    def _is_forgotten(self, entry: Entry) -> bool:
+        """Whether an entry is about a forgotten dump."""
         return entry.sha256 in self._hashes and entry.kind not in (FORGOTTEN, *_COMPANIONS)
 
     def _is_erased(self, entry: Entry) -> bool:
         is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
-        return is_unused or self._is_of(entry)
+        return is_unused or self._is_forgotten(entry)

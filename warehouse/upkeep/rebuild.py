@@ -1,4 +1,4 @@
-"""A store's DuckDB file, built again from its archive."""
+"""Rebuilding a store's DuckDB file from its archive."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from warehouse.archive.rewriting import clear_leftovers
 from warehouse.archive.segments import Segment, check_segment
 from warehouse.engine.checksums import Checksum, table_checksums
 from warehouse.engine.connection import (
+    merge_log,
     open_reader,
     open_writer,
-    take_in_log,
     translated_errors,
     use_database,
 )
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import sum_of
-from warehouse.engine.migrations import migrate, present_schema, schema_version
+from warehouse.engine.migrations import migrate, schema_version, supported_schema
 from warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import ArchiveError, StoreError
 from warehouse.load.summary import IngestProgress
-from warehouse.upkeep.compact import end_wanting
+from warehouse.upkeep.compact import clear_compaction_request
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
 from warehouse.upkeep.replay import replay
 
@@ -51,9 +51,9 @@ class RebuildSummary(NamedTuple):
 
     Attributes:
         n_dumps: Dumps in the new file.
-        tables: Each table, compared with the old one if that could be read.
+        tables: Each table, compared with the old one if readable.
         damaged: Paths to which damaged segments of the archive were moved.
-        kept: Path of the old file if it was damaged or different; else None.
+        kept: Path of the old file if it was damaged or different; otherwise None.
         problem: Why the old file could not be read; empty if it could.
     """
 
@@ -64,8 +64,8 @@ class RebuildSummary(NamedTuple):
     problem: str
 
 
-class _Old(NamedTuple):
-    """Content of the old file, as far as it can be read."""
+class _OldFile(NamedTuple):
+    """The readable content of the old file."""
 
     checksums: dict[str, Checksum]
     n_unfiled: int
@@ -79,26 +79,26 @@ def rebuild_store(
     wait: float = 0.0,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> RebuildSummary:
-    """Build the store's DuckDB file again beside the old one, and replace that.
+    """Rebuild the store's DuckDB file next to the old one, and replace the old one.
 
     Args:
         path: The store's directory.
-        is_forced: Rebuild even if dumps that the archive lacks are lost.
+        is_forced: Rebuild even if dumps that are not in the archive are lost.
         wait: Seconds to wait for other processes that have the store open.
         progress: Called after each commit.
 
     Raises:
-        StoreError: There is no archive, dumps would be lost, or the disk is full.
+        StoreError: The store has no archive, dumps would be lost, or the disk is full.
         StoreLockedError: Another process has the store open.
     """
     archive = Archive(path)
     if not archive.segments():
-        raise StoreError(str(path), "has no archive to be rebuilt from: ingest its dumps again")
+        raise StoreError(str(path), "has no archive to rebuild from: ingest its dumps again")
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         good, damaged = _check_segments(archive)
         clear_leftovers(archive)
-        old = _look_at(path, archive)
+        old = _read_old(path, archive)
         if old.n_unfiled and not is_forced:
             raise StoreError(
                 str(path),
@@ -125,7 +125,7 @@ def rebuild_store(
         with translated_errors(path):
             is_shared = bool(path.stat().st_mode & 0o077)
             make_file(path, build, is_shared=is_shared)
-            end_wanting(path)
+            clear_compaction_request(path)
     finally:
         lock.release()
     first = next(iter(kept), None)
@@ -133,32 +133,32 @@ def rebuild_store(
 
 
 def _blame(damaged: Sequence[Path]) -> str:
-    """Names of damaged segments for a message, if there are any."""
+    """Names of damaged segments for a message, if any."""
     if not damaged:
         return ""
     names = ", ".join(path.name for path in damaged)
     return f" (damaged segments were moved to {damaged[0].parent}: {names})"
 
 
-def _look_at(store: Path, archive: Archive) -> _Old:
+def _read_old(store: Path, archive: Archive) -> _OldFile:
     """The old file's checksums and unarchived dumps."""
     if not (store / FILE_NAME).exists():
-        return _Old({}, 0, f"{FILE_NAME} is gone")
+        return _OldFile({}, 0, f"{FILE_NAME} is gone")
     try:
         with open_reader(store / FILE_NAME) as connection:
             use_database(connection)
             version = schema_version(connection)
             ((n_unfiled,),) = connection.execute(_UNFILED, [list(archive.numbers())]).fetchall()
-            if version != present_schema():
-                return _Old({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
+            if version != supported_schema():
+                return _OldFile({}, n_unfiled, f"{FILE_NAME} is of schema {version}")
             checksums = table_checksums(connection)
     except duckdb.Error as error:
-        return _Old({}, 0, str(error).splitlines()[0])
-    return _Old(checksums, n_unfiled, "")
+        return _OldFile({}, 0, str(error).splitlines()[0])
+    return _OldFile(checksums, n_unfiled, "")
 
 
 def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:
-    """Whole segments, and paths to which the damaged ones were moved."""
+    """Intact segments, and paths to which damaged ones were moved."""
     good, damaged = [], []
     for segment in archive.segments():
         try:
@@ -182,12 +182,12 @@ def _compare(new: dict[str, Checksum], old: dict[str, Checksum]) -> list[Rebuilt
 
 
 def _set_aside(file: Path, *, is_kept: bool) -> list[Path]:
-    """Make room for a new file; the old one and its log are renamed if they are to be kept.
+    """Remove the old file and its log, or rename them if they are to be kept.
 
-    A kill at any moment leaves no file in its place without its log.
+    A kill at any moment never leaves the file in its place without its log.
     """
     if not is_kept:
-        take_in_log(file)
+        merge_log(file)
         return []
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     kept = []

@@ -1,4 +1,4 @@
-"""Changes of a store that are in its archive before they are committed."""
+"""Changes of a store that are recorded in its archive before they are committed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.engine.connection import translated_errors
 def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
     """A transaction whose entries are first sealed in the archive, if the store has one."""
     archive = Archive(store)
-    kept = archive if archive.segments() else None  # an archive without dumps is of no use
+    kept = archive if archive.segments() else None  # an archive without dumps is useless
     with translated_errors(store), recorded(connection, kept) as history:
         yield history
 
@@ -27,5 +27,5 @@ def current_user() -> str:
     """Name of the user of this process."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a number without a name, as in a container
+    except (KeyError, OSError):  # a user id without a name, as in a container
         return "unknown"

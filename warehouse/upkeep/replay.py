@@ -1,4 +1,4 @@
-"""Entries of the archive applied to a store again: to rebuild it, or to catch up."""
+"""Replaying archive entries into a store, to rebuild it or to catch up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replay(
     *,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
-    """Apply entries of the archive to a store, unless it has them already.
+    """Apply entries of the archive to a store, unless it already has them.
 
     Returns:
         Segments replayed, as files, and the dumps and events in them.
@@ -56,11 +56,11 @@ def replay(
             if _is_upkeep(group[-1]):
                 with transaction(connection):
                     apply_changes(connection, group[-1].changes)
-                # A new committer remembers no ids of rows that are gone.
+                # A new committer caches no ids of deleted rows.
                 committer = Committer(connection, None, OWN_DECODER)
             n_ended = _end_segments(connection, group)
             done += IngestSummary(n_ended, loaded.n_dumps, loaded.n_events)
-            del group  # or its columns would wait for the next group
+            del group  # otherwise its columns would stay in memory until the next group
             gc.collect(1)  # objects of this group
             if progress:
                 progress(IngestProgress(done.n_files, total, 0, done.n_events))

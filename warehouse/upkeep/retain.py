@@ -1,4 +1,4 @@
-"""Retention: old raw events are dropped; their rollups stay, and their dumps in the archive.
+"""Retention: old raw events are dropped; rollups and archived dumps stay.
 
 Archived dumps can be ingested into another store, or inspected.
 """
@@ -21,13 +21,13 @@ from warehouse.upkeep.recording import recorded_upkeep
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
-_MOST_DAYS = 365_000  # more would not be a date
+_MOST_DAYS = 365_000  # more would exceed the range of dates
 
 
 def find_old_events(
     connection: duckdb.DuckDBPyConnection, *, days: int, kept_builds: str | None = None
 ) -> pa.Table:
-    """Dumps that still have events, and are older than some days.
+    """Dumps that still have events, and are older than a number of days.
 
     Args:
         connection: The store.
@@ -36,7 +36,7 @@ def find_old_events(
 
     Returns:
         dump_id, sha256, source, build, n_events, event_bytes (estimated size in the file),
-        taken_at (time of capture, or else of the ingest).
+        taken_at (time of capture, otherwise of the ingest).
     """
     ((event_bytes,),) = connection.execute(read_statement("event_bytes")).fetchall()
     before = datetime.now(UTC) - timedelta(days=min(days, _MOST_DAYS))

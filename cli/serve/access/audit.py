@@ -59,7 +59,6 @@ class AuditFile:
     """Appends to a store's audit log; several processes may do so at once."""
 
     def __init__(self, store: Path, *, full_bytes: int = FULL_BYTES) -> None:
-        """Take a store; `append` opens the file."""
         self._path, self._full_bytes = store / FILE_NAME, full_bytes
         self._open: int | None = None
 

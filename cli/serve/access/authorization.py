@@ -48,11 +48,11 @@ class Bearer(NamedTuple):
     pools: frozenset[str] | None = None
 
 
-ANYBODY = Bearer("", frozenset(Scope))
+ANYONE = Bearer("", frozenset(Scope))
 
 
 class Access:
-    """Identifies clients; without tokens, anybody on this machine may do everything."""
+    """Identifies clients; without tokens, every user of this machine may do everything."""
 
     def __init__(self, store: Path) -> None:
         """Read the tokens of a store.
@@ -76,7 +76,7 @@ class Access:
             )
 
     def need(self, request: HTTPConnection, *scopes: Scope) -> Bearer:
-        """The client, if it has one of the scopes; also kept in the request's state as `bearer`.
+        """The client, if it has one of the scopes; also stored in the request's state as `bearer`.
 
         Raises:
             Unauthorized: 401 without a valid token.
@@ -102,7 +102,7 @@ class Access:
         if not self._tokens.are_needed:
             _check_local(request.headers)
             check_origin(request, is_cookie=False)
-            return ANYBODY
+            return ANYONE
         secret = _bearer_secret(request.headers)
         if secret is None and (secret := request.cookies.get(COOKIE)) is not None:
             check_origin(request, is_cookie=True)

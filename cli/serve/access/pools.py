@@ -42,7 +42,7 @@ def pool_of(manifest: str) -> str | None:
     return Manifest.model_validate_json(manifest).device.pool
 
 
-def pools_to_ask(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
+def allowed_pools(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
     """Globs that match exactly the names of the pools that a question is limited to.
 
     Args:

@@ -1,4 +1,4 @@
-"""Tokens of a store, which give access to its service; they are kept in a file of its folder.
+"""Tokens of a store, which give access to its service; stored in a file of its folder.
 
 A secret is 256 random bits, so the file has its plain SHA-256: a slow password hash would not
 protect it better, and would delay every request.
@@ -27,6 +27,7 @@ from warehouse.errors import StoreError
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it
 _LOCK_NAME = "tokens.lock"
+_CHECK = "check the path and its permissions"
 _MODE = 0o600  # both files
 _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
@@ -96,7 +97,7 @@ class Tokens:
         """Read the tokens again if they have changed.
 
         Raises:
-            StoreError: The tokens cannot be read; nobody has access until they can.
+            StoreError: The tokens cannot be read; access is denied until they can.
         """
         try:
             found = self._file.stat()
@@ -104,7 +105,9 @@ class Tokens:
             self._seen, self._tokens = None, ()
             return
         except OSError as error:
-            raise StoreError(str(self._file), f"cannot be read: {error.strerror}") from error
+            raise StoreError(
+                str(self._file), f"cannot be read: {error.strerror}; {_CHECK}"
+            ) from error
         seen = found.st_ino, found.st_mtime_ns, found.st_size
         if seen != self._seen:
             self._seen, self._tokens, self.are_needed = None, (), True
@@ -133,7 +136,7 @@ def read_tokens(store: Path) -> Sequence[Token]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise StoreError(str(file), f"cannot be read: {error.strerror}") from error
+        raise StoreError(str(file), f"cannot be read: {error.strerror}; {_CHECK}") from error
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"])) or "JSON"
         problem = f"{place} is invalid; restore the file, or delete it and make new tokens"

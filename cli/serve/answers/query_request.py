@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from cli.serve.access.pools import OF_ALL, hiding_names, pools_to_ask
+from cli.serve.access.pools import OF_ALL, allowed_pools, hiding_names
 from cli.serve.http.problems import Problem
 from queries.computed import COMPUTED, answer_computed
 from queries.report.settings import Settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.store import Warehouse
 
 Params = Mapping[str, str | list[str]]
@@ -48,9 +48,15 @@ class QueryRequest(NamedTuple):
         if self.pools is not None:
             given = params.get("pool", [])
             named = [given] if isinstance(given, str) else given
-            params = {**params, "pool": pools_to_ask(reader, self.pools, named)}
+            params = {**params, "pool": allowed_pools(reader, self.pools, named)}
         with hiding_names(self.pools):
             return reader.query(name, **settings.with_expected(self.header, params))
+
+
+def list_headers() -> list[Header]:
+    """The headers of all canned and computed queries, by name."""
+    headers = [query.header for query in load_catalogue().values()]
+    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
 def find_header(name: str) -> Header:

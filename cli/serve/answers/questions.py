@@ -21,7 +21,6 @@ class ConcurrencyLimit:
     """Runs functions in a limited number of threads while others wait; refuses more."""
 
     def __init__(self, working: int, waiting: int) -> None:
-        """Limit the functions that run at a time, and those that wait."""
         self._limiter: CapacityLimiter | None = None
         self._working, self._most = working, working + waiting
         self._count = 0

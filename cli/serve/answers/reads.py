@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.output.status_report import status_table
-from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import Params, QueryRequest, find_header
+from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import ask_store
 from cli.serve.answers.tables import (
     TABLE_FORMS,
@@ -29,8 +27,6 @@ from cli.serve.http.endpoints import (
     ROWS,
     TABLE_FORMAT,
     TEXT,
-    Content,
-    Endpoint,
     Input,
     Operation,
     content_of,
@@ -40,30 +36,34 @@ from cli.serve.http.endpoints import (
 from cli.serve.http.negotiation import RESERVED, choose_form, read_page
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
-from queries.computed import COMPUTED
 from queries.printable import json_text
 from queries.report import forms
 from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import load_catalogue
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
 
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = ("head", "base", "format")
+_TABLE = {200: table_content()}
+_PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
 
+@Operation("/v1/queries", "The canned queries.", {200: {"application/json": ROWS}, 304: {}})
 async def list_queries(request: Request) -> Response:
     """The catalogue: every query with its parameters and columns."""
-    text = json_text([_describe(header) for header in _headers()]) + "\n"
+    text = json_text([_describe(header) for header in list_headers()]) + "\n"
     tag = entity_tag(text)
     return unchanged(request, tag) or text_answer(text, "application/json", tag)
 
 
+@Operation(
+    QUERY_PATH, "Rows of a canned query.", {**_TABLE, 304: {}}, _PAGED, problems=READ_PROBLEMS
+)
 async def query(request: Request) -> Response:
     """The rows of a canned query."""
     service: Service = request.app.state.service
@@ -83,6 +83,13 @@ async def query(request: Request) -> Response:
     return await ask_store(request, answer)
 
 
+@Operation(
+    "/v1/schema",
+    "Tables, views and columns with their meanings.",
+    _TABLE,
+    _PAGED,
+    problems=READ_PROBLEMS,
+)
 async def schema(request: Request) -> Response:
     """Tables, views and columns for ad-hoc SQL."""
     form, page = choose_form(request, TABLE_FORMS), read_page(request)
@@ -91,6 +98,17 @@ async def schema(request: Request) -> Response:
     )
 
 
+@Operation(
+    "/v1/report",
+    "The report of a build.",
+    {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}},
+    (
+        Input("head", "query", TEXT, "Build it is about; by default the last."),
+        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
+        format_input(REPORT_FORMS),
+    ),
+    problems=READ_PROBLEMS,
+)
 async def report(request: Request) -> Response:
     """The report of a build up to its night, or of two builds.
 
@@ -124,6 +142,13 @@ async def report(request: Request) -> Response:
     return await ask_store(request, answer)
 
 
+@Operation(
+    "/v1/status",
+    "How the store and the service are doing.",
+    _TABLE,
+    (TABLE_FORMAT,),
+    problems=READ_PROBLEMS,
+)
 async def status(request: Request) -> Response:
     """The state of the store and the service."""
     service: Service = request.app.state.service
@@ -158,11 +183,6 @@ def _read_params(request: Request) -> Params:
     return params
 
 
-def _headers() -> list[Header]:
-    headers = [query.header for query in load_catalogue().values()]
-    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
-
-
 def _describe(header: Header) -> dict[str, object]:
     parameters = [parameter._asdict() for parameter in header.params]
     return {
@@ -172,34 +192,3 @@ def _describe(header: Header) -> dict[str, object]:
         "parameters": [{name: one[name] for name in _PARAMETER_FIELDS} for one in parameters],
         "columns": [column._asdict() for column in header.columns],
     }
-
-
-def routes() -> list[Endpoint]:
-    """Endpoints of the live store."""
-    table = {200: table_content()}
-    catalogue = {200: {"application/json": ROWS}, 304: {}}
-    report_answers = {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}}
-    report_inputs = (
-        Input("head", "query", TEXT, "Build it is about; by default the last."),
-        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
-        format_input(REPORT_FORMS),
-    )
-    paged = (TABLE_FORMAT, *PAGING)
-    columns = "Tables, views and columns with their meanings."
-    health = "How the store and the service are doing."
-
-    def get(path: str, summary: str, answers: Mapping[int, Content], *inputs: Input) -> Operation:
-        scopes = (Scope.READ,)
-        return Operation("get", path, summary, scopes, answers, inputs, problems=READ_PROBLEMS)
-
-    queries = get("/v1/queries", "The canned queries.", catalogue)._replace(problems=())
-    rows = get(QUERY_PATH, "Rows of a canned query.", {**table, 304: {}}, *paged)
-    return [
-        Endpoint(list_queries, queries),
-        Endpoint(query, rows),
-        Endpoint(schema, get("/v1/schema", columns, table, *paged)),
-        Endpoint(
-            report, get("/v1/report", "The report of a build.", report_answers, *report_inputs)
-        ),
-        Endpoint(status, get("/v1/status", health, table, TABLE_FORMAT)),
-    ]

@@ -13,8 +13,8 @@ from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import read_short
-from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Endpoint, Operation, table_content
+from cli.serve.http.bodies import media_type_of, read_short
+from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
@@ -69,20 +69,36 @@ def check_access(request: Request) -> None:
     need_all_pools(service.access.need(request, Scope.SQL), "SQL")
 
 
-async def _sql(request: Request) -> Response:
+@Operation(
+    "/v1/sql",
+    "Rows of a SELECT over the newest snapshot.",
+    {200: table_content()},
+    (TABLE_FORMAT,),
+    "post",
+    (Scope.SQL,),
+    {"application/json": Statement.model_json_schema(), "text/plain": TEXT},
+    (400, 406, 408, 413, 415, 422, 429, 503, 504),
+)
+async def sql(request: Request) -> Response:
+    """The rows of the statement in the body."""
     need_all_pools(request.state.bearer, "SQL")
     form = choose_form(request, TABLE_FORMS)
     threads = request.app.state.service.spooling
     body = await read_short(
         request, threads, most_bytes=_MOST_BODY_BYTES, reason="statement_too_long"
     )
-    table, taken_at = await ask_sql(request, *_read_statement(request, body))
+    text, params = read_statement(media_type_of(request), body)
+    table, taken_at = await ask_sql(request, text, params)
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
     return await run_in_threadpool(table_answer, request, table, form, headers=headers)
 
 
-def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+def read_statement(media_type: str, body: bytes) -> tuple[str, Params]:
+    """The statement and its parameters in a body.
+
+    Raises:
+        Problem: 400 or 415; the body is malformed.
+    """
     try:
         if media_type == "text/plain":
             return body.decode(), None
@@ -98,24 +114,3 @@ def _read_statement(request: Request, body: bytes) -> tuple[str, Params]:
         detail = f"the body {error}" if isinstance(error, ValueError) else "the body is too deep"
         raise Problem(400, "body", detail) from error
     raise Problem(415, "media_type", f"wanted application/json, as {_EXAMPLE}, or text/plain")
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of SQL."""
-    statement = {
-        "type": "object",
-        "required": ["sql"],
-        "properties": {"sql": TEXT, "params": {"type": ["object", "array", "null"]}},
-        "additionalProperties": False,
-    }
-    operation = Operation(
-        "post",
-        "/v1/sql",
-        "Rows of a SELECT over the newest snapshot.",
-        (Scope.SQL,),
-        {200: table_content()},
-        (TABLE_FORMAT,),
-        {"application/json": statement, "text/plain": TEXT},
-        (400, 406, 408, 413, 415, 422, 429, 503, 504),
-    )
-    return [Endpoint(_sql, operation)]

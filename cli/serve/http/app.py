@@ -14,17 +14,19 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from cli.serve.access.audit import AuditFile
-from cli.serve.answers import reads, sql
 from cli.serve.answers.questions import ConcurrencyLimit
-from cli.serve.http import health, metrics, openapi
+from cli.serve.answers.reads import list_queries, query, report, schema, status
+from cli.serve.answers.sql import WAITING, sql
+from cli.serve.http.health import healthz, readyz
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
-from cli.serve.http.metrics import Metrics
+from cli.serve.http.metrics import Metrics, figures
+from cli.serve.http.openapi import document
 from cli.serve.http.problems import answer_problem
 from cli.serve.http.request_log import RequestLogMiddleware
-from cli.serve.page import routes as page
+from cli.serve.page.routes import ROUTES as PAGE
 from cli.serve.service import Service
-from cli.serve.uploads import dump_endpoints
+from cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
@@ -42,7 +44,7 @@ def make_app(service: Service) -> Starlette:
     audit = LineQueue(audit_file.append)
     lines = LineQueue(write_standard_error, patience=1.0)
     log = Log(lines, is_terminal=sys.stderr.isatty())
-    figures = Metrics(service, audit, lines)
+    metrics = Metrics(service, audit, lines)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -59,13 +61,13 @@ def make_app(service: Service) -> Starlette:
     app = Starlette(
         routes=list_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(RequestLogMiddleware, metrics=figures, audit=audit, log=log)],
+        middleware=[Middleware(RequestLogMiddleware, metrics=metrics, audit=audit, log=log)],
         exception_handlers=dict.fromkeys(_ERRORS, answer_problem),
     )
-    app.state.service, app.state.metrics, app.state.audit = service, figures, audit
+    app.state.service, app.state.metrics, app.state.audit = service, metrics, audit
     workers = service.settings.sql_workers
     app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
-    app.state.sql_limit = ConcurrencyLimit(workers, sql.WAITING * workers)
+    app.state.sql_limit = ConcurrencyLimit(workers, WAITING * workers)
     return app
 
 
@@ -76,5 +78,6 @@ def _close(service: Service) -> None:
 
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
-    modules = (dump_endpoints, health, metrics, openapi, page, reads, sql)
-    return [route for module in modules for route in module.routes()]
+    uploads = put_dump, get_dump, post_dumps
+    reads = list_queries, query, schema, report, status, sql
+    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads]

@@ -50,6 +50,11 @@ def declared_bytes(request: Request) -> int | None:
     return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
+def media_type_of(request: Request) -> str:
+    """The media type of a body, in lower case and without parameters; empty if it is unknown."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def encoding_of(request: Request) -> str | None:
     """How a body is packed; None if it is not packed.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -37,47 +38,49 @@ class Input(NamedTuple):
     is_required: bool = False
 
 
-class Operation(NamedTuple):
-    """What the OpenAPI document says of an endpoint.
+@dataclass(frozen=True)
+class Operation:
+    """An endpoint's route, access and description in the OpenAPI document; decorates its handler.
 
     Attributes:
-        method: HTTP method, in lower case.
         path: Path of the route.
         summary: What the operation does, in a sentence.
-        scopes: Scopes of which a token needs one; none if the endpoint is open.
         answers: Content of the answers by status.
         inputs: Parameters.
+        method: HTTP method, in lower case.
+        scopes: Scopes of which a token needs one; none if the endpoint is open.
         body: Content of the request's body; None without one.
         problems: Statuses of problems, besides those of access.
+        guard: Context in which access is checked and the handler runs.
     """
 
-    method: str
     path: str
     summary: str
-    scopes: tuple[Scope, ...]
     answers: Mapping[int, Content]
     inputs: tuple[Input, ...] = ()
+    method: str = "get"
+    scopes: tuple[Scope, ...] = (Scope.READ,)
     body: Content | None = None
     problems: tuple[int, ...] = ()
+    guard: Guard = lambda _: nullcontext()
+
+    def __call__(self, handler: Handler) -> Endpoint:
+        """Make a handler the endpoint of this operation."""
+        return Endpoint(self, handler)
 
 
 class Endpoint(Route):
-    """A route whose handler runs once the request has shown a token with a scope it needs."""
+    """A route whose handler runs once the request has shown a token with a scope it needs.
 
-    def __init__(
-        self, handler: Handler, operation: Operation, *, guard: Guard = lambda _: nullcontext()
-    ) -> None:
-        """Declare an endpoint.
+    The handler finds the client in `request.state.bearer`.
+    """
 
-        Args:
-            handler: Answers requests; `request.state.bearer` tells who asks.
-            operation: What the document says.
-            guard: Context in which access is checked and the handler runs.
-        """
+    def __init__(self, operation: Operation, handler: Handler) -> None:
+        """Make a route of an operation and its handler."""
         self.operation = operation
 
         async def answer(request: Request) -> Response:
-            async with guard(request):
+            async with operation.guard(request):
                 if operation.scopes:
                     request.app.state.service.access.need(request, *operation.scopes)
                 return await handler(request)

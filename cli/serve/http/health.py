@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from cli.serve.http.endpoints import JSON_OBJECT, Endpoint, Operation
+from cli.serve.http.endpoints import JSON_OBJECT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from cli.serve.uploads.admission import describe_full_backlog
@@ -30,7 +30,10 @@ def find_obstacles(service: Service, audit: LineQueue) -> Iterator[tuple[str, st
         yield "disk", f"{service.store}: {error.strerror}"
     else:
         if free < wanted:
-            yield "disk", f"{free:,} bytes free, wanted {wanted:,}: make room, or run retention"
+            yield (
+                "disk",
+                f"{free:,} bytes free, wanted {wanted:,}: free some space, or run retention",
+            )
     if problem := describe_full_backlog(service.consumer.known, service.settings):
         yield "backlog", problem
     if audit.problem:
@@ -51,11 +54,21 @@ def _store_problem(service: Service) -> str:
     return ""
 
 
-async def _healthz(_: Request) -> Response:
+# Supervisors need no token: the answers reveal nothing secret.
+@Operation("/healthz", "Whether the process lives.", {200: JSON_OBJECT}, scopes=())
+async def healthz(_: Request) -> Response:
+    """Always ok."""
     return JSONResponse({"status": "ok"})
 
 
-async def _readyz(request: Request) -> Response:
+@Operation(
+    "/readyz",
+    "Whether it can do its work, or why not.",
+    {200: JSON_OBJECT, 503: JSON_OBJECT},
+    scopes=(),
+)
+async def readyz(request: Request) -> Response:
+    """The obstacles, if there are any."""
     state = request.app.state
     found = await run_in_threadpool(lambda: list(find_obstacles(state.service, state.audit)))
     obstacles = [{"reason": reason, "detail": printable(detail)} for reason, detail in found]
@@ -63,14 +76,3 @@ async def _readyz(request: Request) -> Response:
         return JSONResponse({"status": "ready"})
     request.state.reason = obstacles[0]["reason"]
     return JSONResponse({"status": "not ready", "obstacles": obstacles}, 503)
-
-
-def routes() -> list[Endpoint]:
-    """Endpoints for supervisors; they reveal nothing secret and need no token."""
-    answers = {200: JSON_OBJECT}
-    lives = Operation("get", "/healthz", "Whether the process lives.", (), answers)
-    ready = "Whether it can do its work, or why not."
-    return [
-        Endpoint(_healthz, lives),
-        Endpoint(_readyz, Operation("get", "/readyz", ready, (), {**answers, 503: JSON_OBJECT})),
-    ]

@@ -49,7 +49,7 @@ class LineQueue:
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        with suppress(Full):  # nobody reads the pipe
+        with suppress(Full):  # the pipe is not being read
             self._waiting.put(None, timeout=self._patience)
             self._thread.join(self._patience)
 

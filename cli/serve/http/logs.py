@@ -17,11 +17,10 @@ class Log:
     """A log with a line for each event."""
 
     def __init__(self, lines: LineQueue, *, is_terminal: bool) -> None:
-        """Write to a queue; lines for a terminal are short."""
         self._lines, self._is_terminal = lines, is_terminal
 
     def write(self, level: str, event: str, facts: Mapping[str, object]) -> None:
-        """Write a line, with escaped and shortened texts; it is dropped if nobody reads the log."""
+        """Write a line, with escaped and shortened texts; dropped if the log is not read."""
         shown = {
             name: shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
             for name, value in facts.items()

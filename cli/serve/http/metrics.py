@@ -21,8 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.authorization import Scope
-from cli.serve.http.endpoints import TEXT, Endpoint, Operation
+from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
 from warehouse.opening.snapshots import find_snapshots
@@ -37,7 +36,6 @@ class Metrics(Collector):
     """Counts answers, and collects all other figures when they are read."""
 
     def __init__(self, service: Service, audit: LineQueue, log: LineQueue) -> None:
-        """Begin without answers."""
         self._service, self._audit, self._log = service, audit, log
         self._registry = CollectorRegistry()
         self._answers = Counter(
@@ -92,7 +90,11 @@ class Metrics(Collector):
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
-            ("log_lines_dropped", "Lines of the log that nobody read in time.", self._log.dropped),
+            (
+                "log_lines_dropped",
+                "Log lines dropped because they were not read in time.",
+                self._log.dropped,
+            ),
         ):
             yield CounterMetricFamily(f"tracehouse_{name}", text, value=count)
         refused = CounterMetricFamily(
@@ -126,13 +128,8 @@ class Metrics(Collector):
         return time.time() - snapshots[-1].taken_at.timestamp() if snapshots else float("inf")
 
 
-async def _metrics(request: Request) -> Response:
+@Operation("/metrics", "Figures for Prometheus.", {200: {"text/plain": TEXT}})
+async def figures(request: Request) -> Response:
+    """All figures as text."""
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of the figures."""
-    answers = {200: {"text/plain": TEXT}}
-    figures = Operation("get", "/metrics", "Figures for Prometheus.", (Scope.READ,), answers)
-    return [Endpoint(_metrics, figures)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -11,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from cli.serve.access.authorization import Scope
+from cli.serve.answers.query_request import list_headers
 from cli.serve.http.endpoints import (
     JSON_OBJECT,
     QUERY_PATH,
@@ -22,10 +23,8 @@ from cli.serve.http.endpoints import (
     table_content,
 )
 from cli.serve.http.problems import TYPE as PROBLEM
-from queries.computed import COMPUTED
 from queries.printable import json_text
 from warehouse.catalogue.header import Column, Header, Parameter
-from warehouse.catalogue.queries import load_catalogue
 
 Json = dict[str, Any]
 
@@ -50,6 +49,7 @@ _PROBLEM: Json = {
         "detail": {"type": "string", "description": "Why, and what to do: a sentence."},
     },
 }
+_PROBLEM_CONTENT: Content = {PROBLEM: {"$ref": "#/components/schemas/Problem"}}
 _SUMMARY = "Takes dumps of ExecuTorch programs, and answers what got slower and where time goes."
 
 
@@ -84,14 +84,10 @@ def route_of(path: str) -> str:
 
 def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
     """The operations of endpoints; that of canned queries once for each query."""
-    canned = (query.header for query in load_catalogue().values())
-    headers = (*canned, *COMPUTED.values())
     for route in routes:
-        if not isinstance(route, Endpoint):
-            continue
-        if route.path == QUERY_PATH:
-            yield from (_query_operation(route.operation, header) for header in headers)
-        else:
+        if isinstance(route, Endpoint) and route.path == QUERY_PATH:
+            yield from (_query_operation(route.operation, header) for header in list_headers())
+        elif isinstance(route, Endpoint):
             yield route.operation
 
 
@@ -101,7 +97,8 @@ def _query_operation(operation: Operation, header: Header) -> Operation:
         Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
     ]
     rows = {"type": "array", "items": _row(header.columns)}
-    return operation._replace(
+    return replace(
+        operation,
         path=QUERY_PATH.format(name=header.name),
         summary=header.purpose,
         answers={**operation.answers, 200: table_content(rows)},
@@ -136,13 +133,14 @@ def _row(columns: Sequence[Column]) -> Json:
 def _operation(operation: Operation) -> Json:
     scopes = " or ".join(operation.scopes)
     problems = [*operation.problems, *((401, 403) if scopes else ())]
+    answers = {**operation.answers, **dict.fromkeys(sorted(problems), _PROBLEM_CONTENT)}
     found: Json = {
         "summary": operation.summary,
         "operationId": _identifier(operation),
         "parameters": [_input(one) for one in operation.inputs],
         "responses": {
-            **{str(one): _answer(one, content) for one, content in operation.answers.items()},
-            **{str(one): _answer(one, {PROBLEM: _problem()}) for one in sorted(problems)},
+            str(status): {"description": HTTPStatus(status).phrase, "content": _content(content)}
+            for status, content in answers.items()
         },
         "security": [{"token": []}] if scopes else [],
     }
@@ -168,25 +166,12 @@ def _input(one: Input) -> Json:
     }
 
 
-def _answer(status: int, content: Content) -> Json:
-    return {"description": HTTPStatus(status).phrase, "content": _content(content)}
-
-
 def _content(content: Content) -> Json:
     return {media_type: {"schema": schema} for media_type, schema in content.items()}
 
 
-def _problem() -> Json:
-    return {"$ref": "#/components/schemas/Problem"}
-
-
-async def _openapi(request: Request) -> Response:
+@Operation("/v1/openapi.json", "This document.", {200: JSON_OBJECT})
+async def document(request: Request) -> Response:
+    """The document as JSON."""
     text = await run_in_threadpool(lambda: json_text(openapi_document(request.app.routes)))
     return Response(text, media_type="application/json")
-
-
-def routes() -> list[Endpoint]:
-    """Endpoint of the document."""
-    answers = {200: JSON_OBJECT}
-    document = Operation("get", "/v1/openapi.json", "This document.", (Scope.READ,), answers)
-    return [Endpoint(_openapi, document)]

@@ -42,7 +42,6 @@ class Problem(HTTPException):
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, object] | None = None,
     ) -> None:
-        """Say what is wrong; `retry_after` are seconds."""
         wait = {} if retry_after is None else {"Retry-After": str(retry_after)}
         super().__init__(status, detail, {**(headers or {}), **wait})
         self.reason, self.more = reason, more or {}
@@ -72,7 +71,7 @@ def as_problem(error: Exception) -> Problem:
             status = HTTPStatus(error.status_code)
             detail = f"{error.detail}: /v1/openapi.json lists all endpoints"
             return Problem(status, status.name.lower(), detail, headers=error.headers)
-        case ClientDisconnect():  # for the logs; nobody reads the answer
+        case ClientDisconnect():  # for the logs; the client is gone
             return Problem(400, "disconnected", "the client went away")
         case UnknownQueryError():
             return Problem(404, "unknown_query", str(error))

@@ -61,7 +61,6 @@ class RequestLogMiddleware:
     """
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: LineQueue, log: Log) -> None:
-        """Wrap an application."""
         self._app, self._metrics, self._audit, self._log = app, metrics, audit, log
         self._prefix, self._count = os.urandom(4).hex(), count(1)
 

@@ -32,13 +32,12 @@ _MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 <
 
 
 class ShutdownSignal:
-    """Asks the service to end at the first SIGTERM or SIGINT, and ends the process at the second.
+    """Requests shutdown at the first SIGTERM or SIGINT, and ends the process at the second.
 
     The handlers stay until the process ends.
     """
 
     def __init__(self) -> None:
-        """Install the handlers."""
         self.is_wanted = False
         self.begin: Callable[[], None] = lambda: None
         for number in _SIGNALS:
@@ -81,7 +80,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     ending = ShutdownSignal()
     os.umask(os.umask(0o077) | 0o077)  # only the owner reads new files
     Connection.most = most_connections()
-    hold_little_memory()
+    reduce_memory()
     with listen(settings) as listening:
         service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
@@ -124,7 +123,7 @@ def listen(settings: ServiceSettings) -> socket.socket:
     return listening
 
 
-def hold_little_memory() -> None:
+def reduce_memory() -> None:
     """Make this process return freed memory to the system soon.
 
     Otherwise each thread, and Arrow's allocator, would keep the memory that it freed.

@@ -11,23 +11,23 @@ from cli.serve.page.fleet import age_text
 from cli.serve.page.site import (
     MOST_ROWS,
     NAMES,
+    PLACE,
     Cell,
+    PageRequest,
     Parts,
     Table,
-    Visit,
     date_text,
     link,
     more_text,
     pick,
-    view,
+    place_of,
 )
-from queries.report.figures import NONE, count_text, duration_text, number_text, place_text
+from queries.report.figures import NONE, count_text, duration_text, number_text
 
 MOST_DUMPS = 200
 MOST_EVENTS = 500
-_PLACE = ("device", "model", "backend")
 _COUNTS = ("n_runs", "n_events", "byte_count")
-_SHOWN = ", ".join(("sha256", *_PLACE, "build", "captured_at", "ingested_at", *_COUNTS))
+_SHOWN = ", ".join(("sha256", *PLACE, "build", "captured_at", "ingested_at", *_COUNTS))
 _NEWEST = (
     f"SELECT {_SHOWN} FROM named_dumps WHERE "  # noqa: S608 - constant names
     + " AND ".join(
@@ -40,8 +40,7 @@ _NEWEST = (
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
-@view
-def dumps(visit: Visit) -> Parts:
+def dumps(visit: PageRequest) -> Parts:
     """A line for each dump, the newest first."""
     chosen = visit.chosen()
     params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
@@ -61,11 +60,10 @@ def dumps(visit: Visit) -> Parts:
     }
 
 
-@view
-def dump(visit: Visit) -> Parts:
+def dump(visit: PageRequest) -> Parts:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
-    found = _find(visit, str(visit.request.path_params["sha256"]))
-    run = visit.first("run") or None
+    found = _find(visit, visit.address["sha256"])
+    run = visit.address.get("run") or None
     timeline = visit.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
     slices = [
@@ -81,7 +79,7 @@ def dump(visit: Visit) -> Parts:
     )
     return {
         "title": f"Dump {found['sha256'][:12]}",
-        "lead": f"{place_text(**pick(found, *_PLACE))}, {found['build']}",
+        "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
         "charts": [timeline_plot(slices)],
@@ -92,7 +90,7 @@ def dump(visit: Visit) -> Parts:
     }
 
 
-def _find(visit: Visit, sha256: str) -> dict[str, Any]:
+def _find(visit: PageRequest, sha256: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
     pools = visit.bearer.pools
     visible = [row for row in rows if pools is None or row["pool"] in pools]
@@ -105,7 +103,7 @@ def _find(visit: Visit, sha256: str) -> dict[str, Any]:
 def _row(row: dict[str, Any]) -> list[Cell | str]:
     return [
         Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}")),
-        place_text(**pick(row, *_PLACE)),
+        place_of(row),
         Cell(row["build"], link("/operators", **pick(row, "device", "build"))),
         NONE if row["captured_at"] is None else date_text(row["captured_at"]),
         age_text(row["ingested_at"]),
@@ -147,7 +145,7 @@ def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]
 
 def _event(row: dict[str, Any], found: dict[str, Any]) -> list[Cell | str]:
     name, delegate = row["event_name"], row["delegate_id"]
-    target = link("/operator", event=name, delegate_id=delegate, **pick(found, *_PLACE))
+    target = link("/operator", event=name, delegate_id=delegate, **pick(found, *PLACE))
     instruction = row["instruction_id"]
     return [
         Cell(name, target),

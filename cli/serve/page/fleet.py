@@ -8,15 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cli.serve.page.charts import coverage_plot
-from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, view
+from cli.serve.page.site import Cell, PageRequest, Parts, Table, link, more_text
 from queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a device's coverage
 MOST_DEVICES = 500
 
 
-@view
-def fleet(visit: Visit) -> Parts:
+def fleet(visit: PageRequest) -> Parts:
     """A line for each device."""
     rows = visit.rows("coverage")
     order = visit.builds(rows)

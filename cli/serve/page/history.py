@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
-from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, pick, view
-from queries.report.figures import (
-    delta_text,
-    duration_text,
-    name_text,
-    operator_text,
-    place_text,
+from cli.serve.page.site import (
+    PLACE,
+    Cell,
+    PageRequest,
+    Parts,
+    Table,
+    link,
+    more_text,
+    pick,
+    place_of,
 )
+from queries.report.figures import delta_text, duration_text, name_text, operator_text
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
 MOST_BUILDS = 40
 MOST_SERIES = 200
-_PLACE = ("device", "model", "backend")
-_KEYS = (*_PLACE, "run", "event_name", "delegate_id", "ordinal")
+_KEYS = (*PLACE, "run", "event_name", "delegate_id", "ordinal")
 
 
 class _Series(NamedTuple):
@@ -39,9 +42,7 @@ class _Series(NamedTuple):
     def place(self) -> str:
         """Device, model and backend, and the run's name if the model has several."""
         run = self.last["run"]
-        return place_text(**pick(self.last, *_PLACE)) + (
-            f", {name_text(run)}" if " " in run else ""
-        )
+        return place_of(self.last) + (f", {name_text(run)}" if " " in run else "")
 
     @property
     def numbered_place(self) -> str:
@@ -49,8 +50,7 @@ class _Series(NamedTuple):
         return f"{self.place} #{self.last['ordinal']}"
 
 
-@view
-def latency(visit: Visit) -> Parts:
+def latency(visit: PageRequest) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(visit, event=METHOD)
     is_drawn = len(series) <= COLOURS
@@ -74,10 +74,9 @@ def latency(visit: Visit) -> Parts:
     }
 
 
-@view
-def operator(visit: Visit) -> Parts:
+def operator(visit: PageRequest) -> Parts:
     """One operator over the builds, on each chosen device."""
-    fields = {name: visit.first(name) for name in ("event", "delegate_id", "ordinal")}
+    fields = {name: visit.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}
     event, delegate, ordinal = fields.values()
     builds, series = _history(
         visit, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
@@ -104,7 +103,7 @@ def operator(visit: Visit) -> Parts:
     }
 
 
-def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
+def _history(visit: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
     """The newest builds, and the series over them, the slowest first.
 
     Raises:
@@ -130,7 +129,7 @@ def _history(visit: Visit, **params: Any) -> tuple[list[str], list[_Series]]:
 
 
 def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell | str]:
-    last, where = one.last, pick(one.last, *_PLACE, "build")
+    last, where = one.last, pick(one.last, *PLACE, "build")
     return [
         Cell(one.place, link("/operators", **where)),
         duration_text(last["p50_ns"]),
@@ -143,7 +142,7 @@ def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell |
 
 def _point(row: dict[str, Any]) -> list[Cell | str]:
     return [
-        Cell(row["build"], link("/dumps", **pick(row, *_PLACE, "build"))),
+        Cell(row["build"], link("/dumps", **pick(row, *PLACE, "build"))),
         *(duration_text(row[name]) for name in ("p50_ns", "min_ns", "max_ns")),
         delta_text(row["change"]),
         f"{row['dump_count']:,}",

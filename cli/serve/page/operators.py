@@ -5,22 +5,30 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from cli.serve.page.site import Cell, Parts, Table, Visit, link, more_text, pick, view
-from queries.report.figures import duration_text, name_text, place_text
+from cli.serve.page.site import (
+    PLACE,
+    Cell,
+    PageRequest,
+    Parts,
+    Table,
+    link,
+    more_text,
+    pick,
+    place_of,
+)
+from queries.report.figures import duration_text, name_text
 
 TOP = 30  # operators of a model on a device
 MOST_TABLES = 12
-_KEYS = ("device", "model", "backend")
 
 
-@view
-def operators(visit: Visit) -> Parts:
+def operators(visit: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
     builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]
     rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
     tables = [
         _table(list(group))
-        for _, group in groupby(rows, lambda row: [row[name] for name in (*_KEYS, "build")])
+        for _, group in groupby(rows, lambda row: [row[name] for name in (*PLACE, "build")])
     ]
     return {
         "title": "Operators",
@@ -33,7 +41,7 @@ def operators(visit: Visit) -> Parts:
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
-        f"{place_text(**pick(rows[0], *_KEYS))}, {name_text(rows[0]['build'])}",
+        f"{place_of(rows[0])}, {name_text(rows[0]['build'])}",
         ("Operator", "Kind", "Share", "Self time per call", "Mean", "Calls"),
         [_row(row) for row in rows],
         frozenset({2, 3, 4, 5}),
@@ -42,7 +50,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 def _row(row: dict[str, Any]) -> list[Cell | str]:
     name, delegate, instruction = row["event_name"], row["delegate_id"], row["instruction_id"]
-    target = link("/operator", event=name, delegate_id=delegate, **pick(row, *_KEYS))
+    target = link("/operator", event=name, delegate_id=delegate, **pick(row, *PLACE))
     place = "" if instruction is None else f" @{instruction}"
     own, share = row["self_ns"], row["self_share"]
     return [

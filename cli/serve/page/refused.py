@@ -8,15 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cli.serve.access.pools import need_all_pools
-from cli.serve.page.site import Cell, Parts, Table, Visit, date_text, view
+from cli.serve.page.site import Cell, PageRequest, Parts, Table, date_text
 from queries.report.figures import NONE
 
 MOST = 300
 _TITLES = {False: "Still refused", True: "Resolved since"}
 
 
-@view
-def refused(visit: Visit) -> Parts:
+def refused(visit: PageRequest) -> Parts:
     """A table of files that are still refused, and one of resolved refusals; the newest first."""
     need_all_pools(visit.bearer, "this view")
     found = visit.store.query("ingest_errors")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from cli.serve.access.pools import need_all_pools
-from cli.serve.page.site import Parts, Visit, link, view
+from cli.serve.page.site import PageRequest, Parts, link
 from queries.report.html import body_parts
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
 
 
-@view
-def regressions(visit: Visit) -> Parts:
+def regressions(visit: PageRequest) -> Parts:
     """The report of the build in the address (head=), else of the last build."""
     need_all_pools(visit.bearer, "this view")
     builds = visit.build_order()
     if not builds:
         return {"title": "Regressions", "empty": "No dumps yet: upload some."}
-    settings = read_settings(visit.request.app.state.service.config)
-    report = nightly_report(visit.store, settings, head=visit.first("head") or None)
+    settings = read_settings(visit.config)
+    report = nightly_report(visit.store, settings, head=visit.address.get("head") or None)
     return {
         **body_parts(report),
         "template": "regressions",

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYBODY, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.access.pools import hiding_names, pools_to_ask
+from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.pools import allowed_pools, hiding_names
 from cli.serve.answers.questions import ask_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
 from ingest.errors import IngestError
-from queries.report.figures import count_text
+from queries.report.figures import count_text, place_text
 from queries.report.html import page_environment
 from warehouse.errors import QueryError, WarehouseError
 from warehouse.store import Warehouse
@@ -34,6 +36,7 @@ VIEWS = {
     "/sql": "SQL",
 }
 NAMES = ("device", "pool", "build", "model", "backend")  # filters
+PLACE = ("device", "model", "backend")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
@@ -69,30 +72,28 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request for a view.
 
     Attributes:
-        request: The request.
         store: The live store.
+        address: Parameters of the address, those of the path included.
         filters: Values of the filters in the address.
         bearer: The visitor.
+        config: Settings file of reports, if it was given.
     """
 
-    request: Request
     store: Warehouse
+    address: Mapping[str, str] = field(default_factory=dict)
     filters: Mapping[str, list[str]] = field(default_factory=dict)
-    bearer: Bearer = ANYBODY
-
-    def first(self, name: str) -> str:
-        """The value of a parameter of the address; empty without one."""
-        return self.request.query_params.get(name, "")
+    bearer: Bearer = ANYONE
+    config: Path | None = None
 
     def chosen(self) -> dict[str, list[str]]:
         """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
-        pools = pools_to_ask(self.store, self.bearer.pools, self.filters.get("pool", ()))
+        pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
         return {**self.filters, "pool": pools}
 
     def rows(self, name: str, **params: object) -> list[dict[str, Any]]:
@@ -129,6 +130,11 @@ def link(path: str, **params: object) -> str:
     return quote(path) + (f"?{query}" if query and len(query) < _LONGEST_LINK else "")
 
 
+def place_of(row: Mapping[str, Any]) -> str:
+    """The device, model and backend of a row."""
+    return place_text(**pick(row, *PLACE))
+
+
 def pick(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Some fields of a row."""
     return {name: row[name] for name in names}
@@ -144,17 +150,18 @@ def date_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}Z"
 
 
-def view(make: Callable[[Visit], Parts]) -> Callable[[Request], Awaitable[Response]]:
+def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        bearer, filters = ANYBODY, _filters(request)
+        bearer, filters = ANYONE, _filters(request)
 
         def render(store: Warehouse) -> Response:
+            address = {**request.query_params, **request.path_params}
             with hiding_names(bearer.pools):
-                parts = make(Visit(request, store, filters, bearer))
+                parts = make(PageRequest(store, address, filters, bearer, service.config))
             return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:
@@ -192,29 +199,27 @@ def show(
     """Render the template of a view as a page."""
     filters = filters or {}
     path = request.url.path
-    nav = [(link(to, **filters), name, to == path) for to, name in VIEWS.items()]
-    clear = link(path, **dict(parts.get("fields", ())))
-    bearer = getattr(request.state, "bearer", ANYBODY)
+    bearer = getattr(request.state, "bearer", ANYONE)
     frame = {
-        "nav": nav,
-        "clear": clear,
+        "nav": [(link(to, **filters), name, to == path) for to, name in VIEWS.items()],
+        "clear": link(path, **dict(parts.get("fields", ()))),
         "filters": filters,
         "filter_names": NAMES,
         "fields": (),
         "signed_in": bearer.name if COOKIE in request.cookies else "",
     }
-    text = (
-        page_environment("cli.serve.page")
-        .get_template(f"{template}.html.jinja")
-        .render(**frame | dict(parts))
-    )
+    text = _template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 
 
 def style(_: Request) -> Response:
     """The style sheet of reports and of the site."""
-    text = page_environment("cli.serve.page").get_template("site.css.jinja").render()
+    text = _template("site.css").render()
     return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
+
+
+def _template(name: str) -> Template:
+    return page_environment("cli.serve.page").get_template(f"{name}.jinja")
 
 
 def show_problem(

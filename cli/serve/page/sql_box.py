@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cli.output.text import is_number
 from cli.serve.access.authorization import Unauthorized
 from cli.serve.answers.sql import ask_sql, check_access
 from cli.serve.http.problems import Problem
@@ -57,8 +58,9 @@ async def sql_box(request: Request) -> Response:
 
 def _answer(table: pa.Table, taken_at: datetime) -> dict[str, Any]:
     rows = [list(map(_text, row)) for row in plain_rows(table.slice(0, MOST_ROWS))]
+    numbers = frozenset(i for i, column in enumerate(table.schema) if is_number(column.type))
     return {
-        "tables": [Table("Answer", table.column_names, rows, _numbers(table))],
+        "tables": [Table("Answer", table.column_names, rows, numbers)],
         "lead": (
             f"{count_text(table.num_rows, 'row')}, from the snapshot of "
             f"{taken_at:%Y-%m-%d %H:%M:%S}Z"
@@ -71,10 +73,3 @@ def _text(value: object) -> str:
     if value is None:
         return NONE
     return value if isinstance(value, str) else json_text(value)
-
-
-def _numbers(table: pa.Table) -> frozenset[int]:
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return frozenset(
-        i for i, column in enumerate(table.schema) if any(one(column.type) for one in is_number)
-    )

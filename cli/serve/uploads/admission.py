@@ -27,7 +27,6 @@ class Admission:
     """
 
     def __init__(self, store: Path, settings: ServiceSettings, known: KnownDumps) -> None:
-        """Begin without uploads."""
         self._store, self._settings, self._known = store, settings, known
         self.uploads = 0
         self._declared = 0  # bytes that the uploads under way announced

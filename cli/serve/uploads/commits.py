@@ -88,6 +88,6 @@ def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> Problem:
         if bearer.pools is not None and pool_of(known_manifest) not in bearer.pools:
             detail = (
                 "these bytes are known under another manifest, of a device pool that the token may "
-                "not see: correct the manifest, or ask somebody who may see that pool"
+                "not see: correct the manifest, or use a token for that pool"
             )
     return Problem(status, refusal.reason, detail)

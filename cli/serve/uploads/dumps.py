@@ -13,11 +13,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import check_pool, pool_of
+from cli.serve.http.bodies import ENCODINGS, media_type_of
+from cli.serve.http.endpoints import (
+    BYTES,
+    JSON_OBJECT,
+    TEXT,
+    Content,
+    Input,
+    Operation,
+    Schema,
+)
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
-from cli.serve.uploads.arrivals import received
-from cli.serve.uploads.multipart import PartReader
+from cli.serve.uploads.arrivals import received, refusing
+from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
 from cli.serve.uploads.zips import take_zip
 from ingest.dump import HashedFile
 from ingest.manifest.fields import COUNTERS
@@ -39,10 +50,51 @@ _ERRORS = (
     "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
     "LIMIT 1"
 )
+_PATH = "/v1/dumps/{sha256}"
+_SHA256_TEXT: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_STATE: Content = {
+    "application/json": {
+        "type": "object",
+        "required": ["sha256", "state"],
+        "properties": {
+            "sha256": _SHA256_TEXT,
+            "state": {"enum": ["accepted", "indexed", "quarantined"]},
+            "reason": {"type": ["string", "null"]},
+            "detail": {"type": ["string", "null"]},
+        },
+    }
+}
+_PARTS: Schema = {
+    "type": "object",
+    "required": NEEDED_PARTS,
+    "properties": {
+        **dict.fromkeys(PARTS, BYTES),
+        "manifest": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+_DUMP = Input("sha256", "path", _SHA256_TEXT, "SHA-256 of the dump.", is_required=True)
+_PACKING: Schema = {"enum": ["identity", *ENCODINGS]}
+_ENCODING = Input("Content-Encoding", "header", _PACKING, "How it is packed.")
+_PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
 _UNKNOWN = 404, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 
+@Operation(
+    _PATH,
+    "Upload a dump; again does no harm.",
+    {200: _STATE, 201: _STATE},
+    (
+        _DUMP,
+        Input(MANIFEST_HEADER, "header", TEXT, "Manifest: ASCII-escaped JSON.", is_required=True),
+        _ENCODING,
+    ),
+    "put",
+    (Scope.INGEST,),
+    {"application/octet-stream": BYTES},
+    _PROBLEMS,
+    guard=refusing,
+)
 async def put_dump(request: Request) -> Response:
     """Take a dump that is sent under its SHA-256, with its manifest in a header.
 
@@ -62,13 +114,27 @@ async def put_dump(request: Request) -> Response:
         return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
 
 
+@Operation(
+    "/v1/dumps",
+    "Upload a dump with what comes with it, or a zip of dumps.",
+    {200: JSON_OBJECT, 201: JSON_OBJECT},
+    (
+        Input(MANIFEST_HEADER, "header", TEXT, "Fields for all dumps of a zip, likewise."),
+        _ENCODING,
+    ),
+    "post",
+    (Scope.INGEST,),
+    {_FORM: _PARTS, _ZIP: BYTES},
+    _PROBLEMS,
+    guard=refusing,
+)
 async def post_dumps(request: Request) -> Response:
     """Take a dump and its companions as the parts of a form, or a zip of dumps.
 
     Raises:
         Problem: The upload is refused.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type_of(request)
     if kind == _FORM:
         return await _take_parts(request)
     if kind == _ZIP:
@@ -78,6 +144,14 @@ async def post_dumps(request: Request) -> Response:
     raise Problem(415, "content_type", detail)
 
 
+@Operation(
+    _PATH,
+    "What became of a dump.",
+    {200: _STATE},
+    (_DUMP,),
+    scopes=(Scope.INGEST, Scope.READ),
+    problems=(400, 404, 503),
+)
 async def get_dump(request: Request) -> Response:
     """The state of a dump; a Problem is passed on if it is unknown."""
     service: Service = request.app.state.service

@@ -14,7 +14,8 @@ from ingest.manifest.json_files import MAX_MANIFEST_BYTES
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.spools import Spool
 
-PARTS = ("dump", "manifest", "etrecord", "debug_buffer", "log", "qhas")
+NEEDED_PARTS = ("dump", "manifest")
+PARTS = (*NEEDED_PARTS, "etrecord", "debug_buffer", "log", "qhas")
 _LONGEST_NAME = 255
 
 
@@ -99,7 +100,7 @@ class PartReader:
         """
         if not self._is_ended:
             raise FormProblem("it ends in the middle of a part")
-        missing = [name for name in PARTS[:2] if name not in self.parts]
+        missing = [name for name in NEEDED_PARTS if name not in self.parts]
         if missing:
             raise FormProblem(f"no part {missing[0]!r}")
 

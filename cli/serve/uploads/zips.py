@@ -140,7 +140,7 @@ class _ZipReader:
         return delivery, self._copy(delivery, spools)
 
     def _copy(self, delivery: Delivery, spools: ExitStack) -> Spool | None:
-        """A spool of a large dump, which becomes a log of its own and delays nobody."""
+        """A spool of a large dump, which becomes a log of its own, without delaying others."""
         data = delivery.files[0]
         if len(data) < _GROUP_BYTES:
             return None

@@ -13,7 +13,7 @@ function durationText(ns) {
 function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`); }
 function matches(name) { const text = find.value.toLowerCase(); return text !== "" && name.toLowerCase().includes(text); }
 
-// A row of boxes: [start, length, kind, name, told about it].
+// A row of boxes: [start, length, kind, name, details].
 function timelineRows() {
   let top = AXIS, end = 1;
   rows = [];
@@ -50,7 +50,7 @@ function flameRows() {
       track.event.push(events.length); track.run.push(null);
       const share = `${(100 * frame[1] / dump.flame[1]).toPrecision(3)} %`;
       events.push({ name: frame[0], kind: depth === 0 ? "method" : frame[2].length ? "delegate_call" : "kernel",
-        told: { share, stack: path.join(" > ") } });
+        details: { share, stack: path.join(" > ") } });
       let at = start;
       for (const child of frame[2]) { add(child, at, depth + 1, [...path, child[0]]); at += child[1]; }
     };
@@ -130,9 +130,9 @@ function pick(one) {
   const event = one.dump.events[one.track.event[one.i]], length = one.track.length[one.i];
   const heading = document.createElement("h2"), list = document.createElement("dl");
   heading.textContent = event.name;
-  const told = { duration: length < 0 ? "cannot be right" : durationText(length) };
-  if (!isFlame) Object.assign(told, { start: durationText(one.track.start[one.i]), kind: event.kind, run: one.track.run[one.i], dump: one.dump.label });
-  for (const [name, value] of Object.entries({ ...told, ...event.told })) {
+  const details = { duration: length < 0 ? "impossible" : durationText(length) };
+  if (!isFlame) Object.assign(details, { start: durationText(one.track.start[one.i]), kind: event.kind, run: one.track.run[one.i], dump: one.dump.label });
+  for (const [name, value] of Object.entries({ ...details, ...event.details })) {
     const term = document.createElement("dt"), text = document.createElement("dd");
     term.textContent = name.replaceAll("_", " "); text.textContent = value;
     list.append(term, text);

@@ -51,7 +51,7 @@ def test_one_dump_is_named_by_its_hash(run: Run, own: Path) -> None:
 def test_what_is_malformed_is_told(run: Run, own: Path) -> None:
     for args, problem in (
         (("--where", "device", "--set", "build=x"), "found 'device', wanted FIELD=VALUE"),
-        (("--set", "build=x"), "nothing says which dumps"),
+        (("--set", "build=x"), "no dumps are chosen"),
         (("--where", "device=x", "--set", "bild=x"), "--set: no field 'bild'"),
     ):
         asked = run("amend", *args, "--store", own)

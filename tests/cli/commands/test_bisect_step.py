@@ -80,7 +80,7 @@ def test_the_build_is_that_of_the_commit_that_git_has_out(
     [
         (["none", "--build", "b9"], "the report of b11 has no group 'none'"),
         (["{group}", "--build", "b99"], "did you mean b9?"),
-        (["{group}", "--build", "b9", "--head", "c"], "nothing in the store is called 'c'"),
+        (["{group}", "--build", "b9", "--head", "c"], "'c' is not in the store"),
         (["{group}", "--build", "b9", "--config", "none.toml"], "none.toml: No such file"),
         (["{group}", "--build", "b9", "--store", "nowhere"], "no store here"),
         ([], "Missing argument"),

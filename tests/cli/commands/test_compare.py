@@ -115,7 +115,7 @@ def test_older_head_is_doubted_and_builds_recorded_side_by_side_are_not(
 
 def test_wrong_name_or_parameter_is_one_line(run: Run, store: Path) -> None:
     for args, problem in (
-        (("b1", "b1"), "'b1', which is 'base' too; wanted another one"),
+        (("b1", "b1"), "'b1', which is the value of 'base', too; wanted another value"),
         (("b1", "b2", "--q", "200%"), "parameter 'q': 2.0, wanted 0 to 1"),
         (("b1", "b2", "--min-change", "5"), "'5' would be 500 %: write 5%"),
     ):
@@ -124,4 +124,4 @@ def test_wrong_name_or_parameter_is_one_line(run: Run, store: Path) -> None:
         assert problem in outcome.error
     outcome = run("compare", "base", "ch27", "--store", store)
     assert outcome.code == 1
-    assert "nothing in the store is called 'ch27'; did you mean ch26?" in outcome.error
+    assert "'ch27' is not in the store; did you mean ch26?" in outcome.error

@@ -55,7 +55,7 @@ def test_damage_is_told_and_fails(run: Run, tmp_path: Path) -> None:
     log.write_bytes(b"\xff" + log.read_bytes()[1:])
     outcome = run("drain", "--store", tmp_path)
     assert outcome.code == 1
-    assert outcome.error.endswith("hand its dumps over again [damaged]")
+    assert outcome.error.endswith("submit its dumps again [damaged]")
 
 
 @pytest.mark.slow

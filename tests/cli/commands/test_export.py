@@ -92,7 +92,7 @@ def test_a_store_that_is_named_is_asked_beside_a_lake_whatever_its_name(
 def test_a_lake_that_is_not_there_is_one_line(run: Run, tmp_path: Path) -> None:
     outcome = run("query", "dumps", "--lake", tmp_path / "none")
     assert outcome.code == 1
-    assert outcome.error.startswith(f"error: {tmp_path / 'none'}: no lake here; make one with")
+    assert outcome.error.startswith(f"error: {tmp_path / 'none'}: no lake here; create one with")
 
 
 def test_an_address_of_an_unknown_kind_is_one_line(run: Run, store: Path) -> None:
@@ -107,5 +107,5 @@ def test_no_lake_is_made_in_a_store(run: Run, tmp_path: Path) -> None:
     before = sorted((tmp_path / "own.store").rglob("*"))
     outcome = run("export", "lake", tmp_path / "own.store", "--store", tmp_path / "own.store")
     assert outcome.code == 1
-    assert "is no lake, and holds" in outcome.error
+    assert "is not a lake, and contains" in outcome.error
     assert sorted((tmp_path / "own.store").rglob("*")) == before

@@ -28,7 +28,7 @@ def test_a_dump_is_deleted_only_with_yes(run: Run, own: Path) -> None:
     done = run(*args, "--yes")
     assert (done.code, done.text) == (0, shown.text)
     assert done.error.endswith(
-        "old-1: an old file that was kept and may hold forgotten dumps; delete it"
+        "old-1: an old file was kept, which may contain forgotten dumps; delete it"
     )
     assert "has no file" in run("archive", "get", sha256, "--store", own).error
     left = json.loads(run("query", "dumps", "--store", own, "--format", "json").text)
@@ -49,10 +49,10 @@ def test_all_that_is_stated_must_hold(run: Run, own: Path) -> None:
 def test_nobody_forgets_everything_by_saying_nothing(run: Run, own: Path) -> None:
     asked = run("forget", "--store", own, "--yes")
     assert (asked.code, asked.out) == (2, b"")
-    assert "nothing says which dumps" in asked.error
+    assert "no dumps are chosen" in asked.error
     asked = run("forget", "--device", "nobody", "--store", own, "--yes")
     assert asked.code == 1
-    assert "has no dump of device=nobody" in asked.error
+    assert "has no dump with device=nobody" in asked.error
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_an_interrupted_forget_is_done_when_it_is_repeated(
     assert done.error.startswith("note: completed an interrupted 'tracehouse forget'")
     assert run("status", "--store", own).err == ""
     again = run(*args)
-    assert (again.code, "has no dump of" in again.error) == (1, True)
+    assert (again.code, "has no dump with" in again.error) == (1, True)
 
 
 def _fail(*_: object, **__: object) -> None:

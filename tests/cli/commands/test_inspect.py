@@ -132,7 +132,7 @@ def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
     status, out, err = inspect(path, "--format", "csv")
     assert status == 0
     assert len(out.splitlines()) == 3
-    assert err.startswith("note: durations that cannot be right")
+    assert err.startswith("note: impossible durations")
     assert ": 1; --format json" in err
 
 

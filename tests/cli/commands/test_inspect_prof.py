@@ -101,7 +101,7 @@ def test_missing_file_is_one_line(run, tmp_path):
 def test_durations_that_cannot_be_right_are_told_on_stderr(run):
     outcome = run("inspect-prof", CORPUS / "legacy" / "hand_end_before_start.prof")
     assert outcome.code == 0
-    assert outcome.err.startswith("note: durations that cannot be right: 2; ")
+    assert outcome.err.startswith("note: impossible durations: 2; ")
 
 
 @pytest.mark.system

@@ -1,3 +1,5 @@
+"""`tracehouse query nightly_verdicts`, which Python answers."""
+
 from __future__ import annotations
 
 import json
@@ -27,4 +29,4 @@ def test_nightly_verdicts_are_a_query_like_the_others(run: Run, store: Path) -> 
 def test_a_head_that_there_is_not_is_told(run: Run, store: Path) -> None:
     outcome = run("query", "nightly_verdicts", "--store", store, "--head", "ch27")
     assert outcome.code != 0
-    assert "nothing in the store is called 'ch27'; did you mean" in outcome.err
+    assert "'ch27' is not in the store; did you mean" in outcome.err

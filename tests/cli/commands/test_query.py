@@ -101,7 +101,10 @@ def test_options_are_the_parameters(run: Run, store: Path) -> None:
         (("dumps", "--since", "2026-02-01", "--until", "2026-01-01"), "wanted later than 'since'"),
         (("dumps", "--tag", "lab"), "parameter 'tag': ['lab'], wanted KEY=VALUE, or several"),
         (("operator_hotspots", "--top-n", "-2"), "parameter 'top_n': -2, wanted at least 1"),
-        (("regression_deltas", "--base", "a", "--head", "a"), "'a', which is 'base' too"),
+        (
+            ("regression_deltas", "--base", "a", "--head", "a"),
+            "'a', which is the value of 'base', too",
+        ),
         (
             ("regression_deltas", "--base", "a", "--head", "b", "--q", "2"),
             "parameter 'q': '2' would be 200 %: write 2%, or 200% if you mean that",
@@ -133,8 +136,8 @@ def test_a_filter_may_be_repeated_and_be_a_glob(run: Run, store: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (("dumps", "--device", ""), "'device': nothing in the store is called ''; "),
-        (("dumps", "--build", "base", "--build", "x"), "'build': nothing in the store is called"),
+        (("dumps", "--device", ""), "'device': '' is not in the store; "),
+        (("dumps", "--build", "base", "--build", "x"), "'build': 'x' is not in the store"),
         (("dumps", "--tag", "runtime=x"), "tagged 'runtime=x'; there are runtime=executorch"),
         (("event_blocks", "--dump", "99999"), "'dump': 99999 is not in the store; there are 1 to"),
         (("percentiles", "--group-by", "o_s"), "no tag or attribute 'o_s'; did you mean os?"),

@@ -65,7 +65,7 @@ def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -
 def test_a_store_without_an_archive_says_what_to_do(run: Run, tmp_path: Path) -> None:
     done = run("rebuild", "--store", tmp_path)
     assert (done.code, done.out) == (1, b"")
-    assert done.error.endswith("has no archive to be rebuilt from: ingest its dumps again")
+    assert done.error.endswith("has no archive to rebuild from: ingest its dumps again")
 
 
 @pytest.mark.slow

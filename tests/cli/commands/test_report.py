@@ -23,7 +23,10 @@ Run = Callable[..., Outcome]
         (["--nightly", "--base", "b1"], "wanted either --nightly or --base BUILD"),
         (["--base", "b1"], "wanted the build to compare with --base"),
         (["--nightly", "--format", "pdf"], "pdf"),
-        (["--base", "b1", "--head", "b1"], "'b1', which is 'base' too; wanted another one"),
+        (
+            ["--base", "b1", "--head", "b1"],
+            "'b1', which is the value of 'base', too; wanted another value",
+        ),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_a_usage_error(
@@ -110,7 +113,7 @@ def test_a_store_without_builds_and_an_unknown_build_are_one_line(
     assert "the store has no builds yet" in empty.error
     unknown = run("report", "--nightly", "--head", "b100", "--store", nightly_store)
     assert unknown.code == 1
-    assert unknown.error.endswith("nothing in the store is called 'b100'; did you mean b10?")
+    assert unknown.error.endswith("'b100' is not in the store; did you mean b10?")
 
 
 @pytest.mark.slow
@@ -136,7 +139,7 @@ def test_settings_are_those_of_the_working_directory_or_of_config(
     assert other["groups"] == []
     (tmp_path / "tracehouse.toml").write_text("[nightly]\ngates = 3")
     assert run(*args).error == (
-        "error: tracehouse.toml: nightly.gates: there is no such field; did you mean gate?"
+        "error: tracehouse.toml: nightly.gates: no such field; did you mean gate?"
     )
 
 

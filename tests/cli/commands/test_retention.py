@@ -30,7 +30,7 @@ def test_nothing_goes_without_yes_and_answers_say_what_is_gone(run: Run, own: Pa
         assert asked.code == 0
         assert asked.error == (
             f"note: {count} of the store's dumps have no raw events any more ('tracehouse "
-            "retention'); what is read from raw events lacks them"
+            "retention'); figures from raw events do not include them"
         )
 
 

@@ -36,5 +36,5 @@ def test_a_lake_that_is_a_file_or_holds_something_else_is_told_before_spark_is_s
     outcome = run("spark", command, tmp_path, tmp_path / "a.etdp")
     assert (outcome.code, "is a file, wanted the folder of a lake" in outcome.error) == (1, True)
     outcome = run("spark", command, tmp_path, tmp_path)
-    assert (outcome.code, "is no lake, and holds a.etdp" in outcome.error) == (1, True)
+    assert (outcome.code, "is not a lake, and contains a.etdp" in outcome.error) == (1, True)
     assert [file.name for file in tmp_path.iterdir()] == ["a.etdp"]

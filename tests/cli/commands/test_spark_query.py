@@ -23,11 +23,11 @@ def test_what_is_no_lake_or_an_empty_one_is_told_before_spark_is_started(run, tm
     name = ("percentiles",) if command == "query" else ()
     outcome = run("spark", command, *name, "--lake", tmp_path)
     assert outcome.code == 1
-    assert outcome.error.startswith(f"error: {tmp_path}: no lake here; make one with")
+    assert outcome.error.startswith(f"error: {tmp_path}: no lake here; create one with")
     Lake(tmp_path).begin()
     outcome = run("spark", command, *name, "--lake", tmp_path)
     assert outcome.code == 1
-    assert "nothing is in this lake yet" in outcome.error
+    assert "this lake is empty" in outcome.error
 
 
 def test_parameters_are_found_wrong_before_spark_is_started(run, tmp_path):

@@ -113,7 +113,7 @@ def test_a_pivot_with_named_columns_is_answered_and_another_says_how(run: Run, s
         in run("sql", text.format("IN ('base', 'ch26') "), "--store", store, "--format", "csv").text
     )
     refused = run("sql", text.format(""), "--store", store)
-    assert "name them, as in PIVOT t ON kind IN (" in refused.error
+    assert "name the columns, as in PIVOT t ON kind IN (" in refused.error
 
 
 @pytest.mark.system

@@ -41,10 +41,10 @@ def put(path: Path, data: bytes) -> None:
 def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path: Path) -> None:
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)
-    assert (done.code, done.out, done.error) == (0, b"", "3 taken, 0 known, 0 refused")
+    assert (done.code, done.out, done.error) == (0, b"", "3 accepted, 0 known, 0 refused")
     put(farm / "late" / "3.etdp", tiny_dump(3))
     done = run(*args)
-    assert (done.code, done.error) == (0, "1 taken, 0 known, 0 refused")
+    assert (done.code, done.error) == (0, "1 accepted, 0 known, 0 refused")
     assert len(stored_event_counts(tmp_path / "store")) == 4
 
 
@@ -55,7 +55,7 @@ def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> Non
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)
     refusal, counts = done.err.splitlines()
-    assert (done.code, counts) == (1, "4 taken, 0 known, 1 refused")
+    assert (done.code, counts) == (1, "4 accepted, 0 known, 1 refused")
     assert refusal.startswith(f"refused: {farm}/broken.etdp: ")
     assert run(*args).code == 0
 
@@ -65,16 +65,19 @@ def test_with_a_url_it_sends_them_and_a_state_spares_to_send_them_again(
 ) -> None:
     with stand_in_service() as service:
         args = ("watch", farm, *NAMES, "--once", "--url", service.url)
-        assert run(*args).error == "3 taken, 0 known, 0 refused"
-        assert run(*args, "--state", tmp_path / "state").error == "0 taken, 3 known, 0 refused"
-        assert run(*args, "--state", tmp_path / "state").error == "0 taken, 0 known, 0 refused"
+        assert run(*args).error == "3 accepted, 0 known, 0 refused"
+        assert run(*args, "--state", tmp_path / "state").error == "0 accepted, 3 known, 0 refused"
+        assert run(*args, "--state", tmp_path / "state").error == "0 accepted, 0 known, 0 refused"
         assert (len(service.held), len(service.asked)) == (3, 6)
 
 
 def test_a_place_that_is_none_is_told(run: Run, tmp_path: Path) -> None:
     done = run("watch", tmp_path / "none", "--once", "--store", tmp_path / "store")
     assert (done.code, (tmp_path / "store").exists()) == (1, False)
-    assert done.error == f"error: {tmp_path}/none: cannot be read: No such file or directory"
+    assert (
+        done.error
+        == f"error: {tmp_path}/none: cannot be read: No such file or directory; check the path"
+    )
 
 
 def arrived(service: StandIn, count: int) -> Callable[[], bool]:
@@ -96,4 +99,4 @@ def test_it_takes_files_as_they_come_until_it_is_told_to_stop(farm: Path, tmp_pa
             assert data in {held["dump"] for held in service.held.values()}
             process.send_signal(signal.SIGTERM)
             _, told = process.communicate(timeout=DEADLINE_SECONDS)
-        assert (process.returncode, told) == (0, "4 taken, 0 known, 0 refused\n")
+        assert (process.returncode, told) == (0, "4 accepted, 0 known, 0 refused\n")

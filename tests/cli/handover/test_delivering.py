@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.handover.delivering import ServiceUploader, hand_over
+from cli.handover.delivering import hand_over, service_uploader
 from cli.remote.choice import ServiceChoice
 from ingest.dump import Dump
 from ingest.errors import ManifestError, ServiceError, SourceError
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
         tiny_incoming(1),
     ]
     service.refusals = [Refused(400, reason="truncated", detail="ends at 12")]
-    with ServiceUploader(ServiceChoice(service.url), retry_seconds=0) as taker:
+    with service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker:
         made = list(hand_over(dumps, taker, threads=1))
     assert [(one.is_new, one.refusal and one.refusal[2:]) for one in made] == [
         (False, ("truncated", None, "ends at 12", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
@@ -80,7 +80,7 @@ def test_what_fails_for_one_dump_may_do_for_the_next(
     service: StandIn, refusal: Refused, reason: str
 ) -> None:
     service.refusals = [refusal]
-    with ServiceUploader(ServiceChoice(service.url), retry_seconds=60) as taker:
+    with service_uploader(ServiceChoice(service.url), retry_seconds=60) as taker:
         first, second = hand_over([tiny_incoming(1), tiny_incoming(2)], taker, threads=1)
     assert first.refusal is not None
     assert (first.refusal.reason, first.refusal.detail) == (reason, "not now")
@@ -91,7 +91,7 @@ def test_what_fails_for_one_dump_may_do_for_the_next(
 def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> None:
     service.refusals = [Refused(status)] * 1000
     with (
-        ServiceUploader(ServiceChoice(service.url), retry_seconds=0) as taker,
+        service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker,
         pytest.raises(ServiceError, match=str(status)),
     ):
         list(hand_over([tiny_incoming(i) for i in range(200)], taker, threads=2))
@@ -99,6 +99,6 @@ def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> 
 
 
 def test_each_thread_keeps_its_connection(service: StandIn) -> None:
-    with ServiceUploader(ServiceChoice(service.url), retry_seconds=0) as taker:
+    with service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker:
         assert all(hand_over([tiny_incoming(i) for i in range(40)], taker, threads=3))
     assert service.connections <= 3

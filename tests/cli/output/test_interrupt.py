@@ -28,9 +28,9 @@ main()
 BUSY = """
 import os, signal, threading
 import duckdb
-from cli.output.interrupt import interruptible_progress
+from cli.output.interrupt import interruptible_bar
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-with interruptible_progress(None):
+with interruptible_bar():
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     duckdb.sql("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b").fetchall()
 """

@@ -62,7 +62,7 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
             "[serve]\nbatch_dumps = 10001\n",
             "x.toml: serve.batch_dumps: wanted less than or equal",
         ),
-        ("[serve]\nprot = 1\n", "x.toml: serve.prot: there is no such field; did you mean port?"),
+        ("[serve]\nprot = 1\n", "x.toml: serve.prot: no such field; did you mean port?"),
         ("[serve]\nhost = 1\n", "x.toml: serve.host: wanted a valid string"),
         ("serve = 1\n", "x.toml: serve: not a table"),
         ("serve\n", "x.toml: not TOML: "),
@@ -93,7 +93,7 @@ def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
 
 def test_a_variable_of_no_setting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_SERVE_PROT", "1")
-    said = "TRACEHOUSE_SERVE_PROT: there is no such field; did you mean port?"
+    said = "TRACEHOUSE_SERVE_PROT: no such field; did you mean port?"
     with pytest.raises(SettingsError, match=re.escape(said)):
         read_service_settings({})
 

@@ -8,7 +8,7 @@ import pytest
 from ingest.etdump import flatbuffer
 from ingest.etdump.arena import Arena, FaultyDumps
 from ingest.etdump.flatbuffer import TableColumn, read_tables
-from ingest.etdump.schema import read_heads
+from ingest.etdump.schema import read_headers
 from ingest.etdump.scope import Scope
 from tests.support.etdump_builder import build_etdump
 
@@ -43,6 +43,6 @@ def test_a_known_vtable_is_not_read_again(arena: Arena, monkeypatch: pytest.Monk
 
 def test_vtables_of_different_dumps_are_kept_apart():
     arena = Arena([build_etdump({"version": version}) for version in (0, 7)])
-    heads = read_heads(arena)
+    heads = read_headers(arena)
     assert heads.version.tolist() == [0, 7]
     assert len(arena.vtables) == 2

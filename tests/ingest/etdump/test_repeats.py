@@ -7,7 +7,7 @@ import pytest
 
 from ingest.etdump.arena import Arena
 from ingest.etdump.repeats import Repeats, cut_pieces, find_repeats
-from ingest.etdump.schema import read_heads
+from ingest.etdump.schema import read_headers
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.tools.fuzz import worst_cases
@@ -15,7 +15,7 @@ from tests.tools.fuzz import worst_cases
 
 def repeats_of(*dumps: bytes) -> Repeats:
     arena = Arena(dumps)
-    return find_repeats(arena, cut_pieces(arena, read_heads(arena)))
+    return find_repeats(arena, cut_pieces(arena, read_headers(arena)))
 
 
 def recognised(repeats: Repeats) -> int:
@@ -46,7 +46,7 @@ def test_a_changed_word_is_a_run_of_its_own() -> None:
     dump = read_dump("real/cnn_portable_n20")
     whole = recognised(repeats_of(dump))
     arena = Arena([dump])
-    start = int(read_heads(arena).run_word[10]) * 4
+    start = int(read_headers(arena).run_word[10]) * 4
     changed = 0
     for word in range(start, start + 1512, 4):
         mutant = bytearray(dump)

@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_listed_is_told_and_nothing_is_forgotten(tmp_pat
     found = farm.follower.look()
     assert (found.ready, [str(error) for error in found.problems]) == (
         [],
-        [f"{tmp_path}/farm: cannot be read: No such file or directory"],
+        [f"{tmp_path}/farm: cannot be read: No such file or directory; check the path"],
     )
     (tmp_path / "away").rename(tmp_path / "farm")
     assert farm.look() == []

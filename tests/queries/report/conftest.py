@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ def nightly(nightly_path: Path) -> Iterator[Warehouse]:
     """The same, open."""
     with Warehouse.open(nightly_path, read_only=True) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def judged(nightly: Warehouse) -> Callable[[str], HeadNight]:
+    """The night of a build by the usual settings, judged once."""
+    return cache(lambda head: judge_head(nightly, head, Settings()))
 
 
 @pytest.fixture(scope="session")

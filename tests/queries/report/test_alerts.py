@@ -20,8 +20,8 @@ def alerts_of(night, commits):
 
 
 @pytest.fixture(scope="module")
-def nights(nightly):
-    return {head: judge_head(nightly, head, Settings()) for head in ("b9", "b10", "b11")}
+def nights(judged):
+    return {head: judged(head) for head in ("b9", "b10", "b11")}
 
 
 def decided(night, state, reason):

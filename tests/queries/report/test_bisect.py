@@ -19,8 +19,8 @@ BISECTED = {"build": {"id": "try", "branch": "bisect", "commit": "0123456789abcd
 
 
 @pytest.fixture(scope="module")
-def group(nightly):
-    return judge_head(nightly, "b11", Settings()).groups[0].id
+def group(judged):
+    return judged("b11").groups[0].id
 
 
 def step(store, group, build, head="b11"):
@@ -49,8 +49,8 @@ def test_the_group_is_that_of_the_last_report_by_default(nightly, group):
 
 
 @pytest.mark.slow
-def test_a_faster_series_is_bad_where_it_is_faster(nightly):
-    relu = next(g for g in judge_head(nightly, "b11", Settings()).groups if "relu" in g.operators)
+def test_a_faster_series_is_bad_where_it_is_faster(nightly, judged):
+    relu = next(g for g in judged("b11").groups if "relu" in g.operators)
     assert [step(nightly, relu.id, build) for build in ("b9", "b10")] == ["good", "bad"]
 
 

@@ -4,7 +4,9 @@ import shutil
 
 import pytest
 
+from queries.report.exact_alerts import judge_measures
 from queries.report.forms import FORMS, render
+from queries.report.night import judge_head
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Owner, Settings
 from tests.support.nightly_farm import ingest_all, record_build
@@ -43,12 +45,12 @@ def store(path):
 
 @pytest.fixture(scope="module")
 def reports(store):
-    """The nightly reports of b2, b3 and b4."""
-    return [nightly_report(store, Settings(), head=f"b{number}") for number in (2, 3, 4)]
+    """The nightly reports of b3 and b4."""
+    return [nightly_report(store, Settings(), head=f"b{number}") for number in (3, 4)]
 
 
 def test_a_change_is_one_confirmed_alert_in_its_first_night(reports):
-    made = reports[1]
+    made = reports[0]
     (alert,) = made.groups
     assert (made.verdict, alert.state, alert.direction) == (
         "regressions",
@@ -70,16 +72,16 @@ def test_a_change_is_one_confirmed_alert_in_its_first_night(reports):
     assert "1,000 bytes → 1,280 bytes, +28.0 %" in alert.headline.title
 
 
-def test_the_build_before_is_clear_and_the_next_night_tells_the_same_alert(reports):
-    before, first, later = reports
-    assert before.groups == []
+def test_the_build_before_is_clear_and_the_next_night_tells_the_same_alert(store, reports):
+    first, later = reports
+    assert judge_measures(store, judge_head(store, "b2", Settings())).groups == []
     assert [group.id for group in later.groups] == [group.id for group in first.groups]
     assert later.verdict == "regressions"
 
 
 def test_every_form_tells_from_how_much_to_how_much(reports):
     for form in FORMS:
-        text = render(reports[1], form).replace(" ", "")
+        text = render(reports[0], form).replace(" ", "")
         parts = ['"base_values":[1000.0]'] if form == "json" else ["1,000bytes", "1,280bytes"]
         assert [part for part in parts if part not in text.replace("\N{NO-BREAK SPACE}", "")] == []
 
@@ -87,7 +89,7 @@ def test_every_form_tells_from_how_much_to_how_much(reports):
 @pytest.mark.slow
 def test_an_accepted_change_stays_accepted(path, reports, tmp_path):
     with Warehouse.open(shutil.copytree(path, tmp_path / "s")) as store:
-        store.decide(reports[2].groups[0].id, state="accepted", reason="a larger cache")
+        store.decide(reports[1].groups[0].id, state="accepted", reason="a larger cache")
         made = nightly_report(store, Settings(), head="b4")
     (accepted,) = made.groups
     assert (accepted.state, accepted.reason) == ("accepted", "a larger cache")

@@ -15,20 +15,19 @@ def view(store, head):
 
 
 @pytest.fixture(scope="module")
-def last(nightly):
-    return view(nightly, "b11")
+def last(judged):
+    return HeadView(judged("b11"))
 
 
-def test_the_base_is_the_builds_before_newest_first(nightly, last):
+def test_the_base_is_the_builds_before_newest_first(judged, last):
     assert last.base() == [f"b{number}" for number in range(10, -1, -1)]
     assert last.base({"b9", "b11"}) == [f"b{number}" for number in range(8, -1, -1)]
-    assert view(nightly, "b0").base() == []
+    assert HeadView(judged("b0")).base() == []
 
 
-@pytest.mark.slow
-def test_series_are_counted_by_verdict(nightly, last):
-    assert view(nightly, "b0").count_verdicts() == {"needs_more_builds": 10}
-    assert view(nightly, "b8").count_verdicts() == {"unchanged": 10}
+def test_series_are_counted_by_verdict(judged, last):
+    assert HeadView(judged("b0")).count_verdicts() == {"needs_more_builds": 10}
+    assert HeadView(judged("b8")).count_verdicts() == {"unchanged": 10}
     counts = last.count_verdicts()
     assert counts["no_data"] == 5  # the tablet's
     assert sum(counts.values()) == 11
@@ -44,13 +43,13 @@ def test_pools_are_no_devices(pool_night):
     assert view.operator_changes() == []
 
 
-def test_a_device_without_the_head_is_missing_since_its_last_build(nightly, last):
+def test_a_device_without_the_head_is_missing_since_its_last_build(judged, last):
     coverage = last.coverage(8, [], last.missing())
     assert [(one.device, one.model, one.last_build) for one in coverage.missing] == [
         ("tablet", "net", "b10")
     ]
     assert (coverage.device_count, coverage.model_count, coverage.series_count) == (1, 1, 6)
-    assert view(nightly, "b10").missing() == []
+    assert HeadView(judged("b10")).missing() == []
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ def describe_member(night, change):
 
 
 @pytest.fixture(scope="module")
-def night(nightly):
-    return judge_head(nightly, "b11", Settings())
+def night(judged):
+    return judged("b11")
 
 
 def test_a_member_has_both_levels_and_what_lies_between(night):

@@ -22,16 +22,15 @@ def test_the_last_build_is_judged_by_default(nightly):
     assert operators(night) == [("convolution", 1), ("relu", -1), ("add", 1)]
 
 
-@pytest.mark.slow
-def test_later_builds_do_not_count(nightly):
-    night = judge_head(nightly, "b9", Settings())
+def test_later_builds_do_not_count(judged):
+    night = judged("b9")
     assert [each.build for each in night.fleet.nights] == [f"b{number}" for number in range(10)]
     assert operators(night) == [("convolution", 1)]
 
 
 def test_an_unknown_build_is_told_with_its_likes(nightly):
     with pytest.raises(
-        ParameterError, match=r"^--head: nothing in the store is called 'b111'; did you mean b11"
+        ParameterError, match=r"^--head: 'b111' is not in the store; did you mean b11"
     ):
         judge_head(nightly, "b111", Settings())
 
@@ -89,9 +88,8 @@ def test_the_rules_are_those_of_the_settings(nightly):
     assert (rules.base_builds, rules.q, rules.gate) == (4, 0.02, 5.0)
 
 
-@pytest.mark.slow
-def test_methods_and_delegate_calls_are_containers(nightly):
-    night = judge_head(nightly, "b8", Settings())
+def test_methods_and_delegate_calls_are_containers(judged):
+    night = judged("b8")
     containers = {
         event
         for event, place in zip(

@@ -2,17 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.night import judge_head
 from queries.report.nightly_verdicts import nightly_verdicts
-from queries.report.settings import Settings
 
 
 @pytest.fixture(scope="module")
-def rows(nightly):
-    return {
-        head: nightly_verdicts(judge_head(nightly, head, Settings())).to_pylist()
-        for head in ("b0", "b9", "b10")
-    }
+def rows(judged):
+    return {head: nightly_verdicts(judged(head)).to_pylist() for head in ("b0", "b9", "b10")}
 
 
 def test_every_series_has_a_verdict_in_order_of_its_names(rows):

@@ -119,7 +119,7 @@ def test_facts_tell_only_what_there_is() -> None:
         "Of the method's time": "5 %",
         "Of the whole change": "83 %",
         "Seen on": "1 device, 1 model, 1 operator",
-        "Next step": "bisect it with the commands below, and mend it; "
+        "Next step": "bisect it with the commands below, and fix it; "
         "or tracehouse accept g-5f1c9a2e --reason WHY",
         "Alert": "g-5f1c9a2e",
     }

@@ -75,7 +75,8 @@ def test_a_mute_that_has_expired_when_the_head_was_recorded_mutes_nothing(nightl
 
 
 @pytest.mark.parametrize(
-    ("head", "problem"), [("b8", "which is 'base' too"), ("x", "is called 'x'")]
+    ("head", "problem"),
+    [("b8", "which is the value of 'base', too"), ("x", "'x' is not in the store")],
 )
 def test_a_head_that_cannot_be_compared_is_told(nightly, head, problem):
     with pytest.raises(ParameterError, match=problem):

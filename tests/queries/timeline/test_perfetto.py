@@ -117,7 +117,7 @@ def test_ticks_are_told_where_they_are_not_nanoseconds() -> None:
 
 def test_events_of_another_clock_tell_so() -> None:
     found = _slices(_trace(timed_dump(forward(), clocks=Clocks(1.0, {"": 1.5}))))
-    assert "clock is another one" in found["conv #1"]["args"]["start"]
+    assert "has another clock" in found["conv #1"]["args"]["start"]
     assert (found["conv #1"]["ts"], found["conv #1"]["dur"]) == (0.04, 0.045)
 
 

@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, Asked] = {
 OF_TWO_BUILDS = [name for name in load_catalogue() if takes(name, "base") and name not in SELDOM]
 # Asked of every farm, with these parameters.
 EVERYWHERE: Sequence[tuple[str, Asked]] = [
-    (name, required(name, VALUES) | OPTIONS.get(name, {}))
+    (name, required(name, **VALUES) | OPTIONS.get(name, {}))
     for name in load_catalogue()
     if name not in {*SELDOM, *OF_TWO_BUILDS}
 ]

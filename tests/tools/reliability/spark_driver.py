@@ -14,7 +14,7 @@ def main(inbox: str, lake: str, master: str) -> None:
     with opened_session(master) as session:
         tasks = SparkTasks(session)
         for _ in sys.stdin:
-            print(LakeIngester(tasks, inbox, lake).take_all().n_dumps, flush=True)
+            print(LakeIngester(tasks, inbox, lake).ingest_all().n_dumps, flush=True)
 
 
 if __name__ == "__main__":

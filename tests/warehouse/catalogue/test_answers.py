@@ -75,7 +75,7 @@ def test_a_dump_that_is_not_there_is_an_error(warehouse: Warehouse) -> None:
 
 
 def test_a_build_is_not_compared_with_itself(warehouse: Warehouse) -> None:
-    with pytest.raises(ParameterError, match="'head': 'b1', which is 'base' too"):
+    with pytest.raises(ParameterError, match="'head': 'b1', which is the value of 'base', too"):
         warehouse.query("regression_deltas", base="b1", head="b1")
 
 

@@ -75,18 +75,24 @@ def test_names_and_globs_become_names_of_the_store(values, resolved):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"device": ["pixel"]}, "nothing in the store is called 'pixel'; did you mean pixel9?"),
-        ({"device": ["pixel8", "zzz"]}, "called 'zzz'; there are a*c, abc, iphone, pixel8, pixel9"),
-        ({"device": ["P*"]}, "nothing in the store is called 'P*'"),
-        ({"device": [""]}, "nothing in the store is called ''"),
-        ({"base": "b*"}, "nothing in the store is called 'b*'; there are b1, b2"),
+        ({"device": ["pixel"]}, "'pixel' is not in the store; did you mean pixel9?"),
+        (
+            {"device": ["pixel8", "zzz"]},
+            "'zzz' is not in the store; there are a*c, abc, iphone, pixel8, pixel9",
+        ),
+        ({"device": ["P*"]}, "'P*' is not in the store"),
+        ({"device": [""]}, "'' is not in the store"),
+        ({"base": "b*"}, "'b*' is not in the store; there are b1, b2"),
         ({"dump": 3}, "3 is not in the store; there are 1 to 4"),
         (
             {"tag": ["lab=nort"]},
-            "nothing in the store is tagged 'lab=nort'; did you mean lab=north?",
+            "tag 'lab=nort' is not in the store; did you mean lab=north?",
         ),
-        ({"tag": ["lab=x*"]}, "tagged 'lab=x*'; there are lab=north, lab=south"),
-        ({"tag": ["1=zzzz"]}, "tagged '1=zzzz'; there are lab=..., n=..., o=..., on=..."),
+        ({"tag": ["lab=x*"]}, "tag 'lab=x*' is not in the store; there are lab=north, lab=south"),
+        (
+            {"tag": ["1=zzzz"]},
+            "tag '1=zzzz' is not in the store; there are lab=..., n=..., o=..., on=...",
+        ),
         ({"group_by": "o_s"}, "no tag or attribute 'o_s'; did you mean os?"),
     ],
 )
@@ -102,7 +108,7 @@ def test_what_matches_nothing_is_an_error_that_tells_what_there_is(values, probl
 def test_in_an_empty_store_there_is_nothing():
     empty = dict.fromkeys(STORE, ())
     for values in ({"device": ["a"]}, {"base": "a"}, {"dump": 1}, {"tag": ["a=b"]}):
-        with pytest.raises(ParameterError, match="; there are none"):
+        with pytest.raises(ParameterError, match="; none exist"):
             _resolve(empty, **values)
 
 

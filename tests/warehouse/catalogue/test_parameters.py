@@ -124,7 +124,10 @@ def test_values_are_converted_to_the_declared_type(given, bound):
             "parameter 'until': 2026-11-20T00:00:00+00:00, wanted later than 'since', 2026-11-21T0",
         ),
         ({"since": "2026-11-21", "until": "2026-11-21"}, "wanted later than 'since'"),
-        ({"other": "n"}, "parameter 'other': 'n', which is 'name' too; wanted another one"),
+        (
+            {"other": "n"},
+            "parameter 'other': 'n', which is the value of 'name', too; wanted another value",
+        ),
         ({"cuont": 5}, "parameter 'cuont': no such parameter; did you mean count?"),
     ],
 )

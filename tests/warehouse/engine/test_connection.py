@@ -57,7 +57,7 @@ def test_a_full_disk_is_no_damage(tmp_path: Path, text: str) -> None:
     (tmp_path / "archive").mkdir()
     error = translated(tmp_path, text)
     assert not isinstance(error, DamagedStoreError)
-    assert "make room" in str(error)
+    assert "free some space" in str(error)
 
 
 @pytest.mark.system

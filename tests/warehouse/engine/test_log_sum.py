@@ -13,7 +13,7 @@ from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Warehouse
 from warehouse.engine import log_sum
 from warehouse.engine.connection import is_damage, open_writer, transaction, use_database
-from warehouse.engine.log_sum import LogDamage, keep_sum, sum_of
+from warehouse.engine.log_sum import LogDamage, sum_of, track_log
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import DamagedStoreError, StoreError
 from warehouse.upkeep.rebuild import rebuild_store
@@ -55,7 +55,7 @@ def make_table(file: Path, count: int) -> None:
         use_database(connection)
         connection.execute("CREATE TABLE t (a BIGINT)")
         connection.execute("CHECKPOINT")
-        keep_sum(connection, live)
+        track_log(connection, live)
         insert(connection, count)
         for old, new in ((live, file), (log_of(live), log_of(file)), (sum_of(live), sum_of(file))):
             shutil.copy(old, new)
@@ -98,7 +98,9 @@ def test_zeros_among_equal_values_that_duckdb_would_read_are_told(tmp_path: Path
         folder = Path(shutil.copytree(whole.parent, tmp_path / str(at)))
         file = folder / whole.name
         change(log_of(file), at, at + 512, bytes(512))
-        with pytest.raises(LogDamage, match=r"some.duckdb.wal has other bytes") as caught:
+        with pytest.raises(
+            LogDamage, match=r"some.duckdb.wal differs from the committed log"
+        ) as caught:
             open_writer(file)
         assert is_damage(caught.value)
         sum_of(file).unlink()
@@ -117,7 +119,9 @@ def test_a_log_that_no_longer_begins_like_one_is_told_and_rebuilt(
 ) -> None:
     file = killed(tmp_path)
     change(log_of(file), 0, 1, b"\0")
-    with pytest.raises(DamagedStoreError, match=r"wal has other bytes .* 'tracehouse rebuild'"):
+    with pytest.raises(
+        DamagedStoreError, match=r"wal differs from the committed log .* 'tracehouse rebuild'"
+    ):
         Warehouse.open(file.parent, read_only=read_only)
     rebuild_store(file.parent)
     assert contents(file.parent) == contents(tmp_path / "store")
@@ -131,7 +135,7 @@ def test_a_log_that_was_cut_is_told_with_and_without_archive(tmp_path: Path, sha
     file = killed(tmp_path, archive=False)
     data = log_of(file).read_bytes()
     log_of(file).write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(StoreError, match=r"wal is cut short: .* move warehouse.duckdb.wal and"):
+    with pytest.raises(StoreError, match=r"wal is truncated: .* move warehouse.duckdb.wal and"):
         Warehouse.open(file.parent)
     (file.parent / "archive").mkdir()
     with pytest.raises(DamagedStoreError, match="'tracehouse rebuild'"):
@@ -228,7 +232,7 @@ def test_each_byte_of_a_log_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
     with open_writer(file) as connection:
         use_database(connection)
         connection.execute("CREATE TABLE t (a BIGINT)")
-        keep_sum(connection, file)
+        track_log(connection, file)
         for _ in range(20):
             insert(connection, 1000)
         assert (len(read), sum(read)) == (20, log_of(file).stat().st_size)

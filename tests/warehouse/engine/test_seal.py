@@ -64,7 +64,7 @@ def tamper(file: Path, *statements: str) -> None:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_sealed_store_is_not_searched(file: Path, read_only: bool) -> None:
     tamper(file, MACRO)
-    with pytest.raises(StoreError, match="not to be trusted"):
+    with pytest.raises(StoreError, match="do not trust"):
         Warehouse.open(file.parent, read_only=read_only)
     seal(file)
     Warehouse.open(file.parent, read_only=read_only).close()
@@ -90,7 +90,7 @@ def test_what_another_program_put_into_a_sealed_store_is_found(
     tamper(file, *([_LEAVE_A_LOG] if is_left else []), MACRO)
     assert log_of(file).exists() == is_left
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(StoreError, match="not to be trusted"):
+    with pytest.raises(StoreError, match="do not trust"):
         Warehouse.open(file.parent, read_only=read_only)
 
 

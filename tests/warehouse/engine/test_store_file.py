@@ -50,10 +50,10 @@ def test_a_short_file_of_something_else_is_left_alone(tmp_path: Path, other: byt
 def test_a_torn_file_beside_a_log_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(HEADER)
     (tmp_path / f"{FILE_NAME}.wal").write_bytes(b"committed")
-    with pytest.raises(StoreError, match="cut short beside a write-ahead log"):
+    with pytest.raises(StoreError, match="is truncated, and has a write-ahead log"):
         Warehouse.open(tmp_path, create=True)
     (tmp_path / "archive").mkdir()
-    with pytest.raises(DamagedStoreError, match=r"is cut short; .*'tracehouse rebuild'"):
+    with pytest.raises(DamagedStoreError, match=r"is truncated; .*'tracehouse rebuild'"):
         Warehouse.open(tmp_path, create=True)
     assert (tmp_path / f"{FILE_NAME}.wal").read_bytes() == b"committed"
 
@@ -192,7 +192,7 @@ def test_a_full_disk_at_the_closing_checkpoint_is_said(tmp_path: Path) -> None:
             connection.close()
 
     warehouse._writer.connection = Full()  # type: ignore[assignment]
-    with pytest.raises(StoreError, match=r"the disk is full .* what was committed is safe"):
+    with pytest.raises(StoreError, match=r"the disk is full .* committed data is safe"):
         warehouse.close()
     with Warehouse.open(tmp_path, read_only=True) as again:
         assert again.query("dumps").num_rows == 1

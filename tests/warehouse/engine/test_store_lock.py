@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.command import ENVIRONMENT
 from warehouse.engine.store_lock import LOCK_NAME, StoreLock
-from warehouse.errors import StoreLockedError, WriterWaitsError
+from warehouse.errors import StoreLockedError, WriterWaitingError
 
 # Waits to write a store that others read.
 WAITER = """
@@ -45,7 +45,7 @@ def read(store: Path, wait: float = 0.0, *, is_urgent: bool = False) -> StoreLoc
 
 def await_waiter(store: Path) -> None:
     """Ask until a writer waits."""
-    with suppress(WriterWaitsError):
+    with suppress(WriterWaitingError):
         while True:
             read(store).release()
 

@@ -21,7 +21,7 @@ from warehouse.archive.archive import Archive
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.inbox import drain as draining
-from warehouse.inbox.log import disown_log, seal_logs
+from warehouse.inbox.log import distrust_log, seal_logs
 from warehouse.load import batches, pipeline
 from warehouse.load.summary import IngestProgress
 
@@ -37,7 +37,7 @@ def warehouse(store: Path) -> Iterator[Warehouse]:
 def damage(store: Path, offset: int, data: bytes) -> Path:
     """Overwrite some of the one log in an inbox, and forget that this process wrote it."""
     (path,) = (store / "inbox").glob("*.log")
-    disown_log(path)
+    distrust_log(path)
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(data)
@@ -172,7 +172,7 @@ def test_a_damaged_record_is_refused_kept_and_harms_no_other(
     ((source, sha256, reason, _, detail, *_),) = summary.refused
     kept = store / "inbox/damaged" / f"{path.stem}-0.bytes"
     assert (source, sha256, reason) == (f"{path.with_suffix('.sealed')}: offset 0", None, "damaged")
-    assert f"kept as {kept}; hand its dumps over again" in detail
+    assert f"kept as {kept}; submit its dumps again" in detail
     assert kept.read_bytes()[3] == 0xFF
     recorded = warehouse.sql("SELECT source, reason, detail FROM ingest_errors").to_pylist()
     assert recorded == [{"source": source, "reason": reason, "detail": detail}]
@@ -196,7 +196,7 @@ def test_a_log_that_cannot_be_read_loses_none_before_it(store: Path) -> None:
     unreadable.mkdir()
     with (
         Warehouse.open(store) as warehouse,
-        pytest.raises(StoreError, match="the dumps left in it are safe"),
+        pytest.raises(StoreError, match="the dumps in it are safe"),
     ):
         warehouse.drain()
     unreadable.rmdir()

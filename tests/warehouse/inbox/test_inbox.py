@@ -96,7 +96,7 @@ def test_all_of_a_group_learn_that_it_was_not_taken(
     with monkeypatch.context() as patched, ThreadPoolExecutor(8) as pool:
         patched.setattr(os, "fdatasync", lambda _: _fail())
         for done in [pool.submit(inbox.accept, tiny_incoming(i)) for i in range(20)]:
-            with pytest.raises(StoreError, match="make room"):
+            with pytest.raises(StoreError, match="free some space"):
                 done.result()
     inbox.accept(tiny_incoming(99))
     with Warehouse.open(store) as warehouse:
@@ -160,5 +160,5 @@ def test_who_wrote_together_with_an_interrupted_one_is_told_which_inbox_wants_it
         may_go_on.set()
         errors = [each.exception() for each in handed]
     (told,) = [error for error in errors if isinstance(error, StoreError)]
-    assert str(told) == f"{store / 'inbox'}: interrupted; hand it over again"
+    assert str(told) == f"{store / 'inbox'}: interrupted; submit it again"
     assert any(isinstance(error, KeyboardInterrupt) for error in errors)

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.errors import SourceError
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-from warehouse.inbox.log import LogWriter, SealedLog, disown_log, seal_logs
+from warehouse.inbox.log import LogWriter, SealedLog, distrust_log, seal_logs
 from warehouse.inbox.logged_dumps import LoggedDumps
 from warehouse.inbox.records import Scan, pack_delivery
 
@@ -25,7 +25,7 @@ def logs(tmp_path: Path) -> Iterator[list[SealedLog]]:
     with open(paths[1], "r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
-    disown_log(paths[1])
+    distrust_log(paths[1])
     opened = [log for log in map(SealedLog.open, paths) if log]
     yield opened
     for log in opened:
@@ -46,7 +46,7 @@ def test_dumps_of_a_log_come_before_the_next_is_proved(logs: list[SealedLog]) ->
     assert next(made).name == "2.etdp"
     damaged = next(made)
     assert damaged.sha256 is None
-    with pytest.raises(SourceError, match="does not have the SHA-256 it had"):
+    with pytest.raises(SourceError, match="has another SHA-256 than before"):
         damaged.read()
 
 
@@ -73,8 +73,8 @@ def test_a_cut_log_says_how_many_acknowledged_dumps_it_lost(tmp_path: Path, left
     *dumps, lost = LoggedDumps([(log, scanned(log))])
     log.close()
     assert len(dumps) == left
-    problem = f"truncated to {size:,} of .* of the 3 dumps .* acknowledged in it {left} are whole"
-    with pytest.raises(SourceError, match=f"{problem}.*hand its dumps over again"):
+    problem = f"truncated to {size:,} of .* of the 3 dumps .* acknowledged in it {left} are intact"
+    with pytest.raises(SourceError, match=f"{problem}.*submit its dumps again"):
         lost.read()
     assert [file.stat().st_size for file in tmp_path.glob("damaged/*")] == [5] * (left == 1)
 

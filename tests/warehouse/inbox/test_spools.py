@@ -109,7 +109,7 @@ def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", fail)
-    with pytest.raises(StoreError, match="No space left on device; nothing was taken"):
+    with pytest.raises(StoreError, match="No space left on device; nothing was accepted"):
         spool.write(b"x" * 99)
 
 

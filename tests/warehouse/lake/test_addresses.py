@@ -8,7 +8,9 @@ from warehouse.lake.addresses import check_address
 
 @pytest.mark.parametrize("uri", ["", " ", "s3://"])
 def test_an_empty_address_is_refused(uri: str) -> None:
-    with pytest.raises(LakeAddressError, match=f"'{uri}': no address of a lake, wanted a folder"):
+    with pytest.raises(
+        LakeAddressError, match=f"'{uri}': not the address of a lake; wanted a folder"
+    ):
         check_address(uri)
 
 
@@ -36,7 +38,7 @@ def test_folders_and_uris_are_addresses(uri: str) -> None:
 def test_a_uri_that_is_mistyped_is_refused_with_what_was_meant(uri: str, meant: str) -> None:
     with pytest.raises(LakeAddressError) as caught:
         check_address(uri)
-    assert f"write {meant}, or ./{uri} if it is a folder" in str(caught.value)
+    assert f"write {meant}, or ./{uri} for a folder" in str(caught.value)
 
 
 def test_keys_in_a_mistyped_address_are_not_told() -> None:

@@ -99,7 +99,7 @@ def test_what_is_no_lake_says_so_and_a_lake_takes_no_dumps(lake: Warehouse, tmp_
     with pytest.raises(LakeError, match="no lake here"):
         Warehouse.open_lake(tmp_path / "none")
     Lake(tmp_path).begin()
-    with pytest.raises(LakeError, match="nothing is in this lake yet: run the export or ingest"):
+    with pytest.raises(LakeError, match="this lake is empty: run the export or ingest"):
         Warehouse.open_lake(tmp_path)
     with pytest.raises(StoreError, match="opened to be read"):
         lake.ingest([])

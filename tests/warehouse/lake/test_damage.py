@@ -89,7 +89,7 @@ def test_a_file_that_is_gone_or_cut_is_named_with_what_tells_of_all(
     with pytest.raises(LakeError) as caught:
         use(tmp_path / "lake", farm)
     path = file.relative_to(tmp_path / "lake").as_posix()
-    remedy = f"see all that is wrong with: tracehouse lake verify {tmp_path / 'lake'}"
+    remedy = f"list all problems with: tracehouse lake verify {tmp_path / 'lake'}"
     assert str(caught.value) == f"{tmp_path / 'lake'}: {path} {problem}; {remedy}"
 
 

@@ -76,7 +76,7 @@ def test_a_lake_of_another_format_or_schema_is_not_touched(
 ) -> None:
     text = json.dumps({"format": format_, "schema": schema})
     Lake(tmp_path).write(FORMAT_FILE, text.encode())
-    wanted = re.escape(f'says {text}, this tracehouse reads {{"format": 1, "schema": 10}}')
+    wanted = re.escape(f'is {text}, but this tracehouse reads {{"format": 1, "schema": 10}}')
     for use in (Lake.begin, Lake.check):
         with pytest.raises(LakeError, match=f"{wanted}.* export its store again"):
             use(Lake(tmp_path))
@@ -98,7 +98,9 @@ def test_no_lake_is_made_among_other_files(tmp_path: Path, is_local: bool) -> No
     (tmp_path / "lake/night").mkdir(parents=True)
     (tmp_path / "lake/night/run.etdp").write_bytes(b"dump")
     lake = Lake(tmp_path / "lake") if is_local else object_store(tmp_path)
-    with pytest.raises(LakeError, match="is no lake, and holds night; wanted an empty or a new"):
+    with pytest.raises(
+        LakeError, match="is not a lake, and contains night; wanted an empty or new"
+    ):
         lake.begin()
     assert [file.path for file in lake.list()] == ["night/run.etdp"]
 
@@ -131,7 +133,7 @@ def test_a_new_disk_and_hidden_files_are_as_good_as_empty(tmp_path: Path) -> Non
 def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
     for number in (errno.ENOSPC, errno.EDQUOT):
         with (
-            pytest.raises(LakeError, match="the disk is full; what was committed is safe: make"),
+            pytest.raises(LakeError, match="the disk is full; committed data is safe: free some"),
             Lake(tmp_path).writing("events/a.parquet"),
         ):
             raise OSError(number, "said by the system")

@@ -103,7 +103,9 @@ def test_files_that_a_living_writer_makes_again_stay(farm, lake: Lake, tmp_path:
 def test_a_damaged_plan_is_named_with_what_to_do(lake: Lake, text: str) -> None:
     lake.write(f"{PLANS}/a.json", text.encode("latin-1"))
     for read in (clear_plans, list_plans, planned_files):
-        with pytest.raises(LakeError, match=r"_lake/plans/a\.json is damaged, .*: delete it; "):
+        with pytest.raises(
+            LakeError, match=r"_lake/plans/a\.json is the damaged record .*: delete it; "
+        ):
             read(lake)
 
 

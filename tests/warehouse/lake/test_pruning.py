@@ -167,7 +167,7 @@ def test_comparison_reads_the_dumps_of_reference_builds_too(tmp_path: Path) -> N
 
 def test_names_that_the_lake_lacks_are_told(place: Path) -> None:
     with Warehouse.open_lake(place) as lake:
-        with pytest.raises(ParameterError, match="nothing in the store is called 'nte'; did you"):
+        with pytest.raises(ParameterError, match="'nte' is not in the store; did you"):
             lake.query("percentiles", model="nte")
         with pytest.raises(ParameterError, match="not in the store"):
             lake.query("run_timeline", dump=5)

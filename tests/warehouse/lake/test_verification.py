@@ -111,7 +111,7 @@ def test_a_dump_in_two_parts_and_a_file_of_nobody_are_found(farm, place: Path) -
     found = {problem.place: problem.problem for problem in verify_lake(Lake(place))}
     assert found == {
         f"dump {hashes(farm)[3]}": "is in several parts",
-        stray.relative_to(place).as_posix(): "no commit names it",
+        stray.relative_to(place).as_posix(): "is in no commit",
     }
 
 

@@ -64,7 +64,7 @@ EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]
 HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
 # What is told of a dump that does so.
-DIED = "its decoder died of SIGKILL; if it is honest, write it"
+DIED = "its decoder died of SIGKILL; if it is genuine, write it"
 ENDED = "its decoder ended with 3; if it is honest"
 ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
 IS_BUG = "KeyError: 'bug'; this is a bug"
@@ -322,7 +322,7 @@ def test_the_owner_goes_first() -> None:
     decoding = children.DecodingChildren()
     try:
         with decoding.one() as child:
-            child.ask("decode", [], backends=[])
+            child.request("decode", [], backends=[])
             own, its = (os.getpriority(os.PRIO_PROCESS, id_) for id_ in (0, child.process.pid))
         assert own < its
     finally:

@@ -282,7 +282,7 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     assert (summary.n_files, summary.n_dumps, summary.n_duplicates) == (8, 7, 0)
     (refusal,) = summary.refused
     assert (refusal.source, refusal.reason) == (str(record), "uncommittable")
-    assert "04.etdp is left out: KeyError: 'instruction'" in refusal.detail
+    assert "04.etdp is omitted: KeyError: 'instruction'" in refusal.detail
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
     again = ingest(tmp_path / "store", tmp_path / "in")
     assert (again.n_files, again.n_dumps, again.n_duplicates) == (7, 0, 6)
@@ -334,7 +334,7 @@ def test_a_debug_buffer_is_attached_to_all_dumps_but_the_one_it_breaks(
     assert [r.reason for r in summary.refused] == ["uncommittable"]
     assert summary.refused[0].source == str(tmp_path / "in/3.debug.bin")
     assert summary.refused[0].sha256 == hashlib.sha256(bytes([3] * 8)).hexdigest()
-    assert "3.etdp is left out: ArrowInvalid: too much" in summary.refused[0].detail
+    assert "3.etdp is omitted: ArrowInvalid: too much" in summary.refused[0].detail
     stored = contents(tmp_path / "store")
     assert (len(stored["tensors"]), len(stored["ingest_errors"])) == (4, 1)
 

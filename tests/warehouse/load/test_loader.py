@@ -104,7 +104,7 @@ def test_a_dump_id_that_somebody_else_gave_out_stops_the_writer(
     content = decode_content([read_dump(NAMES[0])])
     load(first, new_dump("a"), content)
     load(second, new_dump("b"), content)
-    with pytest.raises(StoreError, match="let one process at a time write to the store"):
+    with pytest.raises(StoreError, match="only one process at a time may write to the store"):
         load(first, new_dump("c"), content)
     assert counts(connection) == [(2, 2)]
     load(first, new_dump("c"), content)  # it has looked again

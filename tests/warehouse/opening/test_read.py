@@ -21,7 +21,7 @@ from warehouse.errors import (
     DamagedStoreError,
     OldStoreError,
     StoreLockedError,
-    WriterWaitsError,
+    WriterWaitingError,
 )
 from warehouse.opening.snapshots import find_snapshots
 from warehouse.opening.status import read_status
@@ -110,7 +110,7 @@ def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
     reader = Warehouse.open(store, read_only=True)
     with ThreadPoolExecutor(2) as pool:
         writer = pool.submit(lambda: Warehouse.open(store, wait=60).close())
-        with suppress(WriterWaitsError):
+        with suppress(WriterWaitingError):
             while True:
                 StoreLock.for_reading(store, wait=0.0).release()
         asked = pool.submit(count_consistently, store)

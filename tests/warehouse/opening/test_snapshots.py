@@ -145,7 +145,7 @@ def test_a_snapshot_for_which_there_is_no_room_leaves_the_earlier_ones(store: Pa
         with files_of_at_most(1 << 20), pytest.raises(StoreError) as caught:
             warehouse.snapshot()
         assert "snapshots: cannot be written: File too large; " in str(caught.value)
-        assert str(caught.value).endswith("make room and run 'tracehouse snapshot'")
+        assert str(caught.value).endswith("free some space and run 'tracehouse snapshot'")
         assert sorted(os.listdir(store / SNAPSHOT_FOLDER)) == before
         with Warehouse.open(store, read_only=True) as reader:
             assert count_dumps(reader) == 2

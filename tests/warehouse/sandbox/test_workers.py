@@ -167,7 +167,7 @@ def test_what_fails_is_told_in_the_words_of_the_store(store: Path, sandbox: Sand
     for params in ({"a": 10**40}, {"b": 1}, [1, 2]):
         with pytest.raises(StatementError):
             sandbox.answer("SELECT $a", params)
-    with pytest.raises(StatementError, match="no Unicode"):
+    with pytest.raises(StatementError, match="not Unicode"):
         sandbox.answer("SELECT '\ud800'")
 
 

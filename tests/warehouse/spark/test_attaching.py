@@ -34,7 +34,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def take(inbox: Path, lake: Path) -> LakeIngest:
-    return LakeIngester(TasksHere(), str(inbox), str(lake), ManifestDefaults(MANIFEST)).take_all()
+    return LakeIngester(TasksHere(), str(inbox), str(lake), ManifestDefaults(MANIFEST)).ingest_all()
 
 
 def bring_companions(inbox: Path) -> None:
@@ -105,7 +105,7 @@ def test_attaching_that_was_broken_off_is_done_by_the_next_ingest(places) -> Non
     bring_companions(inbox)
     before = files_of(lake, "dumps")
     with pytest.raises(DriverDies):
-        LakeIngester(DyingTasks(9), str(inbox), str(lake), ManifestDefaults(MANIFEST)).take_all()
+        LakeIngester(DyingTasks(9), str(inbox), str(lake), ManifestDefaults(MANIFEST)).ingest_all()
     assert files_of(lake, "dumps") == before
     assert take(inbox, lake).n_attached == 3
     assert len(rows_of(lake, "dumps")) == 3

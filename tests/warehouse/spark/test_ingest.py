@@ -48,7 +48,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None, stated=None) -> LakeIngest:
-    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).take_all()
+    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake), stated).ingest_all()
 
 
 def globbed(lake: Path, table: str) -> list[str]:
@@ -200,10 +200,10 @@ def test_dump_that_changed_since_it_died_is_left_out_with_its_group(places) -> N
 def test_lake_that_is_compacted_meanwhile_is_known_as_before(places) -> None:
     inbox, lake = places
     ingester = LakeIngester(TasksHere(), str(inbox), str(lake))
-    ingester.take_all()
+    ingester.ingest_all()
     assert compact_lake(Lake(lake)).merged_files
     fill_inbox(inbox, 2, first=8)
-    assert (done := ingester.take_all()).n_known == 8
+    assert (done := ingester.ingest_all()).n_known == 8
     assert done.n_dumps == 2
     assert len(rows_of(lake, "dumps")) == 10
 
@@ -274,7 +274,7 @@ def test_plan_that_is_given_up_leaves_the_files_of_another(places, monkeypatch) 
         take(inbox, lake, DyingTasks(4))
     seen = globbed(lake, "dumps")
     monkeypatch.setattr(LakeIngester, "_resume", lambda _: LakeIngest())  # it began just before
-    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
+    with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
         take(inbox, lake)
     assert seen == globbed(lake, "dumps") != []
 
@@ -299,7 +299,7 @@ def test_a_file_of_the_lake_that_is_gone_is_named_with_what_tells_of_all(places,
     take(inbox, lake)
     gone = files_of(lake, table)[0].path
     (lake / gone).unlink()
-    remedy = f"see all that is wrong with: tracehouse lake verify {lake}"
+    remedy = f"list all problems with: tracehouse lake verify {lake}"
     with pytest.raises(LakeError, match=re.escape(f"{lake}: {gone} is gone; {remedy}")):
         take(inbox, lake)
 
@@ -318,7 +318,7 @@ def test_lake_of_another_plan_for_the_same_dumps_is_waited_for(places, tmp_path:
         take(inbox, lake, DyingTasks(2))
     other = tmp_path / "other"
     shutil.copytree(inbox, other)
-    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
+    with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
         take(other, lake)
     assert len(Lake(lake).list(PLANS)) == 1
     assert take(inbox, lake).n_dumps == 8

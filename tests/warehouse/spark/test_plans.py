@@ -54,7 +54,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take(inbox: Path, lake: Path, tasks: TasksHere | None = None) -> LakeIngest:
-    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake)).take_all()
+    return LakeIngester(tasks or TasksHere(), str(inbox), str(lake)).ingest_all()
 
 
 def count_dumps(lake: Path) -> int:
@@ -67,10 +67,10 @@ def test_a_plan_that_is_not_checked_yet_is_not_carried_out_by_another(inbox, lak
     other = TasksHere()
 
     def meet() -> None:
-        with pytest.raises(LakeError, match="other processes ingest the same dumps"):
+        with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
             take(inbox, lake, other)
 
-    assert Checking(inbox, lake, meet).take_all().n_dumps == 8
+    assert Checking(inbox, lake, meet).ingest_all().n_dumps == 8
     assert other.done
     assert count_dumps(lake) == 8
 
@@ -92,7 +92,7 @@ def test_a_plan_given_up_for_that_of_a_third_is_nowhere_carried_out(inbox, lake)
     def meet() -> None:
         take(inbox, lake, Overtaken())
 
-    Checking(inbox, lake, meet).take_all()
+    Checking(inbox, lake, meet).ingest_all()
     assert count_dumps(lake) == 8
 
 
@@ -104,7 +104,7 @@ def test_a_plan_that_its_driver_left_unchecked_is_none(inbox, lake, place: str) 
         raise DriverDies
 
     with pytest.raises(DriverDies):
-        Checking(inbox, lake, die).take_all()
+        Checking(inbox, lake, die).ingest_all()
     here = {"pid": ended_process()}
     state_plan(Lake(lake), **here if place == "here" else {"host": "elsewhere", "at": LONG_AGO})
     os.unlink(inbox / "2026-01-01-0" / "0000.etdp")
@@ -123,7 +123,7 @@ def test_a_plan_that_others_see_no_more_is_not_carried_out_by_its_own_driver(inb
         with pytest.raises(DriverDies):
             take(other, lake, DyingTasks(2))
 
-    with pytest.raises(LakeError, match="other processes ingest the same dumps"):
-        Checking(inbox, lake, wait_too_long).take_all()
+    with pytest.raises(LakeError, match="other processes repeatedly ingest the same"):
+        Checking(inbox, lake, wait_too_long).ingest_all()
     assert take(other, lake).n_dumps == 8
     assert count_dumps(lake) == 8

@@ -21,4 +21,4 @@ def test_failure_is_told_by_the_error_in_python_or_else_by_the_first_cause_in_ja
     cause = "java.lang.RuntimeException: a.parquet is not a Parquet file"
     assert explain_failure(JAVA) == f"a job failed: {cause}"
     assert explain_failure("no more memory") == "a job failed: no more memory"
-    assert explain_failure("") == "a job failed: Spark does not say why"
+    assert explain_failure("") == "a job failed: Spark gives no reason"

@@ -280,7 +280,7 @@ def test_the_documented_numbers_are_those_of_the_code_and_of_sql():
             two_samples.FEW,
             two_samples.MOST,
         ),
-        "operators that tell a state": device_states.LEAST_OPERATORS,
+        "operators needed to estimate a state": device_states.LEAST_OPERATORS,
         "largest vote of an operator": round(device_states.OPERATOR_SHARE, 4),
         "largest vote of an operator type": round(device_states.TYPE_SHARE, 4),
         "least spread of an operator that votes": device_states.LEAST_SPREAD,

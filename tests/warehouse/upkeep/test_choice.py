@@ -36,11 +36,11 @@ def test_dumps_are_chosen_by_hash_and_by_what_their_manifests_state(store: Path)
 @pytest.mark.parametrize(
     ("prefix", "where", "problem"),
     [
-        (None, {}, "nothing says which dumps"),
+        (None, {}, "no dumps are chosen"),
         ("abc", {}, "wanted the first 6 or more hex digits"),
-        ("0" * 64, {}, "has no dump of 0000"),
-        (None, {"device": "x"}, "has no dump of device=x"),
-        (None, {"device": "p", "os": "Linux"}, "has no dump of device=p os=Linux"),
+        ("0" * 64, {}, "has no dump with 0000"),
+        (None, {"device": "x"}, "has no dump with device=x"),
+        (None, {"device": "p", "os": "Linux"}, "has no dump with device=p os=Linux"),
         (None, {"devcie": "p"}, "no field 'devcie'; e.g. build, device.os or tags.NAME"),
     ],
 )

@@ -15,7 +15,7 @@ from warehouse.engine.failpoints import VARIABLE
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError, StoreLockedError
 from warehouse.upkeep import compact as compaction
-from warehouse.upkeep.compact import compact_store, is_compaction_wanted, want_compaction
+from warehouse.upkeep.compact import compact_store, is_compaction_wanted, request_compaction
 from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 
@@ -85,7 +85,7 @@ def test_a_copy_that_is_not_smaller_is_taken_only_to_get_rid_of_deleted_dumps(
 ) -> None:
     compact_store(store)
     if has_deleted_dumps:
-        want_compaction(store)
+        request_compaction(store)
     before = (store / FILE_NAME).stat()
     done = compact_store(store)
     assert done.old_bytes == before.st_size <= done.new_bytes

@@ -197,7 +197,9 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
     assert read_status(store).is_uncompacted
     with (
         Warehouse.open(store, read_only=True),
-        pytest.raises(StoreError, match=r"locked by .* may hold some .* 'tracehouse compact' is"),
+        pytest.raises(
+            StoreError, match=r"locked by .* may contain them .* 'tracehouse compact' is"
+        ),
     ):
         finish_forgetting(store, wait=0)
     assert read_status(store).is_uncompacted

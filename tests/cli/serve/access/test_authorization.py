@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from cli.serve.access import tokens
-from cli.serve.access.authorization import ANYBODY, Access, Bearer, Scope
+from cli.serve.access.authorization import ANYONE, Access, Bearer, Scope
 from cli.serve.access.tokens import create_token, revoke_token
 from cli.serve.http.problems import Problem
 from tests.support.service import serving
@@ -30,7 +30,7 @@ def refusal(access: Access, asked: Request, scope: Scope = Scope.READ) -> tuple[
 def test_without_tokens_anybody_on_this_machine_may_everything(tmp_path: Path) -> None:
     access = Access(tmp_path)
     for host in ("127.0.0.1:8080", "127.0.0.2", "localhost", "LOCALHOST:1", "[::1]:8080", "[::1]"):
-        assert access.need(request(host=host), Scope.ADMIN) == ANYBODY
+        assert access.need(request(host=host), Scope.ADMIN) == ANYONE
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_cookie_changes_something_only_from_a_page_of_ours(
 
 def test_without_tokens_a_page_of_another_site_changes_nothing(tmp_path: Path) -> None:
     access = Access(tmp_path)
-    assert access.need(request("PUT"), Scope.INGEST) == ANYBODY
-    assert access.need(request("PUT", origin="http://127.0.0.1:8080"), Scope.INGEST) == ANYBODY
+    assert access.need(request("PUT"), Scope.INGEST) == ANYONE
+    assert access.need(request("PUT", origin="http://127.0.0.1:8080"), Scope.INGEST) == ANYONE
     for strange in ({"origin": "http://evil.example"}, {"sec_fetch_site": "cross-site"}):
         assert refusal(access, request("PUT", **strange)) == (403, "other_site")
 
@@ -150,7 +150,7 @@ def test_a_page_of_another_site_may_link_here_and_load_nothing(
     access = Access(tmp_path)
     asked = request(sec_fetch_site="cross-site", sec_fetch_mode=mode)
     if is_taken:
-        assert access.need(asked, Scope.READ) == ANYBODY
+        assert access.need(asked, Scope.READ) == ANYONE
     else:
         assert refusal(access, asked) == (403, "other_site")
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import ANYBODY, Scope
+from cli.serve.access.authorization import ANYONE, Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.access.tokens import create_token
 from cli.serve.http.problems import Problem
@@ -17,9 +17,9 @@ PATHS = ["/", "/latency", "/operators", "/dumps", "/v1/queries/coverage"]
 
 
 def test_whole_answers_are_for_those_without_a_limit() -> None:
-    need_all_pools(ANYBODY, "the report")
+    need_all_pools(ANYONE, "the report")
     with pytest.raises(Problem, match="the report covers all"):
-        need_all_pools(ANYBODY._replace(pools=frozenset({"lab"})), "the report")
+        need_all_pools(ANYONE._replace(pools=frozenset({"lab"})), "the report")
 
 
 @pytest.fixture(scope="module")

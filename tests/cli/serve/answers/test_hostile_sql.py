@@ -100,7 +100,7 @@ def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> No
         for thread in threads:
             thread.start()
         service.inbox.accept(tiny_incoming(1))
-        service.consumer.given()
+        service.consumer.count_accepted()
         while not client.get("/v1/queries/dumps").json():
             threading.Event().wait(0.05)
         n_ended = len(statuses)

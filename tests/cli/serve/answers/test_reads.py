@@ -107,12 +107,12 @@ def test_head_tells_the_length_and_sends_nothing(client: TestClient) -> None:
     [
         ("/v1/queries/dump", 404, "did you mean dumps?"),
         ("/v1/queries/dumps?devices=x", 400, "no such parameter"),
-        ("/v1/queries/dumps?device=nobody", 400, "nothing in the store is called 'nobody'"),
+        ("/v1/queries/dumps?device=nobody", 400, "'nobody' is not in the store"),
         ("/v1/queries/percentiles?since=yesterday", 400, "since"),
         ("/v1/queries/dumps?limit=many", 400, "limit=many"),
         ("/v1/report?base=ch25", 400, "head=BUILD"),
         ("/v1/report?heads=ch25", 400, "no such parameter 'heads'"),
-        ("/v1/report?head=nothing", 400, "nothing in the store"),
+        ("/v1/report?head=nothing", 400, "is not in the store"),
     ],
 )
 def test_what_cannot_be_answered_is_a_problem_that_says_why(
@@ -236,7 +236,7 @@ def test_questions_are_answered_while_dumps_are_committed_and_snapshots_publishe
 
 def hand_over(service: Service, number: int) -> None:
     service.inbox.accept(tiny_incoming(number))
-    service.consumer.given()
+    service.consumer.count_accepted()
 
 
 def await_(is_so: Callable[[], bool]) -> None:

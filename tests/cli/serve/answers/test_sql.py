@@ -84,7 +84,7 @@ def test_what_is_not_a_statement_is_a_problem(
 def test_who_asks_for_files_is_told_where_they_are_read(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
     assert answer.json()["detail"].endswith(
-        "'tracehouse sql --allow-files' alone reads files, for a store of its own machine"
+        "only 'tracehouse sql --allow-files' on a local store reads files"
     )
 
 

@@ -33,7 +33,8 @@ async def _ask(request: Request) -> Response:
 def _routes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Routes that stand for those that write."""
     routes = [
-        *health.routes(),
+        health.healthz,
+        health.readyz,
         Route("/v1/dumps/{sha256}", _put, methods=["PUT"]),
         Route("/v1/sql", _ask, methods=["POST"]),
     ]

@@ -29,13 +29,13 @@ from warehouse.opening.snapshots import find_snapshots
 _PROGRAM = """
 import re
 import pyarrow as pa
-from cli.serve.http.running import hold_little_memory
+from cli.serve.http.running import reduce_memory
 
 def held():
     return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) >> 10
 
 if {is_little}:
-    hold_little_memory()
+    reduce_memory()
 bytes(30 << 20)
 before, kept, freed = held(), [], []
 for _ in range(32):

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from cli.serve.access.authorization import Scope, Unauthorized
 from cli.serve.access.tokens import create_token
-from cli.serve.page.site import VIEWS, Visit, link, view
+from cli.serve.page.site import VIEWS, PageRequest, link, view
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
 
@@ -83,7 +83,7 @@ def test_a_name_that_is_nowhere_is_said_in_a_page(site: TestClient) -> None:
 
 def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None:
     @view
-    def endless(visit: Visit) -> dict[str, Any]:
+    def endless(visit: PageRequest) -> dict[str, Any]:
         visit.store.sql("SELECT count(*) FROM range(1000000000000)")
         return {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.access.authorization import ANYBODY
+from cli.serve.access.authorization import ANYONE
 from cli.serve.uploads.commits import Commits
 from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
@@ -26,7 +26,7 @@ class Uploads:
         self.acceptor, self.commits = acceptor, commits
 
     async def commit(self, number: int) -> Outcome:
-        return await self.commits.commit(ANYBODY, pack_delivery(tiny_incoming(number)), None)
+        return await self.commits.commit(ANYONE, pack_delivery(tiny_incoming(number)), None)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def uploads(tmp_path: Path) -> Iterator[Uploads]:
         ThreadPoolExecutor(1) as thread,
     ):
         consumer = Consumer(warehouse, store, batch_dumps=1, batch_seconds=1, snapshot_seconds=1)
-        acceptor = Acceptor(inbox, consumer.known, consumer.given)
+        acceptor = Acceptor(inbox, consumer.known, consumer.count_accepted)
         yield Uploads(acceptor, Commits(acceptor, thread, thread, lambda: 9))
         warehouse.drain()
 

@@ -1,4 +1,4 @@
-"""On which models a report could have seen a change, in words that all its parts share."""
+"""The sensitivity of a report over all models, in words that all its forms share."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from queries.report.content import Sensitivity
 
 
-class Sight(NamedTuple):
-    """How many models of the head are seen; a model is what it is on its worst device.
+class SensitivitySummary(NamedTuple):
+    """Numbers of judged and blind models of the head, each by its worst device.
 
     Attributes:
         models: Models and backends.
-        judged: Those of them of which something was judged on every device.
-        blind: Those in which too large a change could hide on a device.
+        judged: Models of which something was judged on every device.
+        blind: Models in which too large a change could hide on a device.
         typical: The largest typical change that could hide in a model; None without a limit.
         worst: The largest change that could hide in an operator; None if nothing was judged.
         explained: Operators whose change was explained by the shift of a whole run.
-        operators: Operators that were judged.
+        operators: Judged operators.
     """
 
     models: int
@@ -35,8 +35,8 @@ class Sight(NamedTuple):
     operators: int
 
     @classmethod
-    def of(cls, rows: Sequence[Sensitivity]) -> Sight:
-        """The sight of a report's models."""
+    def of(cls, rows: Sequence[Sensitivity]) -> SensitivitySummary:
+        """The summary of a report's models."""
         models: dict[tuple[str, str | None], list[Sensitivity]] = defaultdict(list)
         for row in rows:
             models[row.model, row.backend].append(row)
@@ -53,34 +53,35 @@ class Sight(NamedTuple):
         )
 
     def share(self, models: int) -> str:
-        """So many of the models, in words."""
+        """A number of the models, in words."""
         return f"{models:,} of {count_text(self.models, 'model')}"
 
     @property
     def reach(self) -> str:
-        """Where the verdict holds, if not everywhere."""
+        """The part of the models to which the verdict applies, if not all."""
         return "" if self.judged == self.models else f" on {self.share(self.judged)}"
 
     @property
     def limits(self) -> str:
-        """What could hide, typically and at worst."""
+        """The changes that could hide, typically and at worst."""
         typical = "any size" if self.typical is None else change_text(self.typical)
         worst = "" if self.worst is None else f", at worst of {change_text(self.worst)}"
         return f"changes of {typical} could hide{worst}"
 
 
 def sensitivity_text(row: Sensitivity) -> str:
-    """What could hide in a model, or what it takes to judge it."""
+    """The change that could hide in a model, or the data needed to judge it."""
     if row.missing is not None:
         return row.missing
     explained = f", {row.explained_count:,} explained by the shift of the run"
     return (
-        f"{Sight.of([row]).limits}; {row.judged_count:,} of {row.series_count:,} series judged"
+        f"{SensitivitySummary.of([row]).limits}; {row.judged_count:,} of {row.series_count:,} "
+        "series judged"
         f"{explained if row.explained_count else ''}"
     )
 
 
 def join_first(what: str, reasons: Sequence[str]) -> str:
-    """What is said, its first reason, and how many there are besides."""
+    """A statement, its first reason, and the number of further reasons."""
     more = f" and {len(reasons) - 1:,} more" if len(reasons) > 1 else ""
     return f"{what} ({reasons[0]}{more})" if reasons else what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from queries.plots.beside import HISTORIES, HOTSPOTS, trends, with_bars, with_histograms
+from queries.plots.terminal import HISTORIES, HOTSPOTS, trends, with_bars, with_histograms
 from warehouse.catalogue.queries import load_catalogue
 
 
