@@ -49,7 +49,7 @@ class _Root(TyperGroup):
         self.commands = cast("dict[str, Command]", names)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command of a name; None if there is none."""
+        """The command of a name; None if it is unknown."""
         return _make_command(cmd_name) if cmd_name in EXAMPLES else None
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:

@@ -10,7 +10,7 @@ from warehouse.errors import QueryError
 
 
 class UsageError(Exception):
-    """The command line is wrong, whatever the store holds."""
+    """The command line is wrong, whatever the store contains."""
 
 
 class OutputError(Exception):

@@ -1,4 +1,4 @@
-"""The entry point of `tracehouse`: ready for Ctrl-C before anything else is imported."""
+"""The entry point of `tracehouse`: ready for Ctrl-C before any other import."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _join(parts: list[Tables]) -> Tables:
 def _chunks(buffers: Sequence[Any]) -> Iterator[list[int]]:
     """Positions of consecutive buffers that fit into one arena.
 
-    A large buffer or a profiler blob gets an arena of its own.
+    A large buffer or a profiler blob gets its own arena.
     """
 
     def size(index: int) -> int:

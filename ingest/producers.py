@@ -49,11 +49,7 @@ class Rule:
 
 
 def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _USER_KINDS) -> Rule:
-    """A rule from a table of a TOML file.
-
-    Args:
-        fields: The table.
-        kinds: Kinds that the rule may assign; users may not assign the kinds of runtime events.
+    """A rule from a table of a TOML file; users may not assign the kinds of runtime events.
 
     Raises:
         ValueError: The table is not a valid rule.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -17,9 +16,8 @@ from queries.report.figures import (
     operator_text,
     place_text,
 )
+from queries.report.parts import Row
 from queries.report.verdicts import SeriesVerdict
-
-Row = Mapping[str, Any]
 
 _CHANGES = {verdict: verdict.words for verdict in SeriesVerdict if verdict.words}
 _OTHERS = [verdict for verdict in SeriesVerdict if not verdict.words]

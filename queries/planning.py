@@ -19,13 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.mann_whitney import exact_null_table
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_DUMPS = 200  # considered
 _MOST_EXACT = 30

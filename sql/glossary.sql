@@ -1,6 +1,6 @@
 -- glossary: Columns and parameters that several files share.
 --
--- A header lists these by name alone, and spells out a column that means anything else.
+-- A header lists these by name alone, and spells out a column with another meaning.
 --
 -- params:
 --   run  STRING[] OF named_run_signatures.run = NULL  Only these runs, e.g. 'Execute
@@ -9,14 +9,14 @@
 -- columns:
 --   dump_id               INT        Number of the dump.
 --   device                STRING     Name of the device.
---   pool                  STRING     Device pool; null if none.
+--   pool                  STRING     Pool of the device; null if none or several.
 --   build                 STRING     Id of the build.
 --   model                 STRING     Name of the model.
 --   backend               STRING     Backend of the model; null if none.
---   group                 STRING     Value of the group_by attribute or tag; null
---                                    without group_by.
---   group_value           STRING     Value of the group_by attribute or tag; null
---                                    without group_by.
+--   group                 STRING     Value of the group_by attribute or tag, with which
+--                                    device and pool are null; null without group_by.
+--   group_value           STRING     Value of the group_by attribute or tag, with which
+--                                    device and pool are null; null without group_by.
 --   build_ordinal         BIGINT     Position of the build where the producer numbers
 --                                    them, else null.
 --   committed_at          TIMESTAMP  Commit time of the build; null if unknown.
@@ -66,6 +66,8 @@
 --   module_path           STRING     Module whose own nodes it runs, '' if the
 --                                    program's; null if they are several, or without an
 --                                    ETRecord.
+--   module_type           STRING     Its class; null if only other modules have this
+--                                    path as a prefix.
 --   method                STRING     Method of the program.
 --   node_index            INT        Position of the node in its graph, from 0.
 --   scope                 STRING     '' for the program's main graph, else its path.
@@ -130,3 +132,6 @@
 --                                    without the state of the device.
 --   state_delta           DOUBLE     How far that state moved from base to head, as a
 --                                    share; null unless residual.
+--   level                 STRING     method, delegate, operator, operator_type, module
+--                                    or pool, which has no device.
+--   verdict               STRING     See above.

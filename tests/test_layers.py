@@ -135,20 +135,11 @@ OTHERS = {
     "queries.report": {"jinja2", "markupsafe", "svg"},
     "queries.plots": {"resvg_py", "svg"},
     "cli.serve": {
-        "anyio",
-        "jinja2",
-        "markupsafe",
-        "prometheus_client",
-        "pydantic",
-        "pydantic_settings",
-        "python_multipart",
-        "starlette",
-        "svg",
-        "uvicorn",
-        "zstandard",
+        "anyio", "jinja2", "markupsafe", "prometheus_client", "pydantic", "pydantic_settings",
+        "python_multipart", "starlette", "svg", "uvicorn", "zstandard",
     },
     "cli.commands": {"uvicorn"},
-}
+}  # fmt: skip
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason
 EXCEPTIONS = {

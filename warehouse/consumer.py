@@ -116,7 +116,7 @@ class Consumer:
 
     def _turn(self, *, is_ending: bool) -> None:
         """Index the dumps in the inbox; after a failure, they stay there."""
-        room = self._make_room()
+        room = self._raised_memory()
         try:
             if not self.is_caught_up and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
@@ -135,7 +135,7 @@ class Consumer:
         except OSError as error:
             self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
 
-    def _make_room(self) -> AbstractContextManager[None]:
+    def _raised_memory(self) -> AbstractContextManager[None]:
         """Give DuckDB more memory while large dumps wait, to index them faster."""
         if self.known.backlog_bytes > _LARGE_BYTES * self.known.backlog_dumps:
             return self.memory.raised(APPENDING)

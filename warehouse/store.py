@@ -159,7 +159,7 @@ class Warehouse:
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
         kept = Archive(self._path) if archive else None
-        with writing(self._to_write(), self._path, progress, is_published=snapshot) as report:
+        with writing(self._require_writer(), self._path, progress, is_published=snapshot) as report:
             stored = self.stored_dumps()
             summary = ingest_dumps(stored, found, archive=kept, jobs=jobs, progress=report)
             if kept:
@@ -195,7 +195,7 @@ class Warehouse:
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
-        with writing(self._to_write(), self._path, progress) as report:
+        with writing(self._require_writer(), self._path, progress) as report:
             stored = self.stored_dumps()
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
@@ -210,7 +210,7 @@ class Warehouse:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
         """
-        return publish_snapshot(self._to_write(), self._path)
+        return publish_snapshot(self._require_writer(), self._path)
 
     def export_lake(
         self,
@@ -367,7 +367,7 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        writer = self._to_write().connection
+        writer = self._require_writer().connection
         answering = StoreConnections(self._path, self._answering.file, writer=writer)
         return Warehouse(self._path, OpenedStore(answering, None))
 
@@ -378,7 +378,7 @@ class Warehouse:
         Raises:
             StoreError: The store was opened to be read.
         """
-        return self._to_write().connection
+        return self._require_writer().connection
 
     def stored_dumps(self) -> StoredDumps:
         """The index of its dumps, which is read once.
@@ -431,7 +431,7 @@ class Warehouse:
         with errors_while_open(self._path, file), self._answering.explaining_errors():
             yield
 
-    def _to_write(self) -> Writer:
+    def _require_writer(self) -> Writer:
         """The store's writer.
 
         Raises:

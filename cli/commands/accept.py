@@ -54,10 +54,10 @@ def accept(
 ) -> None:
     """Accept the changes of groups: later builds are compared with the new level.
 
-    Name the groups, or select those that match --model, --device and --since.
+    Name the groups, or select groups that match --model, --device and --since.
 
     Raises:
-        BadParameter: Two decisions are given at once, no group, or an empty reason.
+        BadParameter: Two decisions, no group, or an empty reason are given.
     """
     from queries.report.choosing import GroupFilter, choose_groups
 

@@ -32,7 +32,7 @@ _MORE = (
         "Graph of the ETRecord to take operators, modules and stack traces from, by default the "
         "edge dialect program. 'etrecord show' lists the graphs.",
     ),
-    TextOption("debug_buffer", "FILE", "Debug buffer, which holds the elements of logged tensors."),
+    TextOption("debug_buffer", "FILE", "Debug buffer, with the elements of logged tensors."),
     TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
     TextOption(
         "compare_results",

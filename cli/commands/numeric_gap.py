@@ -21,7 +21,7 @@ _MORE = (
         "debug_buffer", "FILE", "Debug buffer of BASE; by default NAME.debug.bin in its folder."
     ),
     TextOption("head_etrecord", "FILE", "ETRecord of the program that HEAD ran."),
-    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD, likewise."),
+    TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD; the default is as for BASE."),
     TextOption("method", "NAME", "Compare only runs of this method."),
     TextOption(
         "reference_graph",

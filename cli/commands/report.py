@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,10 +82,10 @@ def report(
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
     suffix = output.suffix.lower() if output else ""
-    with _report(store, wait, lake, config, base=base, head=head) as made:
+    with _report(store, wait, lake, config, base=base, head=head) as (made, text_of):
         with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
-            text = _text(made, chosen)
+            text = text_of(chosen)
         with standard_output_to(output):
             write_text(text)
         if output is not None:  # else the user reads the report itself
@@ -97,7 +98,7 @@ def report(
         if slack is not None:
             from queries.report.slack import post_payload
 
-            post_payload(_text(made, "slack"), slack)
+            post_payload(text_of("slack"), slack)
         if is_failing and made.verdict in STATUS_OF_VERDICT:
             raise typer.Exit(STATUS_OF_VERDICT[made.verdict])
 
@@ -111,14 +112,15 @@ def _report(
     *,
     base: str | None,
     head: str | None,
-) -> Iterator[Report | RemoteReport]:
-    """The report, made from a store or lake, or by a service."""
+) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
+    """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):
         from cli.remote.reports import RemoteReport
 
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection:
-            yield RemoteReport(connection, base=base, head=head)
+            remote = RemoteReport(connection, base=base, head=head)
+            yield remote, remote.text
         return
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
@@ -130,10 +132,4 @@ def _report(
             made = nightly_report(warehouse, settings, head=head)
         else:
             made = compare_report(warehouse, settings, base=base, head=head)
-    yield made
-
-
-def _text(made: Report | RemoteReport, form: Form) -> str:
-    from cli.remote.reports import RemoteReport
-
-    return made.text(form) if isinstance(made, RemoteReport) else render(made, form)
+    yield made, partial(render, made)

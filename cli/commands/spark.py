@@ -118,7 +118,7 @@ def watch(
     place = checkpoint or _checkpoint_in(lake, inbox)
     counts = LakeIngest()
 
-    def tell(done: LakeIngest) -> None:
+    def print_counts(done: LakeIngest) -> None:
         nonlocal counts
         counts += done
         write_refusals(done.refused, remedy=_REMEDY)
@@ -128,7 +128,7 @@ def watch(
 
         ingester = LakeIngester(SparkTasks(session), inbox, lake, ManifestDefaults(more, layout))
         streaming = StreamOptions(place, pause_seconds, is_once)
-        watch_inbox(session, ingester, streaming, stop=stopped_by_signals(), report=tell)
+        watch_inbox(session, ingester, streaming, stop=stopped_by_signals(), report=print_counts)
     refused = len(counts.refused)
     write_note(f"{counts.n_dumps:,} ingested, {counts.n_known:,} known, {refused:,} refused")
     if is_once and refused:

@@ -82,7 +82,7 @@ def watch(
     pause = _LOCAL_PAUSE_SECONDS if is_local else _BUCKET_PAUSE_SECONDS
     options = WatchOptions(more, layout, record, jobs, pause, is_once)
     with ExitStack() as opened:
-        take = _taker(opened, service, store)
+        take = _open_target(opened, service, store)
         taken = opened.enter_context(WatchRecord(state or _state(service, store, watched)))
         notices = opened.enter_context(Notices(is_on=is_local))
         follower = Follower(watched, taken, notices, quiet_seconds=quiet_seconds)
@@ -95,7 +95,7 @@ def watch(
         fail()
 
 
-def _taker(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
+def _open_target(opened: ExitStack, service: ServiceChoice | None, store: Path) -> Take:
     if service is None:
         from cli.handover.inboxes import open_inbox
 

@@ -93,7 +93,7 @@ class Watch:
                 self._is_caught_up = not self._options.is_once
 
     def _hand_over(self, found: WatchRound, stop: threading.Event) -> None:
-        """Hand over new files; those that fail are found again.
+        """Hand over new files; files that fail are found again.
 
         Raises:
             IngestError: `is_once`, and dumps cannot be handed over.
@@ -107,7 +107,7 @@ class Watch:
                 raise
             self._trouble = f"note: {error}; will be retried"
             self._print_once(self._trouble)
-            self._follower.put_off(found.ready, _RETRY_SECONDS)
+            self._follower.postpone(found.ready, _RETRY_SECONDS)
             stop.wait(_RETRY_SECONDS)
         else:
             self._printed.discard(self._trouble)
@@ -124,7 +124,7 @@ class Watch:
         for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
             self._count(one)
             if one.refusal and one.refusal.reason in _RETRIED:
-                self._put_off(left, one.name)
+                self._postpone(left, one.name)
             elif one.name in left:
                 done.append(left.pop(one.name))
             if len(done) >= _RECORD_EVERY:
@@ -136,11 +136,11 @@ class Watch:
             done += left.values()  # zips and companions of dumps
         self._follower.take(done)
 
-    def _put_off(self, left: dict[str, WatchedFile], name: str) -> None:
+    def _postpone(self, left: dict[str, WatchedFile], name: str) -> None:
         """Offer a file, or the zip that contains a dump, again later."""
         file = next((file for file in left if name == file or name.startswith(f"{file}!")), None)
         if file is not None:
-            self._follower.put_off([left.pop(file)], _RETRY_SECONDS)
+            self._follower.postpone([left.pop(file)], _RETRY_SECONDS)
 
     def _incoming(self, paths: Sequence[str]) -> Iterator[Dump]:
         """The dumps in these files, named as in the watched place; zips come last."""

@@ -99,7 +99,7 @@ def _opened(file: Path, shown: Path) -> Iterator[None]:
     try:
         raw = open(shown, "wb", opener=lambda _path, _flags: os.open(file, flags, 0o666))  # noqa: SIM115
     except OSError as error:
-        raise OutputError(f"{shown}: {error.strerror}") from error
+        raise OutputError(f"{shown}: {error.strerror}; choose another file") from error
     with suppress(OSError):  # a file system without locks
         try_lock(raw.fileno())
     before = sys.stdout

@@ -32,7 +32,7 @@ TokenFile = Annotated[
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """A service, and the file that holds its token; by default $TRACEHOUSE_TOKEN holds it."""
+    """A service, and the file of its token; by default the token is in $TRACEHOUSE_TOKEN."""
 
     url: str
     token_file: Path | None = None
@@ -56,7 +56,7 @@ class ServiceChoice:
         """Check that no settings file was named.
 
         Raises:
-            BadParameter: One was named, but a service has settings of its own.
+            BadParameter: One was named, but a service has its own settings.
         """
         if config is not None:
             raise typer.BadParameter("a service uses its own settings", param_hint="'--config'")

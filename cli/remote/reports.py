@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from cli.remote.questions import RemoteStore
@@ -14,19 +15,18 @@ if TYPE_CHECKING:
 
 
 class RemoteReport:
-    """A report on two builds; without a base, on the head's night, or on the last night."""
+    """A report on two builds; without a base, on the head's night, or on the last night.
+
+    Attributes:
+        text: The report in a form, requested once, as a later request might get a later build.
+    """
 
     def __init__(
         self, connection: ServiceConnection, *, head: str | None, base: str | None
     ) -> None:
-        self._store, self._head, self._base = RemoteStore(connection), head, base
-        self._texts: dict[Form, str] = {}
-
-    def text(self, form: Form) -> str:
-        """The report in a form, fetched once, as a later request might get a later build."""
-        if form not in self._texts:
-            self._texts[form] = self._store.report(form, head=self._head, base=self._base)
-        return self._texts[form]
+        self.text: Callable[[Form], str] = cache(
+            partial(RemoteStore(connection).report, head=head, base=base)
+        )
 
     @property
     def summary(self) -> str:

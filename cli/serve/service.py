@@ -56,7 +56,7 @@ class Service:
         Args:
             store: The store's directory.
             settings: Settings of the service.
-            config: Settings file of reports; by default ./tracehouse.toml, if there is one.
+            config: Settings file of reports; by default ./tracehouse.toml, if it exists.
 
         Raises:
             StoreError: The store cannot be opened; see `Warehouse.open`.

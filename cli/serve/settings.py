@@ -59,7 +59,7 @@ def read_service_settings(
 
     Args:
         options: Options of the command line; None for an option that was not given.
-        config: Settings file; by default ./tracehouse.toml, if there is one.
+        config: Settings file; by default ./tracehouse.toml, if it exists.
 
     Raises:
         SettingsError: The file cannot be read, or a setting is invalid.

@@ -130,12 +130,7 @@ NO_METADATA = Metadata(_NONE, _NONE, NO_TEXTS)
 
 
 def collect_extras(run: Ints, runs: Runs) -> Extras:
-    """The contents of runs other than profile events.
-
-    Args:
-        run: Index of each run in the record.
-        runs: The runs.
-    """
+    """The contents of runs, with their numbers in the record, other than profile events."""
     return Extras(
         run,
         runs.allocators,

@@ -60,12 +60,12 @@ class Ledger:
             FaultyDumps: A dump has too many.
         """
         if len(self.sizes) == 1:
-            if _is_over(len(book.events), len(book.runs), book.run_event_count):
+            if _exceeds_limits(len(book.events), len(book.runs), book.run_event_count):
                 raise FaultyDumps({0: TOO_MANY_SIGNATURES})
             if book.text_bytes > MOST_SIGNATURE_TEXT:
                 raise FaultyDumps({0: TOO_MUCH_TEXT})
             return
-        if not _is_over(len(book.events), len(book.runs), book.run_event_count):
+        if not _exceeds_limits(len(book.events), len(book.runs), book.run_event_count):
             return
         lengths = np.array([len(one.signature_ids) for one in layouts] + [0])[layout]
         most = min(MOST_SIGNATURES, MOST_SIGNATURE_EVENTS)
@@ -77,7 +77,7 @@ class Ledger:
             events = np.concatenate([layouts[i].signature_ids for i in own[own >= 0].tolist()])
             signatures, first = np.unique(signature_id[runs], return_index=True)
             run_events = int(lengths[runs][first].sum())
-            if _is_over(len(np.unique(events)), len(signatures), run_events):
+            if _exceeds_limits(len(np.unique(events)), len(signatures), run_events):
                 over.append(suspect)
         _refuse(np.array(over), TOO_MANY_SIGNATURES)
 
@@ -103,7 +103,7 @@ def _lengths(texts: Texts) -> Ints:
     return lengths[texts.codes]
 
 
-def _is_over(events: int, runs: int, run_events: int) -> bool:
+def _exceeds_limits(events: int, runs: int, run_events: int) -> bool:
     return max(events, runs) > MOST_SIGNATURES or run_events > MOST_SIGNATURE_EVENTS
 
 

@@ -13,12 +13,7 @@ _MOST_VTABLES = 64  # of a template's tables; a runtime writes about ten
 
 
 def can_be_templates(scope: Scope, runs: Runs) -> Mask:
-    """Whether each run can be a template: plain events, no overlaps, few vtables.
-
-    Args:
-        scope: The scope of pieces in which the runs were read.
-        runs: The runs.
-    """
+    """Whether each run can be a template: plain events, no overlaps, few vtables."""
     return _is_plain(runs) & ~_has_overlaps(scope, runs) & _has_few_vtables(scope)
 
 

@@ -114,14 +114,9 @@ class ManifestResolver:
             fields.update(layer.fields)
         if printed:
             fields[COUNTERS] = add_counters(fields.get(COUNTERS), printed)
-        missing = [name for name, key in REQUIRED.items() if key not in fields]
-        if missing:
+        if missing := _list_missing(fields):
             raise ManifestError(source.name, self._describe_missing(missing, source))
-        try:
-            return Manifest.model_validate(nest(fields))
-        except ValidationError as error:
-            place, problem = _locate(error, layers, source.name)
-            raise ManifestError(place, problem) from error
+        return _validate(fields, layers, source.name)
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
         names = self._names.find(folder)
@@ -166,10 +161,7 @@ class ManifestResolver:
         Raises:
             ManifestError: The content is malformed.
         """
-        try:
-            layer = _Layer(place, flatten(content))
-        except ValueError as error:
-            raise ManifestError(place, _printable(str(error))) from error
+        layer = _make_layer(place, content)
         if len(self.notes) < _MOST_NOTES:
             notes = (_printable(f"{place}: {hint}") for hint in near_misses(content))
             self.notes.update(dict.fromkeys(notes))
@@ -252,17 +244,29 @@ def _merge_into(fields: Fields, place: str, content: Mapping[str, object]) -> Ma
     Raises:
         ManifestError: The content is malformed.
     """
+    layer = _make_layer(place, content)
+    stated = fields | layer.fields
+    if missing := _list_missing(stated):
+        raise ManifestError(place, f"no {', '.join(missing)}: state them by name")
+    return _validate(stated, (layer,), place)
+
+
+def _make_layer(place: str, content: Mapping[str, object]) -> _Layer:
     try:
-        layer = _Layer(place, flatten(content))
+        return _Layer(place, flatten(content))
     except ValueError as error:
         raise ManifestError(place, _printable(str(error))) from error
-    stated = fields | layer.fields
-    if missing := [name for name, key in REQUIRED.items() if key not in stated]:
-        raise ManifestError(place, f"no {', '.join(missing)}: state them by name")
+
+
+def _list_missing(fields: Fields) -> list[str]:
+    return [name for name, key in REQUIRED.items() if key not in fields]
+
+
+def _validate(fields: Fields, layers: Iterable[_Layer], source: str) -> Manifest:
     try:
-        return Manifest.model_validate(nest(stated))
+        return Manifest.model_validate(nest(fields))
     except ValidationError as error:
-        raise ManifestError(*_locate(error, (layer,), place)) from error
+        raise ManifestError(*_locate(error, layers, source)) from error
 
 
 def _is_usual(place: str) -> bool:

@@ -55,11 +55,7 @@ _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
 def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
-    """The counters in the output of a dump's runner.
-
-    Args:
-        source: The dump.
-        names: Names of the files in its folder; None if unknown.
+    """The counters in the output of a dump's runner; `names` are the files in its folder, if known.
 
     Raises:
         ManifestError: A summary is not JSON.

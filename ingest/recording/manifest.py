@@ -77,7 +77,7 @@ def share_session(
 
 
 def session_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The field that names the session of this recording and those that follow."""
+    """The field that names the session of this and later recordings."""
     return {"session": f"{fields['captured_at']:%Y-%m-%dT%H:%M:%S.%fZ}"}
 
 

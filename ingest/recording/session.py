@@ -111,7 +111,7 @@ def run_recording(
 ) -> str:
     """Run a program and write its ETDump, and its debug buffer, if any, as ``NAME.debug.bin``.
 
-    The runtime runs in a process of its own, so that its crashes do not affect this one.
+    The runtime runs in a separate process, so that its crashes do not affect this one.
 
     Args:
         plan: The program and its settings.

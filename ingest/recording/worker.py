@@ -1,4 +1,4 @@
-"""Runs a program under ExecuTorch's event tracer: a script for a process of its own.
+"""Runs a program under ExecuTorch's event tracer: a script for a separate process.
 
 The runtime may abort its process, and torch takes seconds and hundreds of megabytes to load. So
 `session` runs this file in a Python that has executorch; it imports nothing of this project.

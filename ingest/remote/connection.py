@@ -27,9 +27,7 @@ _TRANSIENT = {
     HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _LOST = (OSError, http.client.HTTPException)
-_TIMEOUT_SECONDS = (
-    120.0  # between two bytes; longer than a service takes for an answer (query_seconds)
-)
+_TIMEOUT_SECONDS = 120.0  # between two bytes; longer than a service's `query_seconds`
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
 _PIECE_BYTES = 1 << 20  # the timeout applies to each piece
@@ -140,8 +138,8 @@ class ServiceConnection:
         """Headers about a body; with TLS, a proxy would answer "100 Continue" itself."""
         byte_count = sum(memoryview(piece).nbytes for piece in body)
         is_plain = not isinstance(self._http, http.client.HTTPSConnection)
-        asks = {"Expect": "100-continue"} if byte_count > _EXPECT_BYTES and is_plain else {}
-        return {"Content-Length": str(byte_count), **asks}
+        expect = {"Expect": "100-continue"} if byte_count > _EXPECT_BYTES and is_plain else {}
+        return {"Content-Length": str(byte_count), **expect}
 
     def _exchange_once(
         self, method: str, path: str, headers: Mapping[str, str], body: Sequence[_Bytes]

@@ -12,7 +12,7 @@ TENSORS = table(
     "One row per distinct content of logged tensors, whatever their dtype.",
     field("sha256", pa.string(), f"{_HASH}; unique."),
     field("byte_count", pa.int64(), "Size in bytes."),
-    field("data", pa.binary(), "The bytes, little-endian; dtype and sizes stand in debug_values."),
+    field("data", pa.binary(), "The bytes, little-endian; dtype and sizes are in debug_values."),
 )
 
 SHA256 = field("sha256", pa.string(), f"{_HASH}; null without one or its content.", nullable=True)

@@ -64,9 +64,7 @@ class FarmWriter:
     ) -> FarmSummary:
         """Write the farm to a folder that is new, empty, or already contains the same farm.
 
-        Args:
-            out: The folder.
-            progress: Called after every folder of dumps.
+        `progress` is called after every folder of dumps.
 
         Raises:
             SinkError: The folder has other files, cannot be written or has too little space.

@@ -35,7 +35,7 @@ class FarmSize(NamedTuple):
 
 
 class Stream(IntEnum):
-    """Purposes of random numbers; each has a stream of its own."""
+    """Purposes of random numbers; each has its own stream."""
 
     DEVICES = 0
     BUILDS = 1

@@ -33,7 +33,7 @@ class Source(NamedTuple):
 
     @property
     def folder(self) -> Folder:
-        """The folder that holds the file."""
+        """The folder of the file."""
         if self.member is None:
             head, slash, _ = self.path.rpartition("/")
             return Folder(head.rstrip("/") or slash)

@@ -80,7 +80,7 @@ def reading_errors(name: str) -> Iterator[None]:
     except OSError as error:
         raise SourceError(name, describe_refusal(error)) from error
     except ZIP_FAULTS as error:
-        raise SourceError(name, f"damaged zip: {error}") from error
+        raise SourceError(name, f"damaged zip: {error}; copy it again") from error
 
 
 def describe_refusal(error: OSError) -> str:

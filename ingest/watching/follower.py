@@ -69,16 +69,16 @@ class Follower:
         self._place, self._taken, self._notices = place, taken, notices
         self._quiet_seconds, self._most_files, self._now = quiet_seconds, most_files, now
         self._waiting: dict[str, tuple[WatchedFile, float]] = {}  # the file and when it was seen
-        self._put_off: dict[WatchedFile, float] = {}  # until when
+        self._postponed: dict[WatchedFile, float] = {}  # until when
         self._problems: list[SourceError] = []
         self._sweep = self._walk(place.root)
         self._is_clean = True  # nothing new so far in this sweep
         self._is_whole = True  # every folder of this sweep could be listed
 
     def look(self) -> WatchRound:
-        """New and complete files; they are offered again until `take` or `put_off`."""
+        """New and complete files; they are offered again until `take` or `postpone`."""
         self._problems = []
-        new = {seen.path: seen for seen in self._noticed()}
+        new = {seen.path: seen for seen in self._read_notices()}
         is_complete = self._advance(new)
         for path in self._waiting.keys() - new.keys():
             if seen := self._place.look(path):
@@ -95,11 +95,11 @@ class Follower:
         """Record that files were ingested."""
         self._taken.add(files)
 
-    def put_off(self, files: Iterable[WatchedFile], seconds: float) -> None:
+    def postpone(self, files: Iterable[WatchedFile], seconds: float) -> None:
         """Offer files again only after this time."""
-        self._put_off.update(dict.fromkeys(files, self._now() + seconds))
+        self._postponed.update(dict.fromkeys(files, self._now() + seconds))
 
-    def _noticed(self) -> Iterator[WatchedFile]:
+    def _read_notices(self) -> Iterator[WatchedFile]:
         files, folders = self._notices.read()
         for path in files:
             if _is_wanted(path) and (seen := self._place.look(path)):
@@ -124,7 +124,7 @@ class Follower:
         """Start a new sweep, and forget files that are gone."""
         self._sweep = self._walk(self._place.root)
         now = self._now()
-        self._put_off = {seen: until for seen, until in self._put_off.items() if until > now}
+        self._postponed = {seen: until for seen, until in self._postponed.items() if until > now}
         if self._is_whole:
             self._taken.end_sweep()
         self._is_whole = True
@@ -146,8 +146,8 @@ class Follower:
                 self._is_whole = False
 
     def _list_if_new(self, seen: WatchedFile) -> Iterator[WatchedFile]:
-        if seen not in self._taken and self._put_off.get(seen, 0.0) <= self._now():
-            self._put_off.pop(seen, None)
+        if seen not in self._taken and self._postponed.get(seen, 0.0) <= self._now():
+            self._postponed.pop(seen, None)
             yield seen
 
     def _whole(self, files: Iterable[WatchedFile]) -> Iterator[WatchedFile]:
@@ -158,7 +158,7 @@ class Follower:
             self._waiting.pop(seen.path, None)
             yield seen
             if seen.path.endswith(_COMPANIONS):
-                yield from self._taken_before(seen.path)
+                yield from self._find_ingested(seen.path)
 
     def _is_quiet(self, seen: WatchedFile) -> bool:
         now = self._now()
@@ -170,7 +170,7 @@ class Follower:
             return self._quiet_seconds == 0
         return now - since >= self._quiet_seconds
 
-    def _taken_before(self, companion: str) -> Iterator[WatchedFile]:
+    def _find_ingested(self, companion: str) -> Iterator[WatchedFile]:
         """The dump that a late companion belongs to, if the dump was ingested before."""
         stem = next(companion.removesuffix(end) for end in _COMPANIONS if companion.endswith(end))
         for suffix in DUMP_SUFFIXES:

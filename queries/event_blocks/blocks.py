@@ -68,7 +68,7 @@ class BlockData:
 
     Attributes:
         name: Name of the runs; None if absent.
-        bundled_input_index: Index of the bundled input; -1 if there is none.
+        bundled_input_index: Index of the bundled input; -1 without one.
         source_time_scale: Unit of a clock tick.
         target_time_scale: Unit of the durations.
         outputs: Program outputs of its runs.

@@ -34,7 +34,7 @@ class ModuleTotal(NamedTuple):
 
     Attributes:
         event_block_name: Name of the block.
-        bundled_input_index: Bundled input of the block; -1 if there is none.
+        bundled_input_index: Bundled input of the block; -1 without one.
         event_count: Events that count for the module.
         total: Sum of their average times per run.
     """
@@ -100,7 +100,7 @@ def module_paths(blocks: Iterable[BlockData]) -> list[str]:
 def module_total_table(
     blocks: Sequence[BlockData], path: str, *, is_exact: bool, unit: TimeScale
 ) -> pa.Table:
-    """One row per block in which the module takes time, and one named ALL_BLOCKS with the sum.
+    """One row per block in which the module has time, and one named ALL_BLOCKS with the sum.
 
     Raises:
         QueryError: No event is in the module.

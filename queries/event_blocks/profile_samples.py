@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ingest.tables.clocks import END_BEFORE_START, WRAPPED_32
 from queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
-from queries.event_blocks.scales import Floats, Scale
+from queries.event_blocks.scales import Scale
+from warehouse.statistics.arrays import Floats
 
 Group = tuple[int, int]  # run signature and event signature
 

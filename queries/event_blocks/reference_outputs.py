@@ -17,7 +17,7 @@ from warehouse.programs.correlation import Correlation
 def with_reference_outputs(
     blocks: Iterable[BlockData], correlation: Correlation | None, bundled_input: int | None
 ) -> list[BlockData]:
-    """The blocks, with reference outputs for those that ran a method.
+    """The blocks, with reference outputs for blocks that ran a method.
 
     The bundled input is that of the dump, else `bundled_input`, else the method's only one in the
     ETRecord.

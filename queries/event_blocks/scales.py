@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.event_blocks.time_scales import Clock, TimeScale, target_per_source
+from warehouse.statistics.arrays import Floats
 
-Floats = NDArray[np.float64]
 Scale = Callable[[Floats], Floats]  # durations in ticks -> durations in the target time scale
 Converter = Callable[[str, int], float]  # event name, clock reading -> reading in the target
 DelegateTimes = Mapping[str, Clock] | Converter  # clocks by backend, "" for all others
@@ -37,7 +36,7 @@ def converter_scale(converter: Converter, event: str) -> Scale:
 
 
 class Scales:
-    """The scale of each event, as delegates may have clocks of their own."""
+    """The scale of each event, as delegates may have their own clocks."""
 
     def __init__(self, source: TimeScale, target: TimeScale, delegates: DelegateTimes) -> None:
         """Compute the scales; converting between cycles and a unit of time raises QueryError."""
@@ -51,7 +50,7 @@ class Scales:
 
     @property
     def backends(self) -> set[str]:
-        """Backends with clocks of their own."""
+        """Backends with their own clocks."""
         return self._by_backend.keys() - {""}
 
     def of_event(self) -> Scale:

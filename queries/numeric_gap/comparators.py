@@ -122,7 +122,7 @@ def as_float(result: Any) -> float:
     """A comparator's result: a number, or the one element of an array or tensor; None is NaN.
 
     Raises:
-        WrongTypeError: if the result is anything else.
+        WrongTypeError: if the result has another type.
     """
     if result is None:
         return math.nan

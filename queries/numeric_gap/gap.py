@@ -26,7 +26,7 @@ from queries.numeric_gap.divergence import TOLERANCE_DB, find_divergences, is_wi
 from queries.numeric_gap.logged_operators import LoggedRun
 from queries.numeric_gap.metric_table import column, comparison_columns, metric_table
 from queries.numeric_gap.operator_join import OperatorValue, Pair, join_operators
-from queries.numeric_gap.shapes import is_of_other_kind, reshaped
+from queries.numeric_gap.shapes import differ_in_kind, reshaped
 from warehouse.errors import QueryError
 
 _HANDLES = pa.list_(pa.int64())
@@ -192,7 +192,7 @@ def _compared(
         return not_compared(pair.reason, metrics), None
     base = pair.base.tensor
     head = reshaped(pair.head.tensor, base.shape, is_view=pair.is_view)
-    if is_of_other_kind(base, head):
+    if differ_in_kind(base, head):
         reason = f"kinds of elements differ: {base.dtype} and {head.dtype}"
         return not_compared(reason, metrics), None
     comparison = compare(base, head, metrics, ("base", "head"))

@@ -127,7 +127,7 @@ def build_logged_operators(
 def _blocks_of_method(
     tables: Mapping[str, pa.Table], correlation: Correlation | None, method: str | None
 ) -> list[BlockData | None]:
-    """The event blocks, with None in place of those that ran another method than `method`."""
+    """The event blocks, with None in place of blocks that ran another method than `method`."""
     blocks = build_event_blocks(tables, correlation=correlation)
     if correlation is None or method is None:
         return [*blocks]

@@ -34,7 +34,7 @@ def reshaped(tensor: TensorValue, shape: Sequence[int] | None, *, is_view: bool)
     return replace(tensor, shape=list(shape), stored=tensor.stored.reshape(shape))
 
 
-def is_of_other_kind(one: TensorValue, other: TensorValue) -> bool:
+def differ_in_kind(one: TensorValue, other: TensorValue) -> bool:
     """Whether one is floating point and the other integer, such as a quantized value."""
     arrays = one.array, other.array
     return len({array.dtype.kind == "f" for array in arrays if array is not None}) > 1

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.exact_alerts import judge_measures
 from queries.report.members import compare_nights
@@ -21,9 +20,8 @@ from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import judge_part
+from warehouse.statistics.arrays import Ints
 from warehouse.store import Warehouse
-
-Ints = NDArray[np.int64]
 
 _HALF = 0.5  # share of the change: dumps that are surely on one side of it are good or bad
 _BUILD_OF_COMMIT = """
@@ -56,7 +54,7 @@ def judge_step(
     """Compare a build's dumps with the good base of a group, series by series.
 
     A measure without noise is bad if all dumps of the build are nearer to its new value. Another
-    series is bad if its dumps are surely nearer to the new level than to the old one (the 99 %
+    series is bad if its dumps are surely nearer to the new level than to the old (the 99 %
     interval of their shift lies beyond half of the change), and good if they are surely not. The
     majority of the bad and good series decides.
 

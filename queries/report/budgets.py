@@ -11,6 +11,7 @@ import numpy as np
 from queries.report.amounts import in_base_unit
 from queries.report.environment import Family
 from queries.report.exact_alerts import exact_unit
+from queries.report.facts import measure_name
 from queries.report.figures import measure_text
 from queries.report.night import HeadNight
 from queries.report.parts import Budget
@@ -70,9 +71,8 @@ def broken_text(budgets: Sequence[Budget]) -> str:
 
 
 def _text(budget: Budget) -> str:
-    place = budget.where
     value, limit = (measure_text(x, budget.unit) for x in (budget.value, budget.limit))
-    return f"{budget.measure} {value} on {place}, {budget.bound} {limit}"
+    return f"{budget.measure} {value} on {budget.where}, {budget.bound} {limit}"
 
 
 def _fits(limit: BudgetLimit, measured: _Measurement) -> bool:
@@ -105,24 +105,20 @@ def _warning(
 
 def _measures(night: HeadNight) -> Iterator[_Measurement]:
     """Medians over the head's dumps of methods and of measures of whole dumps."""
-    own = [number for number, each in enumerate(night.fleet.nights) if each.build == night.head]
+    own = np.flatnonzero(night.is_own)
     history = night.fleet.history
     for series, keys in enumerate(night.fleet.keys.to_pylist()):
         kind, is_timed = keys["kind"], keys["unit"] == "ns" or keys["kind"] in COUNTED
         if keys["device"] is None or not is_timed or kind not in MEASURES | {_METHOD}:
             continue
-        cells = [series * history.build_count + night_ for night_ in own]
-        values = np.concatenate(
-            [history.values[history.start[cell] : history.start[cell + 1]] for cell in cells]
-        )
+        values = history.values_in(series, own)
         if not len(values):
             continue
         level = float(np.exp(np.median(values)))
         level = 1 / level if kind in RATES else level
         measure = _METHOD if kind == _METHOD else keys["event_name"]
-        run = keys["run"] if " " in keys["run"] else ""
         level, unit = in_base_unit(level, keys["delegate_id"] if kind in COUNTED else "ns")
-        name = f"{measure} {run}".strip()
+        name = measure_name(measure, keys["run"], None)
         yield _Measurement(Family.of(keys), measure, name, unit, level, level)
 
 
@@ -138,16 +134,15 @@ def _exact_measures(exact: ExactHistory) -> Iterator[_Measurement]:
             if series.measure == MEMORY:
                 memory[family, series.run_name].append((point.low, point.high))
             elif series.run_name is not None:
-                run = series.run_name if " " in series.run_name else ""
                 yield _Measurement(
                     family,
                     series.measure,
-                    f"{series.measure} {run}".strip(),
+                    measure_name(series.measure, series.run_name, None),
                     exact_unit(series.measure),
                     point.low,
                     point.high,
                 )
     for (family, run_name), ends in memory.items():
         low, high = (sum(side) for side in zip(*ends, strict=True))
-        name = f"{MEMORY} {run_name or ''}".strip()
+        name = measure_name(MEMORY, run_name, None)
         yield _Measurement(family, MEMORY, name, "bytes", low, high)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from queries.report.parts import Row
 from warehouse.queryable import Queryable
-
-Row = Mapping[str, Any]
 
 
 class _BuildTimes(NamedTuple):

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from queries.report.content import EnvironmentChange
+from queries.report.parts import Row
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import FleetNight
-
-Row = Mapping[str, Any]
 
 _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
 _TEMPERATURE = "temperature"
@@ -40,6 +39,10 @@ class Family(NamedTuple):
     def of(cls, row: Row) -> Family:
         """The family of a row that has its columns."""
         return cls(*(row[name] for name in cls._fields))
+
+    def sort_key(self) -> tuple[str, str, str]:
+        """What families are sorted by."""
+        return self.device, self.model, self.backend or ""
 
     def __str__(self) -> str:
         """The names, joined as commands accept them."""

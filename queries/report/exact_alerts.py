@@ -43,12 +43,7 @@ class ExactNight(NamedTuple):
 
 
 def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
-    """The measures without noise of a head and of earlier builds.
-
-    Args:
-        store: The store.
-        night: The head as of its night.
-    """
+    """The measures without noise of a head and of earlier builds."""
     rows = store.sql(expand_statement("exact_values"), {"head": night.head})
     history = judge_exact(rows, night.head, night.rules.base_builds)
 
@@ -63,12 +58,7 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:
-    """A night without the changes of counters that are also exact measures.
-
-    Args:
-        night: The night.
-        exact: The night's measures without noise.
-    """
+    """A night without the changes of counters that are also exact measures."""
     changed = {(*each.family, each.measure) for each in map(exact.of, exact.changes)}
 
     def is_reported(change: LevelChange) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from queries.report.content import (
     DriftPoint,
@@ -19,7 +19,7 @@ from queries.report.content import (
 )
 from queries.report.environment import Family
 from queries.report.figures import count_text
-from queries.report.parts import ExactChange, TaxRow
+from queries.report.parts import ExactChange, Row, TaxRow
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
@@ -28,8 +28,6 @@ _MOST_REFUSED = 100
 _MOST_STEPS = 20
 _MOST_NAMED = 5
 _COMMITS = "SELECT name, commit FROM builds WHERE commit IS NOT NULL ORDER BY name"
-
-Row = Mapping[str, Any]
 
 
 class Facts(NamedTuple):
@@ -89,7 +87,7 @@ def named_commits(
 def add_expected(
     store: Queryable, missing: Iterable[Missing], settings: Settings, head: str
 ) -> list[Missing]:
-    """Missing recordings of a head, including those that the settings expect every night."""
+    """Missing recordings of a head, including recordings that the settings expect every night."""
     found = list(missing)
     if not settings.expected:
         return found
@@ -197,9 +195,7 @@ def _framework_tax(store: Queryable, base: str | None, head: str) -> list[TaxRow
             base_percent=by_build.get(base) if base else None,
             head_percent=by_build.get(head),
         )
-        for family, by_build in sorted(
-            shares.items(), key=lambda item: tuple(part or "" for part in item[0])
-        )
+        for family, by_build in sorted(shares.items(), key=lambda item: item[0].sort_key())
         if head in by_build
     ]
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.report.content import Coverage, Missing, OperatorChange, RunShift, Sensitivity
 from queries.report.environment import Family
@@ -17,10 +16,8 @@ from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.history import find_families
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
+from warehouse.statistics.arrays import Mask
 from warehouse.statistics.device_states import MAD_TO_SD
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5
@@ -32,7 +29,7 @@ class HeadView:
     def __init__(self, night: HeadNight) -> None:
         self._night = night
         nights, counts = night.fleet.nights, night.replay.cells.dump_count
-        own = np.array([recording.build == night.head for recording in nights])
+        own = night.is_own
         self._is_operator = ~(night.fleet.is_pool | night.fleet.is_measure)
         self._there = (counts[:, own].sum(axis=1) > 0) & self._is_operator
         family = night.fleet.history.series.family

@@ -88,25 +88,23 @@ def _details(group: Group, report: Report) -> list[str]:
 def _measured(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.quality.stability:
         dumps = figures.count_text(row.dump_count, "dump")
-        place = row.where
-        yield _case("measured", place, "system-out", dumps, *([row.note] if row.note else []))
+        yield _case("measured", row.where, "system-out", dumps, *([row.note] if row.note else []))
     for model in report.sensitivity:
         if model.is_blind or model.missing is not None:
-            place = model.where
-            yield _case("sensitivity", place, "skipped", sensitivity_text(model))
+            yield _case("sensitivity", model.where, "skipped", sensitivity_text(model))
     for missing in report.coverage.missing:
-        place = missing.where
         since = "no data" if missing.last_build is None else f"no data since {missing.last_build}"
         tag = "failure" if missing.is_expected else "skipped"
-        yield _case("measured", place, tag, f"{since}{', but expected' * missing.is_expected}")
+        yield _case(
+            "measured", missing.where, tag, f"{since}{', but expected' * missing.is_expected}"
+        )
 
 
 def _budgets(report: Report) -> Iterator[ElementTree.Element]:
     for row in report.budgets:
-        place = row.where
         value, limit = (figures.measure_text(x, row.unit) for x in (row.value, row.limit))
         tag = "failure" if row.is_broken else "system-out"
-        yield _case("budget", f"{row.measure} {place}", tag, f"{value}, {row.bound} {limit}")
+        yield _case("budget", f"{row.measure} {row.where}", tag, f"{value}, {row.bound} {limit}")
 
 
 def _refused(report: Report) -> Iterator[ElementTree.Element]:

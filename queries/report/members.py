@@ -6,18 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.report.content import BuildPoint, EnvironmentChange, Member
 from queries.report.environment import Environments, Family
+from queries.report.figures import count_text
 from queries.report.night import SERIES, HeadNight
-from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.regressions.series_values import COUNTED
+from warehouse.statistics.arrays import Ints
 from warehouse.statistics.two_samples import SampleComparison
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def describe_members(night: HeadNight, changes: Sequence[LevelChange]) -> list[Member]:
@@ -36,8 +33,8 @@ def _describe(
 ) -> Member:
     history, series = night.fleet.history, change.series
     keys = night.fleet.name(series)
-    base = _values(history, series, change.base)
-    head = _values(history, series, since[-1:])
+    base = history.values_in(series, change.base)
+    head = history.values_in(series, since[-1:])
     is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
     base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
     # The share of slow dumps moved, so there is no interval of a median.
@@ -107,13 +104,6 @@ def compare_nights(
     return compare_builds(night.fleet.history, [(change, base, head)])
 
 
-def _values(history: SeriesHistory, series: int, nights: Ints) -> Floats:
-    cells = series * history.build_count + nights
-    return np.concatenate(
-        [history.values[history.start[cell] : history.start[cell + 1]] for cell in cells.tolist()]
-    )
-
-
 def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
     cells = night.replay.cells
     points = []
@@ -130,7 +120,7 @@ def _rule(
     night: HeadNight, change: LevelChange, base_dumps: int, since: Ints, *, is_centred: bool
 ) -> str:
     dumps = int(night.replay.cells.dump_count[change.series, since].sum())
-    new, old = _builds(len(since)), _builds(len(change.base))
+    new, old = (count_text(len(builds), "build") for builds in (since, change.base))
     parts = [
         f"{dumps} dumps of {new} against {base_dumps} of {old}",
         f"p = {change.p_adjusted:.2g} in its first night, {night.rules.q:g} allowed",
@@ -162,7 +152,3 @@ def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
 def _share_text(night: HeadNight, change: LevelChange, since: Ints) -> str:
     found = compare_mode_shares(night.fleet.history, change, since)
     return f"slow in {found.head:.0%} of the dumps, in {found.base:.0%} before"
-
-
-def _builds(count: int) -> str:
-    return "1 build" if count == 1 else f"{count} builds"

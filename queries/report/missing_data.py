@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from queries.report.figures import count_text
 from warehouse.regressions.nightly import Rules, Status
+from warehouse.statistics.arrays import Ints
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import least_p
-
-Ints = NDArray[np.int64]
 
 _MOST_DUMPS = 1000
 

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
@@ -24,8 +23,8 @@ from warehouse.regressions.parts import PartResult, judge_part
 from warehouse.regressions.pools import spread_to_devices
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
+from warehouse.statistics.arrays import Floats, Mask
 
-Floats = NDArray[np.float64]
 Judge = Callable[[str, MinChange, Rules], PartResult]
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
@@ -83,6 +82,11 @@ class HeadNight:
     day: date | None
     settings: Settings
     rules: Rules
+
+    @property
+    def is_own(self) -> Mask:
+        """Whether each night is the head's."""
+        return np.array([night.build == self.head for night in self.fleet.nights])
 
 
 def judge_head(

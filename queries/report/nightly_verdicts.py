@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.night import HeadNight
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.series_values import COUNTED
-
-Floats = NDArray[np.float64]
+from warehouse.statistics.arrays import Floats
 
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _WORDS = {1: "regression", -1: "improvement"}
 
 
 def nightly_verdicts(night: HeadNight) -> pa.Table:
-    """A row per series that the head or a build before it has, in order of their names.
+    """A row per series of the head or an earlier build, ordered by name.
 
-    What dumps measure as a whole is there too, without a run; rates as the time of one.
+    Measures of whole dumps have rows without a run; rates are inverted to times.
 
-    Those of pools come last: without a device, and with devices where others have dumps.
+    Series of pools come last: they have no device; `base_count` and `head_count` count devices.
 
     Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
     and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Any
 
 import numpy as np
 
 from queries.report.content import Coverage, Missing, Sensitivity
 from queries.report.environment import Family
 from queries.report.figures import count_text, operator_text
+from queries.report.parts import Row
 from queries.report.sensitivity import SeriesLimits, describe_sensitivity
 from queries.report.settings import Settings
 from queries.report.verdicts import SeriesVerdict
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
-
-Row = Mapping[str, Any]
 
 CONTAINERS = ("method", "delegate")
 _OPERATOR = ("event_name", "delegate_id", "ordinal", "run")

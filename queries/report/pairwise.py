@@ -7,7 +7,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
 
 from ingest.signatures import operator_type
 from queries.report.alerts import Evidence, compare_commands, make_alert
@@ -40,6 +39,7 @@ from queries.report.pair_coverage import (
     pair_sensitivity,
     place_of_row,
 )
+from queries.report.parts import Row
 from queries.report.relative_values import read_values
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
@@ -47,7 +47,6 @@ from queries.report.verdicts import SeriesVerdict, State
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
-Row = Mapping[str, Any]
 Key = tuple[object, ...]
 
 _DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from queries.report.figures import place_text
 
+Row = Mapping[str, Any]  # of an answer
+
 
 class Part(BaseModel):
     """A part of a report, with finite numbers and no further fields."""
@@ -16,7 +18,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], **others: Any) -> Self:
+    def of(cls, row: Row, **others: Any) -> Self:
         """A part from the columns of a row with the names of its fields, and others."""
         own = {name: row[name] for name in cls.model_fields.keys() & row.keys()}
         return cls(**own | others)

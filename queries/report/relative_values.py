@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from queries.report.night import SERIES
 from warehouse.queryable import Queryable
 
-Row = Mapping[str, Any]
 Key = tuple[object, ...]
 
 _REFERENCES = """SELECT dump_id, build, session FROM named_dumps

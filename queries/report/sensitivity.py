@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from queries.report.content import Sensitivity
 from queries.report.environment import Family
@@ -20,9 +19,7 @@ from queries.report.night import HeadNight
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.sensitivity import smallest_changes
 from warehouse.regressions.series_values import CONTAINERS
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from warehouse.statistics.arrays import Floats, Mask
 
 BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
 BLIND_EXPLAINED_SHARE = 0.5  # share of judged operators whose changes the shift of the run explains
@@ -88,21 +85,16 @@ def _weighted_median(values: Floats, weights: Floats) -> float | None:
 
 
 def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
-    """The sensitivity of each model in the head, without muted series.
-
-    Args:
-        night: The night.
-        dumps: Dumps of the head that the store has, by model.
-    """
+    """The sensitivity of each model in the head, without muted series; `dumps` counts all dumps."""
     latest, keys = night.replay.night, night.fleet.keys
     smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
-    own = [each.build == night.head for each in night.fleet.nights]
+    own = night.is_own
     there = night.replay.cells.dump_count[:, own].max(axis=1, initial=0)
     level = np.nan_to_num(np.exp(night.replay.cells.median[:, own])).max(axis=1, initial=0)
     is_container = pc.is_in(keys["kind"], pa.array(CONTAINERS)).to_numpy()
     rows, names = _rows_of_families(night), _list_names(keys)
     found = []
-    for family in sorted({*rows, *dumps}, key=lambda name: tuple(part or "" for part in name)):
+    for family in sorted({*rows, *dumps}, key=Family.sort_key):
         chosen = np.array([row for row in rows.get(family, ()) if there[row]], np.int64)
         if not len(chosen) and family not in dumps:
             continue

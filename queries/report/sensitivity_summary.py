@@ -18,7 +18,7 @@ class SensitivitySummary(NamedTuple):
 
     Attributes:
         models: Models and backends.
-        judged: Models of which something was judged on every device.
+        judged: Models with a judged operator on every device.
         blind: Models in which too large a change could hide on a device.
         typical: The largest typical change that could hide in a model; None without a limit.
         worst: The largest change that could hide in an operator; None if nothing was judged.

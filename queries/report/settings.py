@@ -175,7 +175,7 @@ class Settings(_Table):
         return fitting[-1] if fitting else None
 
     def mute_reason(self, *, device: str, model: str, event: str, on: date | None) -> str | None:
-        """Why a series is muted on a day; None if it is not. Without a day nothing has expired."""
+        """Why a series is muted on a day; None if it is not. Without a day, no mute has expired."""
         for mute in self.muted:
             expired = mute.until is not None and on is not None and on > mute.until
             if not expired and mute.fits(device=device, model=model, event=event):

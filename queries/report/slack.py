@@ -1,6 +1,6 @@
-"""A report as a message for Slack: the payload of its incoming webhooks, which others accept.
+"""A report as a message for Slack: the payload of its incoming webhooks, also used elsewhere.
 
-Names are in plain text only, which Slack does not read as markup; `text` is shown elsewhere.
+Names are only in plain text, which Slack does not read as markup; `text` is for other services.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PostError(QueryError):
 
 
 def slack_text(report: Report) -> str:
-    """The payload as a line of JSON: the verdict, the worst groups, and what else there is."""
+    """The payload as a line of JSON: the verdict, the worst groups, and the number of others."""
     blocks = list(_blocks(report))
     return json_text({"text": _fallback(report), "blocks": blocks}) + "\n"
 
@@ -54,7 +54,7 @@ def post_payload(payload: str, url: str, *, timeout_seconds: float = _SECONDS) -
     """Post a payload to a webhook, whose path is a secret and is in no error.
 
     Raises:
-        PostError: The URL is none of a webhook, or it cannot be reached or refuses the payload.
+        PostError: The URL is invalid or unreachable, or the server refuses the payload.
     """
     try:
         place = urlsplit(url)
@@ -62,7 +62,7 @@ def post_payload(payload: str, url: str, *, timeout_seconds: float = _SECONDS) -
     except ValueError:
         host = None
     if not host or place.scheme not in {"http", "https"}:
-        raise PostError("the URL to post to is not one of http:// or https:// and a host")
+        raise PostError("the webhook's URL needs http:// or https:// and a host")
     headers = {"Content-Type": "application/json; charset=utf-8"}
     try:
         request = urllib.request.Request(url, payload.encode(), headers, method="POST")  # noqa: S310
@@ -76,7 +76,7 @@ def post_payload(payload: str, url: str, *, timeout_seconds: float = _SECONDS) -
 
 
 def _answer(error: urllib.error.HTTPError) -> str:
-    """Why the other side refused: Slack says so in a word, such as invalid_blocks."""
+    """The server's reason for a refusal; Slack sends a word, such as invalid_blocks."""
     with error:
         try:
             return printable(error.read(_ANSWER).decode("utf-8", "replace").strip())
@@ -108,7 +108,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
 
 
 def _open_groups(report: Report) -> list[tuple[str, Group]]:
-    """The groups to act on and to look at, each with its section."""
+    """The groups that need action or a look, each with its section."""
     return [(section.title, group) for section in sections(report)[:2] for group in section.groups]
 
 

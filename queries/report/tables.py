@@ -27,7 +27,7 @@ _Row = TypeVar("_Row")
 
 
 class Listing(NamedTuple):
-    """A table: what it is called, says and holds; right-aligned columns are numbers."""
+    """A table: its title, explanation and rows; right-aligned columns are numbers."""
 
     title: str
     note: str
@@ -38,13 +38,13 @@ class Listing(NamedTuple):
 
 
 def changes(report: Report) -> list[Listing]:
-    """What changed besides times: operators, exact measures, surroundings, whole runs."""
+    """Changes other than times: operators, exact measures, environment, whole runs."""
     shifts = [row for row in report.run_shifts if row.is_notable]
     calm = number_text(len(report.run_shifts) - len(shifts))
     return [
         _listing(
             "New, removed and moved operators",
-            "One of the builds lacks them, or their time went elsewhere.",
+            "One of the builds lacks the operator, or its time moved elsewhere.",
             ("Change", "Where", "Operator", "Cost per run>", "Detail"),
             report.operator_changes,
             lambda row: (
@@ -57,7 +57,7 @@ def changes(report: Report) -> list[Listing]:
         ),
         _listing(
             "Exact measures",
-            "They have no noise: any difference is a change.",
+            "These measures have no noise: any difference is a change.",
             ("Where", "Measure", "Base>", "Head>", "Change>"),
             report.exact_changes,
             lambda row: (
@@ -70,7 +70,7 @@ def changes(report: Report) -> list[Listing]:
         ),
         _listing(
             "Budgets",
-            "What tracehouse.toml allows, and what the head has.",
+            "The limits of tracehouse.toml, and the values of the head.",
             ("Where", "Measure", "Head>", "Limit>", "Broken"),
             report.budgets,
             lambda row: (
@@ -83,7 +83,7 @@ def changes(report: Report) -> list[Listing]:
         ),
         _listing(
             "Environment",
-            "It changed around the code, from the build before to the head.",
+            "Changes around the code, from the previous build to the head.",
             ("Where", "Attribute", "Base", "Head"),
             report.quality.environment,
             lambda row: (row.where, *map(name_text, (row.attribute, row.base, row.head))),
@@ -116,20 +116,20 @@ def changes(report: Report) -> list[Listing]:
 
 
 def evidence(report: Report) -> list[Listing]:
-    """What the verdicts rest on: what is missing, how steady the devices are, what was refused."""
+    """The evidence: missing data, steadiness of the devices, refused files."""
     coverage, quality = report.coverage, report.quality
     return [
         _listing(
             "No data of the head",
-            "Not measured is not unchanged.",
+            "A missing measurement is not an unchanged one.",
             ("Where", "Last build with data", "Expected"),
             coverage.missing,
             lambda row: (row.where, name_text(row.last_build), "yes" if row.is_expected else ""),
         ),
-        _listing("Too little data", "", ("What is wanted",), coverage.too_few, _text_row),
+        _listing("Too little data", "", ("Wanted",), coverage.too_few, _text_row),
         _listing(
             "Sensitivity",
-            "A smaller change of an operator would not show.",
+            "Smaller changes of an operator would not show.",
             ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
             sorted(report.sensitivity, key=lambda row: not row.is_blind),
             lambda row: (
@@ -144,7 +144,7 @@ def evidence(report: Report) -> list[Listing]:
         ),
         _listing(
             "Reference drift",
-            "How far the reference builds were from their usual time: what the device did.",
+            "Distance of the reference builds from their usual time: the drift of the device.",
             ("Device", "Reference builds", "Sessions>", "Lowest>", "Highest>", "Last>"),
             report.reference_drift,
             lambda row: (
@@ -157,7 +157,7 @@ def evidence(report: Report) -> list[Listing]:
         _listing("Warnings", "", ("Warning",), quality.warnings, _text_row),
         _listing(
             "Refused dumps",
-            "Ingest could not read them; their numbers are in no verdict.",
+            "Files that could not be ingested; no verdict includes their numbers.",
             ("File", "Reason", "Detail"),
             report.refused,
             lambda row: (
@@ -168,7 +168,7 @@ def evidence(report: Report) -> list[Listing]:
         ),
         _listing(
             "Stability",
-            "How steady each model runs on its device, in the head.",
+            "Steadiness of each model on its device, in the head.",
             ("Where", "Dumps>", "CV>", "IQR>", "p99/p50>", "Max/min>", "Score>", "Note"),
             quality.stability,
             lambda row: (
@@ -185,7 +185,7 @@ def evidence(report: Report) -> list[Listing]:
         ),
         _listing(
             "Series by verdict",
-            f"{count_text(coverage.series_count, 'operator')} of a model on a device, each judged.",
+            f"{count_text(coverage.series_count, 'operator')} of models on devices, by verdict.",
             ("Verdict", "Series>"),
             sorted(report.verdict_counts.items(), key=lambda pair: (-pair[1], pair[0])),
             lambda pair: (name_text(pair[0].replace("_", " ")), number_text(pair[1])),
@@ -193,7 +193,7 @@ def evidence(report: Report) -> list[Listing]:
         ),
         _listing(
             "Rules",
-            "What the verdicts were made by.",
+            "The thresholds of the verdicts.",
             ("Rule", "Value>"),
             sorted(report.rules.items()),
             lambda pair: (name_text(pair[0]), _rule(pair[1])),

@@ -1,7 +1,7 @@
 """Verdicts of a report, states of an alert, verdicts of a series, with all their properties.
 
 The forms of a report, the colours of the page, exit statuses and `tracehouse compare` go by these
-lists; tests hold the SQL files and docs/regressions.md to them.
+lists; tests check that the SQL files and docs/regressions.md agree with them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
     OVER_BUDGET = "over_budget", "🔴", "bad", "a budget of tracehouse.toml is broken", 3
     OTHER_ENVIRONMENT = "other_environment", "🟠", "warn", "only with another environment", 4
     INCOMPLETE = (
-        *("incomplete", "🟡", "warn", "what tracehouse.toml expects was not recorded", 5),
+        *("incomplete", "🟡", "warn", "a recording that tracehouse.toml expects is missing", 5),
         False,
     )
     SUSPECTS = "suspects", "🟡", "warn", "a regression is new"

@@ -15,7 +15,7 @@ _MOST_LETTERS = 4_000
 
 
 def event_arguments(event: TimedEvent) -> dict[str, Any]:
-    """Details that all events of a signature share, without those that are unknown."""
+    """Known details that all events of a signature share."""
     found = {
         "instruction": event.instruction_id,
         "delegate_id": event.delegate_id,

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.producers import NS_PER_UNIT
 from queries.timeline.clocks import Clocks
 from queries.timeline.events import TimedEvent
 from warehouse.errors import QueryError
+from warehouse.statistics.arrays import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Ints = NDArray[np.int64]
 
 MOST_NS = 1 << 60  # 36 years, more than any clock can measure
 _WRONG_FLAGS = ~1
@@ -35,8 +34,8 @@ class Times(NamedTuple):
 
     starts_ns: Ints
     ends_ns: Ints
-    is_flagged: NDArray[np.bool_]
-    is_placed: NDArray[np.bool_]
+    is_flagged: Mask
+    is_placed: Mask
 
 
 def times_of(
@@ -62,9 +61,9 @@ def times_of(
     return Times(_whole(starts), _whole(ends), is_flagged, is_placed)
 
 
-def is_wrong(events: pa.Table) -> NDArray[np.bool_]:
+def is_wrong(events: pa.Table) -> Mask:
     """For each row of events whether its duration is wrong."""
-    wrong: NDArray[np.bool_] = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
+    wrong: Mask = (events["flags"].to_numpy() & _WRONG_FLAGS) != 0
     return wrong
 
 
@@ -76,9 +75,7 @@ def run_offsets(runs: pa.Table, clocks: Clocks) -> list[int]:
     return [0 if one is None else min(round((one - first) * ns), MOST_NS) for one in starts]
 
 
-def _scales(
-    described: Sequence[TimedEvent], clocks: Clocks
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _scales(described: Sequence[TimedEvent], clocks: Clocks) -> tuple[Floats, Mask]:
     """Nanoseconds per tick of each distinct event, and whether its clock is not the runtime's.
 
     Raises:
@@ -111,9 +108,9 @@ def _shifts(
     events: pa.Table,
     described: Sequence[TimedEvent],
     numbers: Ints,
-    starts: NDArray[np.float64],
-    is_placed: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+    starts: Floats,
+    is_placed: Mask,
+) -> Floats:
     """Shifts that move the first event of another clock to the start of its delegate's call."""
     runs, turns = events["run_index"].to_pylist(), events["occurrence"].to_pylist()
     instructions = [event.instruction_id for event in described]
@@ -138,5 +135,5 @@ def _shifts(
     return shift
 
 
-def _whole(times: NDArray[np.float64]) -> Ints:
+def _whole(times: Floats) -> Ints:
     return np.rint(np.clip(times, 0, float(MOST_NS))).astype(np.int64)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from queries.timeline.axis import Ints, Times, is_wrong, run_offsets, times_of
+from queries.timeline.axis import Times, is_wrong, run_offsets, times_of
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
 from warehouse.errors import QueryError, suggest
+from warehouse.statistics.arrays import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,11 +91,9 @@ class TimedRuns:
 def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     """The runs of a dump on an axis.
 
-    Args:
-        dump: The dump.
-        chosen: Positions of runs, or MEDIAN for the run of median length as in the query
-            run_timeline. These runs all begin at 0, on tracks of their own. By default all runs, at
-            their own start times.
+    `chosen` are positions of runs, or MEDIAN for the run of median length as in the query
+    run_timeline. Chosen runs all begin at 0, on tracks of their own. By default, all runs are
+    returned at their own start times.
 
     Raises:
         QueryError: The dump does not have a chosen run.
@@ -222,7 +221,7 @@ def _median(dump: TimedDump, described: Sequence[TimedEvent], numbers: Ints) -> 
     runs = events["run_index"].to_numpy()
     known = np.unique(runs)
     if not len(known):
-        raise QueryError(f"{dump.label}: no run has events, so there is none of median length")
+        raise QueryError(f"{dump.label}: no run has events, so none has the median length")
     ends = sum(
         events[name].to_numpy().astype(np.float64)
         for name in ("start_offset_ticks", "duration_ticks")

@@ -20,11 +20,13 @@
 -- columns:
 --   dump_id, device, pool, os, os_version, arch, soc, build, branch, model, backend,
 --   quantization
---   tags  STRING  Free fields of the manifest, a JSON object.
+--   tags         STRING  Free fields of the manifest, a JSON object.
 --   ns_per_tick, delegate_ns_per_tick
+--   etrecord_id  BIGINT  ETRecord of its program; null without.
 SELECT
     dump_id, device, pool, os, os_version, arch, soc, build, branch,
-    model, backend, quantization, tags, ns_per_tick, delegate_ns_per_tick
+    model, backend, quantization, tags, ns_per_tick, delegate_ns_per_tick,
+    etrecord_id
 FROM named_dumps
 WHERE is_chosen(:device, device)
     AND is_chosen(:pool, pool)

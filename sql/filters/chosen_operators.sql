@@ -10,15 +10,13 @@
 --
 -- columns:
 --   dump_id, device, build, build_role, model, backend, run, event_name, delegate_id,
---   ordinal
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   kind
---   sample_count    BIGINT  Events counted, at least 1.
---   p50_ns          DOUBLE  Median; null in cycles of unknown rate.
---   value_ns        DOUBLE  Value of the dump in comparisons; null with too few events,
---                           and in cycles of unknown rate.
+--   ordinal, instruction_id, kind
+--   sample_count  BIGINT  Events counted, at least 1.
+--   p50_ns        DOUBLE  Median; null in cycles of unknown rate.
+--   value_ns      DOUBLE  Value of the dump in comparisons; null with too few events,
+--                         and in cycles of unknown rate.
 --   unit
---   value           DOUBLE  Value of the dump in that unit; null with too few events.
+--   value         DOUBLE  Value of the dump in that unit; null with too few events.
 --   floor
 SELECT
     dump_id, device, build, build_role, model, backend, run, event_name, delegate_id,

@@ -5,18 +5,15 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   dump_id
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value, ns_per_tick, run_index, run_name,
---   run_signature_id
+--   dump_id, place_id, device, pool, build, model, backend, group_value, ns_per_tick,
+--   run_index, run_name, run_signature_id
 --   nth             BIGINT  1 for the dump's first of this signature, then 2, ...
 --   run_count       BIGINT  Complete runs of this signature in the dump.
 --   execute_ticks   DOUBLE  Duration of Method::execute.
 --   kernel_ticks    DOUBLE  Sum over its kernels, 0 without any.
 --   delegate_ticks  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
-    r.dump_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
+    r.dump_id, d.place_id, d.device, d.pool, d.build, d.model, d.backend, d.group_value,
     d.ns_per_tick, r.run_index, r.run_name, r.run_signature_id, r.nth, r.run_count,
     r.execute_ticks, r.kernel_ticks, r.delegate_ticks
 FROM (

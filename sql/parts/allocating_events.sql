@@ -1,8 +1,8 @@
 -- allocating_events: The profile event that each allocation was made in.
 --
--- Reads placed_dumps. An allocation belongs to the next profile event of its run in the
--- file, for a profile event is recorded when it ends. The order of the file is that of
--- the run's signature, whatever the clock says; repetitions of an event in a run are
+-- Reads grouped_dumps. An allocation belongs to the next profile event of its run in
+-- the file, for a profile event is recorded when it ends. The order of the file is that
+-- of the run's signature, whatever the clock says; repetitions of an event in a run are
 -- placed by the ticks at which they end.
 --
 -- columns:
@@ -15,12 +15,12 @@
 WITH unprofiled AS (
     SELECT dump_id, run_index, event_index
     FROM allocations
-    WHERE dump_id IN (SELECT dump_id FROM placed_dumps)
+    WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)
     UNION
     SELECT dump_id, run_index, event_index
     FROM debug_values
     WHERE dump_id IN (SELECT dump_id FROM allocations)
-        AND dump_id IN (SELECT dump_id FROM placed_dumps)
+        AND dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 -- Which of the run's profile events is the next.
 followed AS (

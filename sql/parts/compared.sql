@@ -4,18 +4,13 @@
 -- only the pairs count.
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   floor, half_tick, state_shift, has_base, has_head, base_count, head_count,
+--   unit, floor, half_tick, state_shift, has_base, has_head, base_count, head_count,
 --   base_value, head_value
---   figures         STRUCT  Results of both builds, see compare_samples; null unless
+--   results         STRUCT  Results of both builds, see compare_samples; null unless
 --                           both have values.
 --   is_paired
 SELECT
@@ -26,7 +21,7 @@ SELECT
     coalesce(p.pair_count, t.head_count, 0) AS head_count,
     coalesce(p.base_value, t.base_value) AS base_value,
     coalesce(p.head_value, t.head_value) AS head_value,
-    coalesce(p.figures, t.figures) AS figures,
+    coalesce(p.results, t.results) AS results,
     p.series_id IS NOT NULL AS is_paired
 FROM series AS s
 LEFT JOIN two_samples AS t ON t.series_id = s.series_id

@@ -40,7 +40,7 @@ stated AS (
     FROM (
         SELECT
             dump_id, etrecord_id, coalesce(
-                tag(tags, 'decode_method'), tag(tags, 'model.decode_method')
+                tag_of(tags, 'decode_method'), tag_of(tags, 'model.decode_method')
             ) AS decode_method
         FROM named_dumps
         WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)

@@ -7,16 +7,11 @@
 --   min_change  SHARE(0..) = 0.03   Smallest change that counts, as a share.
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   half_tick, base_count, head_count, base_value, head_value, shift, low, high,
+--   unit, half_tick, base_count, head_count, base_value, head_value, shift, low, high,
 --   state_shift, p_adjusted, dumps_needed
 --   verdict         STRING  See regression_deltas; without moved.
 --   cost, is_paired
@@ -25,8 +20,8 @@ WITH weighed AS (
         s.series_id, s.family_id, s.level, s.device, s.pool, s.model, s.backend, s.run,
         s.event_name, s.delegate_id, s.ordinal, s.kind, s.instruction_id, s.unit,
         s.half_tick, s.has_base, s.has_head, s.base_count, s.head_count, s.base_value,
-        s.head_value, s.figures.shift AS shift, s.figures.low AS low,
-        s.figures.high AS high, s.figures.least_p AS least_p,
+        s.head_value, s.results.shift AS shift, s.results.low AS low,
+        s.results.high AS high, s.results.least_p AS least_p,
         s.is_paired, t.is_tested, t.test_count, t.p_adjusted, t.mode_p,
         -- A few failed runs do not show which operators a build runs.
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0

@@ -6,13 +6,11 @@
 -- lacks a value, and left out if units differ.
 --
 -- columns:
---   level           STRING  method, delegate, operator, operator_type or module.
---   dump_id, is_head, device, pool, model, backend, run
---   event_name      STRING  Name of the operator, else its delegate id; type of
---                           operators, or path of the module.
---   delegate_id, ordinal, kind
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, state_shift
+--   level, dump_id, is_head, device, pool, model, backend, run
+--   event_name  STRING  Name of the operator, else its delegate id; type of operators,
+--                       or path of the module.
+--   delegate_id, ordinal, kind, instruction_id, run_signature_id, event_signature_id,
+--   unit, value, floor, half_tick, state_shift
 WITH typed AS (
     SELECT
         *, count(*) OVER (

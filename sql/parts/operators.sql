@@ -6,13 +6,13 @@
 --   run
 --
 -- columns:
---   level           STRING  method, delegate or operator.
+--   level    STRING  method, delegate or operator.
 --   dump_id
---   is_head         INT     1 for a dump of the head, 0 for one of the base; null for a
---                           reference build's.
---   device, pool, model, backend, run, event_name, delegate_id, ordinal, kind
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type
+--   is_head  INT     1 for a dump of the head, 0 for one of the base; null for a
+--                    reference build's.
+--   device, pool, model, backend, run, event_name, delegate_id, ordinal, kind,
+--   instruction_id, run_signature_id, event_signature_id, unit, value, floor,
+--   half_tick, op_type
 SELECT
     CASE o.kind
         WHEN 'method' THEN 'method' WHEN 'delegate_call' THEN 'delegate' ELSE 'operator'

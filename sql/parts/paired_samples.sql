@@ -3,14 +3,14 @@
 -- Reads compared_dumps and plain_samples. A pair is a dump of the base and one of the
 -- head with the same run.pair in the same session of the same device, model and
 -- backend. A series has a row if both dumps of at least 8 pairs have values; dumps
--- without a partner do not count then. The function compare_pairs computes the figures.
+-- without a partner do not count then. The function compare_pairs computes the results.
 --
 -- columns:
 --   series_id
 --   pair_count  BIGINT  Pairs that count.
 --   base_value  DOUBLE  Median of the base's values in them.
 --   head_value
---   figures     STRUCT  Results of the pairs.
+--   results     STRUCT  Results of the pairs.
 WITH partners AS (
     SELECT dump_id, pair_id
     FROM (
@@ -42,7 +42,7 @@ valued AS (
 SELECT
     series_id, CAST(count(*) AS BIGINT) AS pair_count, median(base_value) AS base_value,
     median(head_value) AS head_value,
-    compare_pairs(array_sort(array_agg(array(base_y, head_y)))) AS figures
+    compare_pairs(array_sort(array_agg(array(base_y, head_y)))) AS results
 FROM valued
 GROUP BY series_id
 HAVING count(*) >= 8

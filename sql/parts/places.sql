@@ -1,12 +1,9 @@
 -- places: The names of rows, and the complete runs of their dumps.
 --
--- Reads placed_dumps.
+-- Reads grouped_dumps.
 --
 -- columns:
---   place_id
---   device               STRING  Name of the device; null with group_by.
---   pool                 STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group_value
+--   place_id, device, pool, build, model, backend, group_value
 --   run_count            BIGINT  Complete runs.
 --   execute_ns           DOUBLE  Sum of their durations; null if any are in cycles of
 --                                unknown rate.
@@ -26,12 +23,12 @@ SELECT
         END
     ) AS recorded_execute_ns,
     count(CASE WHEN t.ns_per_tick IS NULL THEN 1 END) AS untimed_count
-FROM placed_dumps AS d
+FROM grouped_dumps AS d
 JOIN dumps AS t ON t.dump_id = d.dump_id
 JOIN (
     SELECT dump_id, count(*) AS run_count, sum(execute_ticks) AS execute_ticks
     FROM run_totals
-    WHERE dump_id IN (SELECT dump_id FROM placed_dumps)
+    WHERE dump_id IN (SELECT dump_id FROM grouped_dumps)
     GROUP BY dump_id
 ) AS r ON r.dump_id = d.dump_id
 GROUP BY

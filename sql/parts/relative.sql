@@ -7,12 +7,10 @@
 -- session, the last one by name counts.
 --
 -- columns:
---   level           STRING  method, delegate or operator.
+--   level  STRING  method, delegate or operator.
 --   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
---   ordinal, kind
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
---   reference
+--   ordinal, kind, instruction_id, run_signature_id, event_signature_id, unit, value,
+--   floor, half_tick, op_type, reference
 WITH levels AS (
     SELECT
         a.device, a.model, a.backend, a.run, a.event_name, a.delegate_id, a.ordinal,

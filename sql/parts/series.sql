@@ -3,16 +3,11 @@
 -- Reads measured.
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit that its values are compared in.
---   floor, half_tick, state_shift, has_base, has_head
+--   unit, floor, half_tick, state_shift, has_base, has_head
 SELECT
     CAST(row_number() OVER (
         ORDER BY

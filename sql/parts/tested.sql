@@ -14,7 +14,7 @@
 --   mode_p       DOUBLE   Likewise for the share of slow processes (Bonferroni); null
 --                         without two modes.
 --   p_adjusted
---   scatter      DOUBLE   Standard deviation of the changes of those that share its
+--   scatter      DOUBLE   Standard deviation of the changes of series that share its
 --                         state of the device, by their median deviation; null where
 --                         values have that state.
 WITH rated AS (
@@ -24,7 +24,7 @@ WITH rated AS (
     FROM (
         SELECT
             series_id, family_id, has_base, has_head, base_count, head_count,
-            figures.p AS p, figures.shift AS shift, figures.mode_p AS mode_p,
+            results.p AS p, results.shift AS shift, results.mode_p AS mode_p,
             state_shift,
             kind IN ('delegate_op', 'delegate_call') AS is_delegated,
             coalesce(greatest(base_value, head_value) >= floor, FALSE) AS is_above

@@ -14,5 +14,5 @@ LEFT JOIN (
     GROUP BY dump_id
 ) AS n ON n.dump_id = d.dump_id
 WHERE n.kind_count > 1
-    OR tag(d.tags, 'decode_method') IS NOT NULL
-    OR tag(d.tags, 'model.decode_method') IS NOT NULL
+    OR tag_of(d.tags, 'decode_method') IS NOT NULL
+    OR tag_of(d.tags, 'model.decode_method') IS NOT NULL

@@ -1,10 +1,10 @@
 -- two_samples: Head and base of each series compared as two samples.
 --
--- Reads plain_samples. The function compare_samples computes the figures.
+-- Reads plain_samples. The function compare_samples computes the results.
 --
 -- columns:
 --   series_id, base_count, head_count, base_value, head_value
---   figures  STRUCT  Results of both builds; null unless both have values.
+--   results  STRUCT  Results of both builds; null unless both have values.
 SELECT
     series_id,
     CAST(sum(1 - is_head) AS BIGINT) AS base_count,
@@ -14,6 +14,6 @@ SELECT
     compare_samples(
         array_agg(y) FILTER (WHERE is_head = 0),
         array_agg(y) FILTER (WHERE is_head = 1)
-    ) AS figures
+    ) AS results
 FROM plain_samples
 GROUP BY series_id

@@ -9,12 +9,10 @@
 -- method, if both kernels and delegates were steady.
 --
 -- columns:
---   level           STRING  method, delegate or operator.
+--   level  STRING  method, delegate or operator.
 --   dump_id, is_head, device, pool, model, backend, run, event_name, delegate_id,
---   ordinal, kind
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   run_signature_id, event_signature_id, unit, value, floor, half_tick, op_type,
---   reference, state_shift
+--   ordinal, kind, instruction_id, run_signature_id, event_signature_id, unit, value,
+--   floor, half_tick, op_type, reference, state_shift
 WITH spans AS (
     SELECT
         c.*, d.captured_at, d.session,
@@ -60,7 +58,7 @@ recorded_apart AS (
 -- The type of an operator is -1 for what only contains others.
 typed AS (
     SELECT
-        run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
+        run_signature_id, event_signature_id, event_name, delegate_id, ordinal, unit,
         CASE
             WHEN kind IN ('method', 'delegate_call') THEN -1e0
             ELSE dense_rank() OVER (ORDER BY coalesce(op_type, event_name)) - 1e0
@@ -70,16 +68,18 @@ typed AS (
     FROM (
         SELECT DISTINCT
             run_signature_id, event_signature_id, event_name, delegate_id, ordinal,
-            kind, op_type
+            kind, op_type, unit
         FROM relative_values
     ) AS o
 ),
 numbered AS (
     SELECT
-        run_signature_id, event_signature_id, op_type, is_delegated,
-        2e0 * dense_rank() OVER (
-            ORDER BY event_name, delegate_id NULLS LAST, ordinal, op_type, is_delegated
-        ) AS operator
+        run_signature_id, event_signature_id, unit, op_type, is_delegated,
+        CAST(dense_rank() OVER (
+            ORDER BY
+                event_name, delegate_id NULLS LAST, ordinal, op_type, is_delegated,
+                unit DESC
+        ) AS DOUBLE) AS operator
     FROM typed
 ),
 states AS (
@@ -87,14 +87,12 @@ states AS (
     FROM (
         SELECT
             m.run, explode(pair_states(array_agg(array(
-                d.dump_number, d.is_head,
-                o.operator + CASE WHEN m.unit = 'ns' THEN 1e0 ELSE 0e0 END,
-                o.op_type, o.is_delegated, m.half_tick,
-                ln(greatest(m.value, m.half_tick))
+                d.dump_number, d.is_head, o.operator, o.op_type, o.is_delegated,
+                m.half_tick, ln(greatest(m.value, m.half_tick))
             )))) AS s
         FROM relative_values AS m
         JOIN recorded_apart AS d ON d.dump_id = m.dump_id
-        JOIN numbered AS o ON same_event(o, m)
+        JOIN numbered AS o ON same_event(o, m) AND o.unit = m.unit
         WHERE m.value IS NOT NULL AND m.reference IS NULL
         GROUP BY m.device, m.model, m.backend, m.run
     ) AS e

@@ -6,16 +6,11 @@
 -- parts: pools AS scored, tested, judgements
 --
 -- columns:
---   series_id, family_id
---   level           STRING  What it is.
---   device          STRING  Name of the device; null for a pool.
---   pool            STRING  Its pool; null if none or several.
---   model, backend, run
+--   series_id, family_id, level, device, pool, model, backend, run
 --   event_name      STRING  Name of the operator, type or module.
 --   delegate_id, ordinal, kind
 --   instruction_id  INT     Instruction id in the head; null outside the program.
---   unit            STRING  Unit of the values.
---   half_tick, base_count, head_count, base_value, head_value, shift, low, high,
+--   unit, half_tick, base_count, head_count, base_value, head_value, shift, low, high,
 --   state_shift, p_adjusted, dumps_needed, cost
 --   verdict         STRING  See regression_deltas.
 --   is_paired

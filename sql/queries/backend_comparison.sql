@@ -18,7 +18,7 @@
 -- columns:
 --   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.
---   module_type     STRING   Its class; null if it is only the path that others lie in.
+--   module_type
 --   is_lowest       BOOLEAN  Whether no module inside it is compared.
 --   base_run_count  BIGINT   Complete runs on the base backend.
 --   head_run_count  BIGINT   Complete runs on the head backend.
@@ -84,7 +84,7 @@ sides AS (
         AND r.run = t.run AND r.is_head = t.is_head
     WHERE t.straddled_count = 0
 ),
--- In order of their paths, what lies in a module comes right after it.
+-- In order of their paths, the contents of a module come right after it.
 compared AS (
     SELECT
         b.device, b.build, b.model, b.run, b.module_path,

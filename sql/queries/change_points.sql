@@ -35,7 +35,7 @@
 --   delta        DOUBLE  Change as a share: 0.05 is 5 % slower (Hodges-Lehmann); null
 --                        where p is above 1e-4.
 --   p            DOUBLE  Of the test; null where none was made.
---   verdict      STRING  See above.
+--   verdict
 WITH series AS (
     SELECT
         series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit,

@@ -10,9 +10,7 @@
 -- parts: loads, first_runs
 --
 -- columns:
---   device             STRING  Name of the device; null with group_by.
---   pool               STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.
 --   load_count         BIGINT  Loads of a method in them.
 --   load_ns            DOUBLE  Program::load_method, nanoseconds; null without any and

@@ -15,9 +15,7 @@
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
 -- columns:
---   level           STRING  method, delegate, operator, operator_type, module or pool.
---   device          STRING  Name of the device; null for a pool.
---   model, backend, run
+--   level, device, model, backend, run
 --   event_name      STRING  Name of the operator, else its delegate id; type of
 --                           operators, or path of the module.
 --   delegate_id, ordinal, base_count, head_count
@@ -26,16 +24,13 @@
 --                           unknown rate, whose ticks are compared.
 --   head_ns         DOUBLE  Median of the head's values; null likewise; lower is
 --                           better.
---   delta, delta_low, delta_high, p_adjusted, minimum_detectable
---   verdict         STRING  See above.
+--   delta, delta_low, delta_high, p_adjusted, minimum_detectable, verdict
 --   instruction_id  INT     Instruction id in the head; null outside the program, and
 --                           for a removed_op.
 --   module_path     STRING  Module whose own nodes it runs in the head, '' if the
 --                           program's; null if they are several, or without an
 --                           ETRecord.
---   kind
---   pool            STRING  Pool of the device; null if none or several.
---   cost_ns, dumps_needed, reference, frame, state_delta
+--   kind, pool, cost_ns, dumps_needed, reference, frame, state_delta
 --   change_share    DOUBLE  cost_ns over the method's; null if the method is not known
 --                           to have changed.
 --   explained_by    STRING  Of a method or delegate that changed, the three that add

@@ -11,9 +11,7 @@
 -- parts: stated_counters
 --
 -- columns:
---   device           STRING  Name of the device; null with group_by.
---   pool             STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, counter
+--   device, pool, build, model, backend, group, counter
 --   unit             STRING  Unit of all later columns except the counts.
 --   scope            STRING  Scope of the values: run or dump.
 --   run_name         STRING  Name of the runs, which separates loading from executing;

@@ -10,9 +10,7 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   device             STRING  Name of the device; null with group_by.
---   pool               STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run_signature_id
+--   device, pool, build, model, backend, group, run_signature_id
 --   chain_index        INT     Chain of the call.
 --   instruction_id     INT     Instruction of the call; null outside the program.
 --   event_name         STRING  Name of the delegate call.
@@ -31,7 +29,7 @@
 --   crossing_share     DOUBLE  The rest over Method::execute, 0 to 1; null likewise.
 WITH totals AS (
     SELECT
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        g.place_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
         t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
         CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END AS event_name,
         CAST(sum(t.event_count) AS DOUBLE) AS calls,
@@ -40,7 +38,7 @@ WITH totals AS (
     JOIN grouped_dumps AS g ON g.dump_id = t.dump_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        g.place_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
         t.run_signature_id, t.chain_index, t.instruction_id, t.kind,
         CASE WHEN t.kind <> 'delegate_op' THEN t.event_name END
 ),
@@ -55,15 +53,12 @@ around AS (
     FROM totals
     WINDOW
         program AS (
-            PARTITION BY
-                device, pool, build, model, backend, group_value, run_signature_id
+            PARTITION BY place_id, run_signature_id
             ORDER BY total_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         instruction AS (
-            PARTITION BY
-                device, pool, build, model, backend, group_value, run_signature_id,
-                instruction_id
+            PARTITION BY place_id, run_signature_id, instruction_id
             ORDER BY total_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
@@ -77,8 +72,7 @@ steps AS (
     FROM around
     WHERE kind IN ('kernel', 'delegate_call')
     WINDOW in_order AS (
-        PARTITION BY
-            device, pool, build, model, backend, group_value, run_signature_id
+        PARTITION BY place_id, run_signature_id
         ORDER BY chain_index, instruction_id NULLS LAST, event_name
     )
 ),
@@ -99,8 +93,7 @@ SELECT
     run_signature_id, chain_index, instruction_id, event_name, step_before, step_after,
     calls / run_count AS run_calls, run_crossings,
     sum(run_crossings) OVER (
-        PARTITION BY
-            device, pool, build, model, backend, group_value, run_signature_id
+        PARTITION BY place_id, run_signature_id
         ORDER BY run_crossings
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ) AS program_crossings,
@@ -110,6 +103,4 @@ SELECT
     part_of(crossing_total_ns, execute_ns) AS crossing_share
 FROM crossed
 ORDER BY
-    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
-    group_value NULLS LAST, run_signature_id, chain_index,
-    instruction_id NULLS LAST, event_name
+    place_id, run_signature_id, chain_index, instruction_id NULLS LAST, event_name

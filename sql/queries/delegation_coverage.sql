@@ -11,13 +11,11 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places, program_dumps AS chosen_dumps
+-- parts: places, program_dumps AS chosen_dumps
 -- parts: program_nodes, run_steps, run_nodes
 --
 -- columns:
---   device            STRING   Name of the device; null with group_by.
---   pool              STRING   Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.
 --   op_type           STRING   Type of the kernel, e.g. addmm; DELEGATE_CALL for a
 --                              delegate.
@@ -67,7 +65,7 @@ instructions AS (
             CASE WHEN t.kind <> 'delegate_op' THEN t.event_count * n.nodes END
         ) AS nodes
     FROM complete_run_totals AS t
-    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
     LEFT JOIN event_origins AS o ON o.etrecord_id = d.etrecord_id AND same_event(o, t)
     LEFT JOIN event_nodes AS n ON n.etrecord_id = d.etrecord_id AND same_event(n, t)
     WHERE t.kind IN ('kernel', 'delegate_call', 'delegate_op')

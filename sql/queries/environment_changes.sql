@@ -21,7 +21,7 @@
 --   base        STRING  Values in the base's dumps: '14', '14, 15', '13, ..., 15'; null
 --                       if unknown.
 --   head        STRING  Values in the head's dumps, likewise; null if unknown.
---   verdict     STRING  See above.
+--   verdict
 WITH stated AS (
     -- No CASE over the columns: it would pick another one's dictionary in every chunk,
     -- which DuckDB 2.0 does not survive.

@@ -3,7 +3,7 @@
 -- Names are the Inspector's: a delegated event has its delegate id as name; another
 -- event has the name of its logged value, if any. All events of a signature count as
 -- samples, also those that repeat within a run, but no flagged events. Values that a
--- delegate logs in a unit of its own, even if it is no time, are shown as in the
+-- delegate logs in its own unit, even if that is not a time, are shown as in the
 -- Inspector: as if they were ticks of the dump's clock.
 --
 -- params:

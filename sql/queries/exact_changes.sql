@@ -31,7 +31,7 @@
 --   base_high  DOUBLE  Highest value in the base.
 --   head       DOUBLE  Value in the head; the lowest, if it varies.
 --   head_high  DOUBLE  Highest value in the head.
---   verdict    STRING  See above.
+--   verdict
 WITH measured_dumps AS (
     SELECT
         c.device, c.model, c.backend, c.is_head,

@@ -18,9 +18,7 @@
 --
 -- columns:
 --   scope           STRING  total, run, operator or delegate.
---   device          STRING  Name of the device; null with group_by.
---   pool            STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
@@ -55,7 +53,8 @@ WITH taxed AS (
 -- A sum over a group is known only if every term is.
 sums AS (
     SELECT
-        t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        t.scope, c.place_id, c.device, c.pool, c.build, c.model, c.backend,
+        c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id,
         CAST(sum(t.call_count) AS BIGINT) AS run_count,
         whole_sum(t.execute_ns) AS execute_ns,
@@ -67,7 +66,8 @@ sums AS (
     FROM taxed AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
     GROUP BY
-        t.scope, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+        t.scope, c.place_id, c.device, c.pool, c.build, c.model, c.backend,
+        c.group_value,
         t.run_dump_id, t.run_index, t.event_name, t.instruction_id
 )
 SELECT
@@ -81,6 +81,5 @@ SELECT
     tax_ns / nullif(execute_ns, 0e0) AS tax_share, untimed_count
 FROM sums
 ORDER BY
-    scope, device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
-    group_value NULLS LAST,
-    dump_id NULLS LAST, run_index NULLS LAST, instruction_id NULLS LAST, event_name
+    scope, place_id, dump_id NULLS LAST, run_index NULLS LAST,
+    instruction_id NULLS LAST, event_name

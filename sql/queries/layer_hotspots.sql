@@ -13,12 +13,10 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places
+-- parts: places
 --
 -- columns:
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the program itself.
 --   module_type  STRING  Its class; null if unknown.
 --   source_line  STRING  File and line, e.g. /src/net.py:42; null without a stack
@@ -45,7 +43,7 @@ WITH lines AS (
         FROM graph_nodes
         WHERE stack_trace IS NOT NULL AND op = 'call_function'
             AND graph = 'edge_dialect_exported_program'
-            AND etrecord_id IN (SELECT etrecord_id FROM placed_dumps)
+            AND etrecord_id IN (SELECT etrecord_id FROM grouped_dumps)
     ) AS n
         ON n.etrecord_id = o.etrecord_id
         AND n.method = coalesce(o.method, n.method)
@@ -60,7 +58,7 @@ placed AS (
                 t.dump_id, t.run_signature_id, t.event_signature_id, t.chain_index
         ) AS place_count
     FROM complete_run_totals AS t
-    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
     LEFT JOIN lines AS l
         ON l.etrecord_id = m.etrecord_id AND same_event(l, m)

@@ -10,12 +10,10 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, logged_runs, allocating_events
+-- parts: logged_runs, allocating_events
 --
 -- columns:
---   device            STRING  Name of the device; null with group_by.
---   pool              STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;
 --                             null if they have none.
 --   allocator         STRING  Allocator; null if it has no name.
@@ -35,7 +33,7 @@ WITH logged AS (
         CAST(least(sum(a.bytes), 9223372036854775807) AS BIGINT) AS total_bytes,
         CAST(least(max(a.bytes), 9223372036854775807) AS BIGINT) AS largest_bytes
     FROM allocations AS a
-    JOIN placed_dumps AS d ON d.dump_id = a.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = a.dump_id
     JOIN runs AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
     JOIN allocating_events AS e
         ON e.dump_id = a.dump_id AND e.run_index = a.run_index

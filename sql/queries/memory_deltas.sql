@@ -24,7 +24,7 @@
 --   delta             DOUBLE   The same as a share of base_bytes; null if that is 0.
 --   base_least_bytes  BIGINT   Bytes of the run of the base that allocates least.
 --   head_least_bytes  BIGINT   Bytes of the run of the head that allocates least.
---   verdict           STRING   See above.
+--   verdict
 WITH logged AS (
     SELECT
         c.device, c.model, c.backend, a.dump_id, a.run_name, a.allocator,

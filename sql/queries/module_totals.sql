@@ -14,14 +14,12 @@
 --
 -- filters: grouped_dumps
 --
--- parts: placed_dumps, places
+-- parts: places
 --
 -- columns:
---   device       STRING  Name of the device; null with group_by.
---   pool         STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.
---   module_type  STRING  Its class; null if it is only the path that others lie in.
+--   module_type
 --   run_count    BIGINT  Complete runs of dumps with an ETRecord.
 --   event_count  BIGINT  Events counted, at least 1.
 --   run_ns       DOUBLE  Time in the module per run, nanoseconds; null in cycles of
@@ -33,7 +31,7 @@ WITH times AS (
         CAST(sum(t.event_count) AS BIGINT) AS event_count,
         whole_sum(t.total_ns) AS total_ns
     FROM complete_run_totals AS t
-    JOIN placed_dumps AS d ON d.dump_id = t.dump_id
+    JOIN grouped_dumps AS d ON d.dump_id = t.dump_id
     JOIN event_modules AS m ON m.etrecord_id = d.etrecord_id AND same_event(m, t)
     WHERE is_chosen(:module, m.module_path)
         AND CASE CAST(:scope AS STRING) WHEN 'own' THEN m.is_own ELSE m.is_total END

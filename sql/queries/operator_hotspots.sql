@@ -15,9 +15,8 @@
 -- parts: run_names
 --
 -- columns:
---   device      STRING  Name of the device; null with group_by.
---   pool        STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run, event_name, instruction_id, delegate_id
+--   device, pool, build, model, backend, group, run, event_name, instruction_id,
+--   delegate_id
 --   kind        STRING  method, kernel, delegate_call or delegate_op.
 --   rank        INT     1 for the most self time of the build on the device, then 2,
 --                       ...
@@ -33,7 +32,7 @@
 --   untimed_count
 WITH totals AS (
     SELECT
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
+        c.place_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
         whole_sum(t.total_ns) AS total_ns,
@@ -45,7 +44,7 @@ WITH totals AS (
         ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
     WHERE t.kind IN ('method', 'kernel', 'delegate_call', 'delegate_op')
     GROUP BY
-        c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
+        c.place_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
         t.event_name, t.instruction_id, t.delegate_id, t.kind
 ),
 parents AS (
@@ -69,19 +68,15 @@ parents AS (
     FROM totals
     WINDOW
         whole AS (
-            PARTITION BY device, pool, build, model, backend, group_value
-            ORDER BY total_ns
+            PARTITION BY place_id ORDER BY total_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         alike AS (
-            PARTITION BY device, pool, build, model, backend, group_value, run
-            ORDER BY total_ns
+            PARTITION BY place_id, run ORDER BY total_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         instruction AS (
-            PARTITION BY
-                device, pool, build, model, backend, group_value, run, instruction_id
-            ORDER BY total_ns
+            PARTITION BY place_id, run, instruction_id ORDER BY total_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
 ),
@@ -106,7 +101,7 @@ ranked AS (
     SELECT
         *,
         row_number() OVER (
-            PARTITION BY device, pool, build, model, backend, group_value
+            PARTITION BY place_id
             ORDER BY
                 self_ns DESC NULLS LAST, instruction_id NULLS LAST, event_name,
                 delegate_id NULLS LAST, kind, run
@@ -122,6 +117,4 @@ SELECT
     self_ns / of_ns AS self_share, untimed_count
 FROM ranked
 WHERE rank <= coalesce(CAST(:top_n AS INT), rank)
-ORDER BY
-    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
-    group_value NULLS LAST, rank
+ORDER BY place_id, rank

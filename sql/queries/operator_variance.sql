@@ -15,9 +15,8 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   device        STRING  Name of the device; null with group_by.
---   pool          STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run, event_name, instruction_id, delegate_id
+--   device, pool, build, model, backend, group, run, event_name, instruction_id,
+--   delegate_id
 --   kind          STRING  kernel, delegate_call or delegate_op.
 --   rank          INT     1 for the most tail of the build on the device, then 2, ...
 --   dump_count    BIGINT  Dumps with the operator, at least 1.
@@ -32,7 +31,8 @@
 --   untimed_count
 WITH stats AS (
     SELECT
-        g.device, g.pool, g.build, g.model, g.backend, g.group_value, s.dump_id,
+        g.place_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
+        s.dump_id,
         s.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
         s.p50_ns, s.p99_ns, x.p99_ticks - x.p50_ticks AS tail_ticks,
         max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
@@ -46,7 +46,7 @@ WITH stats AS (
 ),
 operators AS (
     SELECT
-        device, pool, build, model, backend, group_value,
+        place_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind,
         count(DISTINCT dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
@@ -61,7 +61,7 @@ operators AS (
     FROM stats
     WHERE kind <> 'delegate_call' OR has_operators = 0
     GROUP BY
-        device, pool, build, model, backend, group_value,
+        place_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind
 ),
 weighed AS (
@@ -72,7 +72,7 @@ weighed AS (
             ELSE tail_sum
         END AS weight
     FROM operators
-    WINDOW whole AS (PARTITION BY device, pool, build, model, backend, group_value)
+    WINDOW whole AS (PARTITION BY place_id)
 ),
 ranked AS (
     SELECT
@@ -82,14 +82,14 @@ ranked AS (
             THEN sum(weight) OVER whole
         END AS whole_weight,
         row_number() OVER (
-            PARTITION BY device, pool, build, model, backend, group_value
+            PARTITION BY place_id
             ORDER BY
                 round(weight, 6) DESC NULLS LAST, instruction_id NULLS LAST, event_name,
                 delegate_id NULLS LAST, kind, run
         ) AS place
     FROM weighed
     WINDOW whole AS (
-        PARTITION BY device, pool, build, model, backend, group_value ORDER BY weight
+        PARTITION BY place_id ORDER BY weight
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     )
 )
@@ -104,6 +104,4 @@ SELECT
     weight / nullif(whole_weight, 0e0) AS tail_share, untimed_count
 FROM ranked
 WHERE place <= coalesce(CAST(:top_n AS INT), place)
-ORDER BY
-    device NULLS LAST, pool NULLS LAST, build, model, backend NULLS LAST,
-    group_value NULLS LAST, rank
+ORDER BY place_id, rank

@@ -13,9 +13,7 @@
 -- filters: grouped_runs
 --
 -- columns:
---   device              STRING  Name of the device; null with group_by.
---   pool                STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   dump_id             BIGINT  Dump of the run.
 --   run_index, run_name
 --   excess              DOUBLE  Time over the median, less 1; null if the median is 0;
@@ -54,7 +52,7 @@ slow AS (
         AND r.execute_ticks > m.execute_p50
         AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
 ),
--- Added up before anything else is joined: few of all events are in slow runs.
+-- Added up before the joins: few of all events are in slow runs.
 spent AS (
     SELECT
         e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id,

@@ -14,9 +14,7 @@
 -- filters: grouped_dumps
 --
 -- columns:
---   device         STRING  Name of the device; null with group_by.
---   pool           STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run
+--   device, pool, build, model, backend, group, run
 --   event_name     STRING  Name of the event, else its delegate id.
 --   instruction_id, delegate_id, kind
 --   sample_count   BIGINT  Events, at least 1.
@@ -30,17 +28,8 @@
 --   missing_count  BIGINT  Events that are gone, which no percentile counts.
 --   error_share    DOUBLE  Largest relative error of a percentile: 0.01 with
 --                          approx, else 0.
-WITH chosen AS (
-    SELECT
-        dump_id, device, pool, build, model, backend, group_value,
-        ns_per_tick, delegate_ns_per_tick,
-        dense_rank() OVER (
-            ORDER BY device, pool, build, model, backend, group_value
-        ) AS group_id
-    FROM grouped_dumps
-),
--- Numbers for names: the events below are grouped and sorted by integers only.
-signatures AS (
+WITH signatures AS (
+    -- Numbers for names: the events below are grouped and sorted by integers only.
     SELECT
         event_signature_id, event_name, instruction_id, delegate_id, kind,
         unit, unit_ns,
@@ -50,20 +39,20 @@ signatures AS (
 ),
 chosen_runs AS (
     SELECT
-        c.dump_id, c.group_id, c.ns_per_tick, c.delegate_ns_per_tick,
+        c.dump_id, c.place_id, c.ns_per_tick, c.delegate_ns_per_tick,
         r.run_signature_id, r.run, dense_rank() OVER (ORDER BY r.run) AS run_id
-    FROM chosen AS c
+    FROM grouped_dumps AS c
     JOIN named_run_signatures AS r ON r.dump_id = c.dump_id
     WHERE is_chosen(:run, r.run)
 ),
 buckets AS (
     SELECT
-        group_id, run_id, key_id, sum(event_count) AS event_count,
+        place_id, run_id, key_id, sum(event_count) AS event_count,
         CASE WHEN bucket < 0 THEN 0e0 ELSE exp(bucket * ln(1.01e0 / 0.99e0)) END
             * 0.99e0 * tick_ns AS duration_ns
     FROM (
         SELECT
-            c.group_id, c.run_id, s.key_id, b.bucket, b.event_count,
+            c.place_id, c.run_id, s.key_id, b.bucket, b.event_count,
             tick_ns(s, c) AS tick_ns
         FROM event_buckets AS b
         JOIN chosen_runs AS c
@@ -72,14 +61,14 @@ buckets AS (
         WHERE CAST(:approx AS BOOLEAN)
             AND b.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS counts
-    GROUP BY group_id, run_id, key_id, bucket, tick_ns
+    GROUP BY place_id, run_id, key_id, bucket, tick_ns
 ),
 steps AS (
     SELECT
-        group_id, run_id, key_id, duration_ns, event_count,
-        sum(event_count) OVER (PARTITION BY group_id, run_id, key_id) AS total,
+        place_id, run_id, key_id, duration_ns, event_count,
+        sum(event_count) OVER (PARTITION BY place_id, run_id, key_id) AS total,
         sum(event_count) OVER (
-            PARTITION BY group_id, run_id, key_id ORDER BY duration_ns
+            PARTITION BY place_id, run_id, key_id ORDER BY duration_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS reached
     FROM buckets
@@ -89,7 +78,7 @@ steps AS (
 -- the percentage, counted from 0.
 neighbours AS (
     SELECT
-        s.group_id, s.run_id, s.key_id, p.percent, s.total,
+        s.place_id, s.run_id, s.key_id, p.percent, s.total,
         min(CASE
             WHEN s.reached * 100 > (s.total - 1) * p.percent THEN s.duration_ns
         END) AS below,
@@ -98,16 +87,16 @@ neighbours AS (
         END) AS above
     FROM steps AS s
     CROSS JOIN (VALUES (10), (50), (90), (95), (99)) AS p (percent)
-    GROUP BY s.group_id, s.run_id, s.key_id, p.percent, s.total
+    GROUP BY s.place_id, s.run_id, s.key_id, p.percent, s.total
 ),
 -- All five at once: the samples of a group are held once, not five times.
 exact_quantiles AS (
     SELECT
-        group_id, run_id, key_id, count(duration_ns) AS counted,
+        place_id, run_id, key_id, count(duration_ns) AS counted,
         percentile(duration_ns, array(1e-1, 5e-1, 9e-1, 95e-2, 99e-2)) AS shares
     FROM (
         SELECT
-            c.group_id, c.run_id, s.key_id,
+            c.place_id, c.run_id, s.key_id,
             e.duration_ticks * tick_ns(s, c) AS duration_ns
         FROM events AS e
         JOIN chosen_runs AS c
@@ -116,11 +105,11 @@ exact_quantiles AS (
         WHERE e.flags <= 1 AND NOT CAST(:approx AS BOOLEAN)
             AND e.dump_id IN (SELECT dump_id FROM grouped_dumps)
     ) AS samples
-    GROUP BY group_id, run_id, key_id
+    GROUP BY place_id, run_id, key_id
 ),
 quantiles AS (
     SELECT
-        group_id, run_id, key_id, max(total) AS counted,
+        place_id, run_id, key_id, max(total) AS counted,
         max(CASE WHEN percent = 10 THEN value END) AS p10_ns,
         max(CASE WHEN percent = 50 THEN value END) AS p50_ns,
         max(CASE WHEN percent = 90 THEN value END) AS p90_ns,
@@ -131,10 +120,10 @@ quantiles AS (
             *, below + (above - below) * ((total - 1) * percent % 100 / 100e0) AS value
         FROM neighbours
     ) AS n
-    GROUP BY group_id, run_id, key_id
+    GROUP BY place_id, run_id, key_id
     UNION ALL
     SELECT
-        group_id, run_id, key_id, counted,
+        place_id, run_id, key_id, counted,
         element_at(shares, 1) AS p10_ns,
         element_at(shares, 2) AS p50_ns,
         element_at(shares, 3) AS p90_ns,
@@ -144,7 +133,7 @@ quantiles AS (
 ),
 totals AS (
     SELECT
-        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        place_id, run_id, key_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
         exact_sum(sum_ticks * tick_ns) / sum(sample_count) AS avg_ns,
@@ -153,11 +142,11 @@ totals AS (
     FROM (
         SELECT
             t.sample_count, t.sum_ticks, t.min_ticks, t.max_ticks, r.run_id, r.run,
-            c.group_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
+            c.place_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value,
             s.key_id, s.event_name, s.instruction_id, s.delegate_id, s.kind,
             tick_ns(s, c) AS tick_ns
         FROM event_stats AS t
-        JOIN chosen AS c ON c.dump_id = t.dump_id
+        JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
         JOIN chosen_runs AS r
             ON r.dump_id = t.dump_id AND r.run_signature_id = t.run_signature_id
         JOIN signatures AS s ON s.event_signature_id = t.event_signature_id
@@ -165,7 +154,7 @@ totals AS (
     ) AS timed
     WHERE tick_ns IS NOT NULL
     GROUP BY
-        group_id, run_id, key_id, device, pool, build, model, backend, group_value,
+        place_id, run_id, key_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind
 )
 SELECT
@@ -176,8 +165,7 @@ SELECT
     CASE WHEN CAST(:approx AS BOOLEAN) THEN 0.01e0 ELSE 0e0 END AS error_share
 FROM totals AS t
 LEFT JOIN quantiles AS q
-    ON q.group_id = t.group_id AND q.run_id = t.run_id AND q.key_id = t.key_id
+    ON q.place_id = t.place_id AND q.run_id = t.run_id AND q.key_id = t.key_id
 ORDER BY
-    t.device NULLS LAST, t.pool NULLS LAST, t.build, t.model, t.backend NULLS LAST,
-    t.group_value NULLS LAST, t.run, t.instruction_id NULLS LAST, t.event_name,
+    t.place_id, t.run, t.instruction_id NULLS LAST, t.event_name,
     t.delegate_id NULLS LAST, t.kind

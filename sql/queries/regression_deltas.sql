@@ -51,16 +51,13 @@
 --                           compared.
 --   head_ns         DOUBLE  Median of the head's values; null likewise; lower is
 --                           better.
---   delta, delta_low, delta_high, p_adjusted, minimum_detectable
---   verdict         STRING  See above.
+--   delta, delta_low, delta_high, p_adjusted, minimum_detectable, verdict
 --   instruction_id  INT     Instruction id in the head; null outside the program, and
 --                           for a removed_op.
 --   module_path     STRING  Module whose own nodes it runs in the head, '' if the
 --                           program's; null if they are several, or without an
 --                           ETRecord.
---   kind
---   pool            STRING  Pool of the device; null if none or several.
---   cost_ns, dumps_needed, reference, frame, state_delta
+--   kind, pool, cost_ns, dumps_needed, reference, frame, state_delta
 SELECT
     v.device, v.model, v.backend, v.run, v.event_name, v.delegate_id, v.ordinal,
     v.base_count, v.head_count,

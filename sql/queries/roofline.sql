@@ -41,10 +41,10 @@ WITH chosen AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, d.etrecord_id,
         coalesce(CAST(:peak_gflops AS DOUBLE), try_cast(coalesce(
-            tag(c.tags, 'peak_gflops'), tag(c.tags, 'device.peak_gflops')
+            tag_of(c.tags, 'peak_gflops'), tag_of(c.tags, 'device.peak_gflops')
         ) AS DOUBLE)) AS peak_gflops,
         coalesce(CAST(:peak_gbps AS DOUBLE), try_cast(coalesce(
-            tag(c.tags, 'peak_gbps'), tag(c.tags, 'device.peak_gbps')
+            tag_of(c.tags, 'peak_gbps'), tag_of(c.tags, 'device.peak_gbps')
         ) AS DOUBLE)) AS peak_gbps
     FROM chosen_dumps AS c
     JOIN dumps AS d ON d.dump_id = c.dump_id

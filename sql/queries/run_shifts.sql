@@ -21,7 +21,7 @@
 --   kernel_count    BIGINT  Kernels that vote.
 --   shift           DOUBLE  Change as a share: 0.05 is 5 % slower; null with too few
 --                           kernels.
---   verdict         STRING  See above.
+--   verdict
 WITH families AS (
     SELECT
         device, model, backend,

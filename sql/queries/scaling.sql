@@ -27,7 +27,7 @@ WITH sized AS (
     SELECT
         c.dump_id, c.device, c.build, c.model, c.backend, o.run,
         coalesce(o.value_ns, o.p50_ns) AS value_ns,
-        try_cast(tag(c.tags, CAST(:size_tag AS STRING)) AS DOUBLE) AS size
+        try_cast(tag_of(c.tags, CAST(:size_tag AS STRING)) AS DOUBLE) AS size
     FROM operator_stats AS o
     JOIN chosen_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.kind = 'method'

@@ -20,9 +20,7 @@
 -- parts: decoded_tokens
 --
 -- columns:
---   device                   STRING  Name of the device; null with group_by.
---   pool                     STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group
+--   device, pool, build, model, backend, group
 --   position                 INT     First position of the row's tokens in their turn,
 --                                    from 1.
 --   dump_count               BIGINT  Dumps with such tokens.

@@ -13,9 +13,7 @@
 -- filters: grouped_runs
 --
 -- columns:
---   device             STRING  Name of the device; null with group_by.
---   pool               STRING  Device pool; null if none, and with group_by.
---   build, model, backend, group, run_name, run_signature_id
+--   device, pool, build, model, backend, group, run_name, run_signature_id
 --   dump_count         BIGINT  Dumps that count, at least 1.
 --   run_count          BIGINT  Complete runs in them.
 --   warmup_runs        DOUBLE  Runs before a dump is warm: the median over dumps; lower

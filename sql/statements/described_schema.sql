@@ -1,5 +1,5 @@
 -- Tables, views and columns with types and comments. The views are those of the connection, not
--- those that the store has for other tools.
+-- the ones that the store has for other tools.
 SELECT table_name, NULL AS column_name, 'table' AS type, comment FROM duckdb_tables()
 WHERE database_name = current_database()
 UNION ALL SELECT view_name, NULL, 'view', comment FROM duckdb_views()

@@ -3,7 +3,7 @@
 -- Inserting an operator changes the run signature. So runs of two builds count as the
 -- same if they have the same name here: the run's own name, with '#2', '#3', ... for
 -- further runs of the model on the device that have other events, such as runs that
--- write tokens beside runs that read a prompt. The numbers follow the order of first
+-- write tokens and runs that read a prompt. The numbers follow the order of first
 -- runs in the first build that has the signature; later builds keep them. Signatures
 -- that differ only in logged values, or in the order of events, share a name.
 --
@@ -46,8 +46,8 @@ ran AS (
     GROUP BY dump_id, run_signature_id
 ),
 -- A source is a device in a state, a build and a model. It has a number because DuckDB
--- takes a join by several keys for a hundred times as large as it is, and then reads
--- the statistics of all dumps for whoever joins these names to them.
+-- estimates a join by several keys a hundred times too large, and then reads
+-- the statistics of all dumps if they are joined with these names.
 dump_sources AS (
     SELECT
         dump_id, device_id, build_id, model_id,
@@ -98,7 +98,7 @@ settled AS (
         min(position) OVER (PARTITION BY kind_id, shape_id) AS since
     FROM numbered
 ),
--- Two that got one number in different builds are told apart where both are.
+-- Two that got one number in different builds are distinguished where both occur.
 placed AS (
     SELECT
         *,

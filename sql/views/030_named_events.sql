@@ -9,7 +9,7 @@
 --   start_offset_ticks  BIGINT  Start after the run's first start, in ticks.
 --   duration_ticks      BIGINT  Duration in ticks of the dump's clock.
 --   duration_ns         DOUBLE  Duration in nanoseconds; null if flagged, in cycles of
---                               unknown rate, and where the value is no time.
+--                               unknown rate, and where the value is not a time.
 --   flags               INT     0, or bits: 1 32-bit wrap corrected, 2 end before
 --                               start, 4 longer than 2^63.
 --   op_type, module_path

@@ -12,23 +12,22 @@
 -- columns:
 --   dump_id, captured_at, device, pool, build, build_role, model, backend, run,
 --   event_name, delegate_id
---   ordinal         INT     1 for the run's first instruction of that name and delegate
---                           id, then 2, ...
---   instruction_id  INT     Instruction id in this build; null outside the program.
---   kind, run_signature_id, event_signature_id
---   sample_count    BIGINT  Events counted (flagged ones left out), at least 1.
---   p50_ns          DOUBLE  Median; null in cycles of unknown rate, like all that ends
---                           in _ns.
+--   ordinal       INT     1 for the run's first instruction of that name and delegate
+--                         id, then 2, ...
+--   instruction_id, kind, run_signature_id, event_signature_id
+--   sample_count  BIGINT  Events counted (flagged ones left out), at least 1.
+--   p50_ns        DOUBLE  Median; null in cycles of unknown rate, like all that ends in
+--                         _ns.
 --   steady_count, steady_p50_ns
---   value_ns        DOUBLE  The dump's value in comparisons: the grouped median after
---                           warm-up, if at least 20 events are left, else null.
---   floor_ns        DOUBLE  Least time that can be compared: 2 ticks of the clock that
---                           timed the events, at least 1 us.
+--   value_ns      DOUBLE  The dump's value in comparisons: the grouped median after
+--                         warm-up, if at least 20 events are left, else null.
+--   floor_ns      DOUBLE  Least time that can be compared: 2 ticks of the clock that
+--                         timed the events, at least 1 us.
 --   unit
---   value           DOUBLE  value_ns in that unit.
---   floor           DOUBLE  floor_ns in that unit; 2 ticks of a clock of unknown rate.
---   half_tick       DOUBLE  Half the resolution of the events' clock, in that unit:
---                           less is no difference.
+--   value         DOUBLE  value_ns in that unit.
+--   floor         DOUBLE  floor_ns in that unit; 2 ticks of a clock of unknown rate.
+--   half_tick     DOUBLE  Half the resolution of the events' clock, in that unit: less
+--                         is no difference.
 --   op_type, module_path
 WITH operators AS (
     SELECT

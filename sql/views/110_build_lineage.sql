@@ -22,7 +22,7 @@ steps AS (
     LEFT JOIN ordered AS p ON p.build = o.build_parent AND p.build <> o.build
     WHERE p.build IS NOT NULL OR o.build_before IS NOT NULL
 ),
--- Two at a time, for engines recur no more than a hundred times.
+-- Two at a time, because engines limit recursion to a hundred steps.
 near AS (
     SELECT build, ancestor, 1 AS distance
     FROM steps

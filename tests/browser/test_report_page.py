@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from queries.report.html import html_text
-from tests.support.browser import CHROMIUM, Page, open_browser
 from tests.support.reports import full_report, large_report, named_report
 from tests.support.strange_names import LONG_NAME, NAMES
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM, reason="make test-browser finds no chromium: apt-get install chromium"
-)
 PHONE, DESK = 360, 1200
 HOSTILE = (
     "<script>document.title = 'taken'</script>", '"><img src=x onerror="document.title=1">',
@@ -44,12 +39,6 @@ CONTRASTS = """(() => {
     return [ratio, element.outerHTML.slice(0, 80)];
   }).filter(pair => pair[0] < 4.5);
 })()"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")

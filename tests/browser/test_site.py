@@ -14,20 +14,11 @@ from cli.serve.page.site import VIEWS
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.browser.test_report_page import CONTRASTS
-from tests.support.browser import CHROMIUM, Page, open_browser
+from tests.support.browser import Page
 from tests.support.nightly_farm import ingest_nights
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM, reason="make test-browser finds no chromium: apt-get install chromium"
-)
 PHONE, DESK = 360, 1200
 MORE = ["/operator?event=native_call_convolution.out", "/sql?sql=SELECT+1+AS+a", "/login"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +41,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def dump(site: str, browser: Page) -> str:
+def dump(site: str, page: Page) -> str:
     """The address of a dump's page."""
-    browser.show(f"{site}/dumps", width=DESK)
-    found: str = browser.evaluate(
+    page.show(f"{site}/dumps", width=DESK)
+    found: str = page.evaluate(
         "[...document.links].map(a => a.getAttribute('href')).find(a => a.startsWith('/dumps/'))"
     )
     return found
@@ -62,57 +53,57 @@ def dump(site: str, browser: Page) -> str:
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("path", [*VIEWS, *MORE, "dump"])
 def test_every_view_fits_and_loads_nothing_from_elsewhere(
-    site: str, browser: Page, dump: str, path: str, width: int
+    site: str, page: Page, dump: str, path: str, width: int
 ) -> None:
-    browser.show(site + (dump if path == "dump" else path), width=width)
-    assert browser.complaints() == []
+    page.show(site + (dump if path == "dump" else path), width=width)
+    assert page.complaints() == []
     assert {url.rpartition("/")[0] == site or url.startswith((site, "data:"))
-            for url in browser.requests()} == {True}  # fmt: skip
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    assert browser.evaluate("document.scripts.length") == 0
+            for url in page.requests()} == {True}  # fmt: skip
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.scripts.length") == 0
 
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("path", [*VIEWS, *MORE, "dump"])
 def test_every_text_stands_out_from_what_is_behind_it(
-    site: str, browser: Page, dump: str, path: str, is_dark: bool
+    site: str, page: Page, dump: str, path: str, is_dark: bool
 ) -> None:
-    browser.show(site + (dump if path == "dump" else path), width=DESK, is_dark=is_dark)
-    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    assert browser.evaluate(CONTRASTS) == []
+    page.show(site + (dump if path == "dump" else path), width=DESK, is_dark=is_dark)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert page.evaluate(CONTRASTS) == []
 
 
-def test_a_filter_is_set_with_the_keyboard_alone(site: str, browser: Page) -> None:
-    browser.show(f"{site}/latency", width=DESK)
-    browser.evaluate("document.querySelector('input[name=device]').focus()")
-    browser.forget()
-    browser.press("tablet", "Enter")
-    browser.wait()
-    assert "device=tablet" in browser.evaluate("location.search")
-    rows = browser.evaluate("document.querySelector('table').innerText")
+def test_a_filter_is_set_with_the_keyboard_alone(site: str, page: Page) -> None:
+    page.show(f"{site}/latency", width=DESK)
+    page.evaluate("document.querySelector('input[name=device]').focus()")
+    page.forget()
+    page.press("tablet", "Enter")
+    page.wait()
+    assert "device=tablet" in page.evaluate("location.search")
+    rows = page.evaluate("document.querySelector('table').innerText")
     assert "tablet" in rows
     assert "phone" not in rows
 
 
-def test_the_first_tab_leads_past_the_navigation(site: str, browser: Page) -> None:
-    browser.show(f"{site}/", width=DESK)
-    browser.press("Tab")
-    assert browser.evaluate("document.activeElement.getAttribute('href')") == "#main"
+def test_the_first_tab_leads_past_the_navigation(site: str, page: Page) -> None:
+    page.show(f"{site}/", width=DESK)
+    page.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#main"
 
 
-def test_plots_are_named_for_those_who_hear_the_page(site: str, browser: Page) -> None:
-    browser.show(f"{site}/latency", width=DESK)
-    images = browser.names("image")
+def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> None:
+    page.show(f"{site}/latency", width=DESK)
+    images = page.names("image")
     assert any(name.startswith("Method::execute over 12 builds") for name in images)
     assert "" not in images
-    assert browser.names("heading")[:2] == ["Latency", "Time of one run, by build"]
+    assert page.names("heading")[:2] == ["Latency", "Time of one run, by build"]
 
 
-def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, browser: Page) -> None:
-    browser.show(f"{site}/", width=DESK)
-    browser.forget()
-    browser.evaluate("[...document.links].find(a => a.textContent.startsWith('b10')).click()")
-    browser.wait()
-    text = browser.evaluate("document.body.innerText")
+def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Page) -> None:
+    page.show(f"{site}/", width=DESK)
+    page.forget()
+    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10')).click()")
+    page.wait()
+    text = page.evaluate("document.body.innerText")
     assert "tablet · net, b10" in text
     assert "native_call_convolution.out" in text

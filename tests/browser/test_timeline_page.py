@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,20 +9,11 @@ import pytest
 from queries.timeline.dumps import TimedDump
 from queries.timeline.page import page_text
 from queries.timeline.slices import timed_runs
-from tests.support.browser import CHROMIUM, Page, open_browser
+from tests.support.browser import Page
 from tests.support.timelines import event, forward, timed_dump
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM, reason="make test-browser finds no chromium: apt-get install chromium"
-)
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
 SHOWN = "document.getElementById('details').innerText"
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -75,7 +65,7 @@ def test_frames_of_the_flame_graph_tell_their_share(page: Page, place: Path) -> 
     assert "100 %" in page.evaluate(SHOWN)
 
 
-def test_what_is_found_is_counted(page: Page, place: Path) -> None:
+def test_found_slices_are_counted(page: Page, place: Path) -> None:
     page.show(place, width=1200)
     page.evaluate("find.value = 'CONV'; find.dispatchEvent(new Event('input'))")
     assert page.evaluate("document.getElementById('found').textContent") == "3 found, 105 ns"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
-from tests.support.command import Outcome
+from tests.support.command import Outcome, Run
 from tests.support.corpus import FARM
 from tests.support.nightly_farm import nightly_store
+from tests.support.stand_in_service import StandIn, stand_in_service
 from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +23,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Warehouse.open(path, create=True) as warehouse:
         warehouse.ingest([FARM])
     return path
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Where a test may make a store of its own."""
+    return tmp_path / "own.store"
+
+
+@pytest.fixture
+def farm_copy(store: Path, own: Path) -> Path:
+    """A copy of the store that holds the farm, which a test may change."""
+    return Path(shutil.copytree(store, own))
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    """A stand-in for a service, which takes dumps and gives the answers that it is told to."""
+    with stand_in_service() as stand_in:
+        yield stand_in
 
 
 @pytest.fixture

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.output.render import Format
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import write
-
-Run = Callable[..., Outcome]
 
 _LAST = 2**64 - 1
 _TIMES = (

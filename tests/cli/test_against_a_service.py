@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ingest.tracer import StreamingTracer, UploadSink
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import write
 from tests.support.waiting import until
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +29,6 @@ def service(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
 
 QUESTIONS = [
     ("query", "dumps"),
-    ("query", "percentiles", "--device", "*", "--model", "c*"),
-    ("query", "regression_deltas", "--base", "base", "--head", "ch26"),
-    ("query", "nightly_verdicts"),
     ("compare", "base", "ch26"),
     ("plan",),
     ("schema", "named_events"),
@@ -54,8 +49,6 @@ def test_answers_are_those_of_the_store(
     "args",
     [
         ("query", "percentiles", "--model", "none"),
-        ("query", "regression_deltas", "--base", "none", "--head", "base"),
-        ("query", "nothing"),
         ("sql", "SELECT none FROM dumps"),
     ],
     ids=" ".join,
@@ -131,7 +124,7 @@ def test_a_token_may_do_what_it_is_for(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_watch_finds_is_left_to_the_service_of_the_store(
+def test_a_watch_leaves_its_dumps_to_the_service_of_the_store(
     run: Run, service: tuple[Path, str], tmp_path: Path
 ) -> None:
     store, url = service

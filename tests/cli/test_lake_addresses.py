@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 
 COMMANDS = [
     ("export", "lake", "LAKE", "--store", "STORE"),

@@ -61,7 +61,7 @@ def test_a_picture_says_what_it_lacks_before_a_store_is_asked(run, tmp_path, mon
     assert "ends in .svg" in done.err
 
 
-def test_what_is_drawn_into_a_file_has_no_other_format(run, store, tmp_path):
+def test_a_drawing_in_a_file_has_no_other_format(run, store, tmp_path):
     options = ("--plot", tmp_path / "p.svg", "--format", "json", "--store", store)
     done = run("query", "percentiles", *options)
     assert (done.code, done.out) == (2, b"")
@@ -70,7 +70,7 @@ def test_what_is_drawn_into_a_file_has_no_other_format(run, store, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
+def test_an_answer_computed_in_python_is_drawn_too(run, nightly_store, tmp_path):
     done = run("query", "nightly_verdicts", "--plot", tmp_path / "v.svg", "--store", nightly_store)
     assert (done.code, done.err) == (0, "")
     assert "nightly_verdicts: delta" in (tmp_path / "v.svg").read_text()
@@ -83,7 +83,7 @@ def test_what_python_answers_is_drawn_too(run, nightly_store, tmp_path):
         ("operator_hotspots", None, "wanted FILE.svg or FILE.png"),
     ],
 )
-def test_what_cannot_be_drawn_is_a_fault_of_the_command_line(run, store, query, plot, problem):
+def test_an_impossible_drawing_is_a_usage_error(run, store, query, plot, problem):
     done = run("query", query, "--store", store, "--plot", *([plot] if plot else []))
     assert done.code == 2
     assert problem in " ".join(done.err.split())

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 from warehouse.inbox.served import served
 
-Run = Callable[..., Outcome]
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
@@ -41,7 +39,7 @@ def test_a_store_is_made_for_its_owner_unless_it_is_shared(run: Run, tmp_path: P
     assert modes(tmp_path / "shared") == {0o755, 0o644}
 
 
-def test_who_waits_gets_in(run: Run, tmp_path: Path) -> None:
+def test_a_command_that_waits_gets_the_store(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
     other = Warehouse.open(store, create=True)
     refused = run("ingest", DUMP, *NAMES, "--store", store)
@@ -79,7 +77,7 @@ _WAIT = "wait with --wait SECONDS, or stop that process, "
         3,
     ),
 )
-def test_what_a_command_can_do_about_a_store_in_use_is_told(
+def test_the_remedy_for_a_store_in_use_is_told(
     run: Run, tmp_path: Path, args: tuple[str, ...], told: str
 ) -> None:
     store = tmp_path / "store"
@@ -90,7 +88,7 @@ def test_what_a_command_can_do_about_a_store_in_use_is_told(
     assert (done.code, done.error) == (1, f"{who}; {told}and run the command again")
 
 
-def test_who_waits_for_a_service_is_told_that_it_goes_on(run: Run, tmp_path: Path) -> None:
+def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_path: Path) -> None:
     with Warehouse.open(tmp_path / "store", create=True), served(tmp_path / "store"):
         done = run("snapshot", "--store", tmp_path / "store")
     assert done.error.endswith(

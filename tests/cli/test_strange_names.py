@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.output.render import Format
-from tests.support.command import Outcome, run_all_on_terminal
+from tests.support.command import Run, run_all_on_terminal
 from tests.support.cross_section import cross_section
 from tests.support.strange_names import NAMES, StrangeFiles, write_strange_files
 from warehouse.catalogue.queries import load_catalogue
 
-Run = Callable[..., Outcome]
 Line = list[str | Path]
 
 # These dumps have too few runs, no gaps, and no kernels; nor have they two backends, or tags.

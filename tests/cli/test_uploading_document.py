@@ -7,14 +7,13 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.documents import ROOT, blocks
 from tests.support.service_process import ServiceProcess
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import Refused, StandIn
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 
@@ -31,12 +30,6 @@ def desk(tmp_path: Path) -> Path:
     for number in range(3):
         write(tmp_path / f"a run {number}.etdp", tiny_dump(number))
     return tmp_path
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def upload(desk: Path, url: str, *names: str, token: str = "") -> subprocess.CompletedProcess[str]:

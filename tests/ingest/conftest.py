@@ -1,6 +1,9 @@
+from collections.abc import Iterator
+
 import pytest
 
 from ingest.etdump import runs
+from tests.support.stand_in_service import StandIn, stand_in_service
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -9,3 +12,10 @@ def _small_dumps_repeat_runs_too():
     usual, runs.FEWEST_WORDS = runs.FEWEST_WORDS, 0
     yield
     runs.FEWEST_WORDS = usual
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    """A stand-in for a service, which takes dumps and gives the answers that it is told to."""
+    with stand_in_service() as stand_in:
+        yield stand_in

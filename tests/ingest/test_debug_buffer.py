@@ -101,7 +101,7 @@ def test_whatever_a_dump_says_is_read_or_missing_for_a_reason(dtype, sizes, stri
         ("unknown(99)", [0], [1], 0, "elements of dtype unknown(99) are not read"),
     ],
 )
-def test_what_cannot_be_read_is_missing_with_its_reason(dtype, sizes, strides, offset, reason):
+def test_an_unreadable_tensor_is_missing_with_its_reason(dtype, sizes, strides, offset, reason):
     tensor = DebugBuffer(bytes(8)).read(dtype, sizes, strides=strides, offset=offset)
     assert tensor.missing is not None
     assert tensor.missing.startswith(reason)
@@ -230,7 +230,7 @@ def _logged(name: str):
 @pytest.mark.parametrize(
     "name", sorted(f"{p.parent.name}/{p.name[:-10]}" for p in CORPUS.glob("*/*.debug.bin"))
 )
-def test_what_is_stored_of_a_dump_gives_every_tensor_back(name):
+def test_every_tensor_of_a_dump_comes_back_from_the_store(name):
     debug_values, data = _logged(name)
     parts, sha256 = build_tensors(debug_values, data)
     tensors = pa.concat_tables([TENSORS.empty_table(), *parts])

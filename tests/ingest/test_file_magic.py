@@ -17,7 +17,7 @@ def test_dumps_of_the_corpus_begin_as_dumps_do() -> None:
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_what_is_refused_is_refused_by_the_decoder_in_the_same_words(bad: bytes) -> None:
+def test_a_refusal_has_the_words_of_the_decoder(bad: bytes) -> None:
     (fault,) = check_file_magic([bad]).values()
 
     assert decode_dumps([bad]).errors.to_pylist() == [{"dump_index": 0, **vars(fault)}]

@@ -45,7 +45,7 @@ def test_differences_are_noticed():
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.etdp")), ids=lambda path: path.stem)
-def test_what_fuzzing_found_stays_mended(path: Path):
+def test_faults_that_fuzzing_found_stay_mended(path: Path):
     for copies in (1, 3):
         dumps = [path.read_bytes()] * copies
         assert check_batch(dumps, [read_or_fault(dump) for dump in dumps]).differences == {}

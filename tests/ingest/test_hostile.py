@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterator
 
 import flatbuffers
 import pytest
 
 from ingest import decode_dumps
 from tests.support.corpus import dump_names, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.plain_rows import decoded_rows, reference_rows
-from tests.support.reference_reader import DumpFault, read_reference
 
 HOSTILE = {
     "hostile/all_zero": "bad_identifier",
@@ -39,21 +36,6 @@ HOSTILE = {
     "hostile/vector_length_huge": "vector_out_of_bounds",
 }
 
-# Small dumps that between them hold every kind of table.
-VICTIMS = (
-    "capi/names_static",
-    "capi/values",
-    "real/cnn_portable_n1_debug",
-    "real/failed_run_middle_debug",
-    "real/mlp_xnnpack_n1",
-    "real/traced_str_n1_debug",
-    "synthetic/allocations",
-    "synthetic/debug_and_two_profiles.noprefix",
-    "synthetic/delegate_ids",
-    "synthetic/values_all.noprefix",
-    "upstream/tutorial",
-)
-
 
 def test_every_hostile_file_has_a_verdict():
     assert set(dump_names("hostile")) == HOSTILE.keys()
@@ -62,42 +44,6 @@ def test_every_hostile_file_has_a_verdict():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file_is_refused_for_its_reason(name):
     assert _refusals([read_dump(name)]) == {0: HOSTILE[name]}
-
-
-def _flip_bits(dump: bytearray, rng: random.Random) -> None:
-    for _ in range(rng.choice((1, 1, 1, 4))):
-        dump[rng.randrange(len(dump))] ^= 1 << rng.randrange(8)
-
-
-def _overwrite_word(dump: bytearray, rng: random.Random) -> None:
-    word = rng.choice((0, 1, 4, 8, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, len(dump), len(dump) - 4))
-    struct.pack_into("<I", dump, 4 * rng.randrange(len(dump) // 4), word)
-
-
-def _nudge_word(dump: bytearray, rng: random.Random) -> None:
-    at = 4 * rng.randrange(len(dump) // 4)
-    (word,) = struct.unpack_from("<I", dump, at)
-    struct.pack_into("<I", dump, at, (word + rng.choice((-8, -4, -1, 1, 4, 8, 64))) % 2**32)
-
-
-def _cut_and_mend(dump: bytearray, rng: random.Random) -> None:
-    """Cut the end off, and make the size prefix agree."""
-    del dump[rng.randrange(16, len(dump)) :]
-    if dump[8:12] == b"ED00":
-        struct.pack_into("<I", dump, 0, len(dump) - 4)
-
-
-@pytest.mark.parametrize(
-    "mutate", cross_section([_flip_bits, _overwrite_word, _nudge_word, _cut_and_mend], 3)
-)
-@pytest.mark.parametrize("name", VICTIMS)
-def test_mutants_get_the_verdict_and_the_values_of_the_reference_reader(name, mutate):
-    mutants = list(_mutants(read_dump(name), mutate, count=25))
-    refused = {i for i, mutant in enumerate(mutants) if _is_refused_by_reference(mutant)}
-    batch = decode_dumps(mutants)
-    assert set(batch.errors.column("dump_index").to_pylist()) == refused
-    accepted = {i: mutant for i, mutant in enumerate(mutants) if i not in refused}
-    assert decoded_rows(batch) == reference_rows(accepted)
 
 
 def test_every_truncation_of_a_sized_dump_is_refused():
@@ -150,27 +96,9 @@ def test_a_batch_of_only_bad_dumps_gives_empty_tables():
     assert {table.num_rows for table in batch.tables.values()} == {0}
 
 
-def _mutants(
-    dump: bytes, mutate: Callable[[bytearray, random.Random], None], count: int
-) -> Iterator[bytes]:
-    rng = random.Random(f"{mutate.__name__} {len(dump)}")  # noqa: S311
-    for _ in range(count):
-        mutant = bytearray(dump)
-        mutate(mutant, rng)
-        yield bytes(mutant)
-
-
 def _refusals(dumps: list[bytes]) -> dict[int, str]:
     errors = decode_dumps(dumps).errors.to_pylist()
     return {error["dump_index"]: error["reason"] for error in errors}
-
-
-def _is_refused_by_reference(dump: bytes) -> bool:
-    try:
-        read_reference(dump)
-    except DumpFault:
-        return True
-    return False
 
 
 def _bomb(*, fan_out: int, depth: int) -> bytes:

@@ -10,7 +10,7 @@ from ingest.lazy import lazy_attributes
 
 @pytest.mark.system
 @pytest.mark.parametrize("package", ["ingest", "ingest.tracer"])
-def test_what_a_package_names_is_loaded_on_first_use_and_there(package):
+def test_a_name_of_a_package_is_loaded_on_first_use(package):
     code = (
         f"import sys, {package} as package\n"
         "assert not sys.modules.keys() & {'numpy', 'pyarrow', 'flatbuffers'}\n"

@@ -97,7 +97,7 @@ def test_event_ends_once_and_by_the_method_of_its_kind():
     ],
     ids=str,
 )
-def test_what_a_dump_cannot_hold_is_refused_and_nothing_else_is_lost(call):
+def test_a_value_that_a_dump_cannot_hold_is_refused_and_nothing_else_is_lost(call):
     writer = ETDumpWriter(clock=count().__next__)
     writer.create_event_block("Execute")
     method, *arguments = call

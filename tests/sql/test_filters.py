@@ -11,7 +11,7 @@ from tests.support.cross_section import cross_section
 from tests.support.documents import ROOT
 from tests.support.mixed_farm import DUMPS, captured_at, mixed_farm
 from tests.support.questions import required
-from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
+from tests.support.store_rows import Event, StoreRows, run_query
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.errors import ParameterError
 
@@ -285,8 +285,6 @@ def test_a_name_with_letters_of_a_glob_matches_itself_alone():
 
 
 @pytest.mark.parametrize("text", ["pho%", "' OR TRUE --", "", "Phone"])
-def test_text_that_is_no_name_of_the_store_is_an_error(text):
-    store = StoreRows()
-    store.add_dump(captured_at=LONG_AGO)
-    with pytest.raises(ParameterError, match=r"there are phone|did you mean phone"):
-        run_query(store.connect(), "dumps", device=text)
+def test_text_that_is_no_name_of_the_store_is_an_error(farm, text):
+    with pytest.raises(ParameterError, match=r"there are phablet|did you mean phone"):
+        run_query(farm, "dumps", device=text)

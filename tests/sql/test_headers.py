@@ -94,61 +94,45 @@ def test_header_columns_are_the_filters_columns(connection):
     }
 
 
-# Each part behind those that it reads.
-ALL_PARTS = """\
--- parts: recorded_dumps, operators AS absolute, relative AS relative_values
--- parts: values_without_state AS operators
--- parts: levels AS measured, series, plain_samples, two_samples, paired_samples, compared
--- parts: pools AS scored, tested, judgements, verdicts
--- parts: modules, notes, explanations
--- parts: logged_dumps, logged_values, value_pairs
--- parts: exact_measures, lineage_dumps, all_dumps, token_dumps
-"""
-# Those that read other filters than compared_dumps, likewise.
-OF_OTHERS = {
-    "chosen_dumps": (
-        "program_nodes",
-        "run_steps",
-        "run_nodes",
-        "node_costs",
-        "run_names",
-        "run_sums",
-    ),
-    "grouped_dumps": (
-        "program_dumps",
-        "placed_dumps",
-        "places",
-        "logged_runs",
-        "allocating_events",
-        "decoded_tokens",
-        "loads",
-        "first_runs",
-        "stated_counters",
-    ),
+# The parts that read the columns of a filter, each behind those that it reads itself.
+PARTS = {
+    "compared_dumps": "recorded_dumps, operators AS absolute, relative AS relative_values, "
+    "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
+    "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
+    "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
+    "all_dumps, token_dumps",
+    "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums",
+    "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
+    "decoded_tokens, loads, first_runs, stated_counters",
 }
 
 
-@pytest.mark.parametrize("name", PART_FILES)
-def test_header_columns_are_the_part_s_columns(name, connection):
-    own = parse_header(PART_FILES[name], name)
-    assert own.name == name
-    filters = next((one for one, read in OF_OTHERS.items() if name in read), "compared_dumps")
-    others = {part for read in OF_OTHERS.values() for part in read}
-    expected = set(OF_OTHERS.get(filters, PART_FILES.keys() - others))
-    parts = ALL_PARTS
-    if filters in OF_OTHERS:
-        parts = f"-- parts: {', '.join(OF_OTHERS[filters])}\n"
-    header = f"-- x: X.\n--\n-- filters: {filters}\n--\n{parts}--\n-- columns:\n"
-    renamed = {
-        "operators": "absolute",
-        "relative": "relative_values",
-        "values_without_state": "operators",
+def test_every_part_is_read():
+    read = [part.partition(" AS ")[0] for parts in PARTS.values() for part in parts.split(", ")]
+    assert sorted(read) == sorted(PART_FILES)
+
+
+@pytest.mark.parametrize("filters", PARTS)
+def test_header_columns_are_the_parts_columns(filters, connection):
+    tables = {
+        name: table or name
+        for part in PARTS[filters].split(", ")
+        for name, _, table in [part.partition(" AS ")]
     }
-    table = (renamed | {"levels": "measured", "pools": "scored"}).get(name, name)
-    text = f"{header}--   a  INT  A.\nSELECT * FROM {table}\n"
+    rows = ", ".join(f"(SELECT w FROM {t} AS w) AS {name}" for name, t in tables.items())  # noqa: S608
+    text = (
+        f"-- x: X.\n--\n-- filters: {filters}\n--\n-- parts: {PARTS[filters]}\n--\n"
+        f"-- columns:\n--   a  INT  A.\nSELECT {rows}\n"
+    )
     query = expand(text, "x.sql", FILTER_FILES, PART_FILES)
-    assert {part.file for part in query.header.parts} == expected
-    assert _declared(own) == _answered(connection, query)
+    nulls = dict.fromkeys((param.name for param in query.header.params), None)
+    answer = connection.sql(duckdb_text(query.sql), params=nulls)
+    found = {
+        name: [(column, TYPES[str(kind).partition("(")[0]]) for column, kind in row.children]
+        for name, row in zip(answer.columns, answer.types, strict=True)
+    }
+    headers = {name: parse_header(PART_FILES[name], name) for name in tables}
+    assert found == {header.name: _declared(header) for header in headers.values()}
 
 
 def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():

@@ -82,7 +82,7 @@ def test_one_module_is_asked_for_by_its_whole_path(farm):
     }.items():
         found = run_query(farm, "module_totals", device="one run", module=module)
         assert [*_times(found)] == expected
-    with pytest.raises(ParameterError, match="called 'layer'; did you mean layers"):
+    with pytest.raises(ParameterError, match="'layer' is not in the store; did you mean layers"):
         run_query(farm, "module_totals", module="layer")
 
 

@@ -1,4 +1,4 @@
-"""A folder that SQL must neither tell of nor change: a secret, and a store of one dump."""
+"""A folder that SQL must neither reveal nor change: a secret, and a store of one dump."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AttackGround:
     """The folder.
 
     Attributes:
-        folder: Where it is.
+        folder: Its path.
         store: The store in it.
     """
 
@@ -26,7 +26,7 @@ class AttackGround:
         ingest(self.store, write(folder / "in/a.etdp", read_dump("real/mlp_xnnpack_n1")))
 
     def fill_in(self, attack: str, database: Path | None = None) -> str:
-        """An attack with its places filled in; the database is the store's unless given."""
+        """An attack with its paths filled in; by default, the database is the store's."""
         places = {
             "{database}": database or self.store / FILE_NAME,
             "{folder}": self.folder,
@@ -37,6 +37,6 @@ class AttackGround:
         return attack
 
     def files(self) -> dict[str, bytes]:
-        """All files by path, without a service's own record of requests."""
+        """All files by path, without the service's audit log."""
         files = (path for path in self.folder.rglob("*") if path.is_file())
         return {str(path): path.read_bytes() for path in files if not path.match("audit.*")}

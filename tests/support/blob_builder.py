@@ -2,7 +2,7 @@
 
 A block is ``{"name", "events", "allocators", "allocations", "room", "version"}``, all but the name
 optional: events are (name, chain, instruction, start, end), allocators (name, id), allocations
-(allocator id, bytes), and room is the capacity beyond what is used of each of the three arrays.
+(allocator id, bytes), and room is the unused capacity of each of the three arrays.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class BlobError(Exception):
 
 
 def read_plain(data: bytes) -> list[Row]:
-    """Blocks with name, events, allocators and allocations, as `build_profiler_blob` takes them."""
+    """Blocks with name, events, allocators and allocations, as in `build_profiler_blob`."""
     blocks = []
     at = 0
     while at < len(data):
@@ -43,12 +43,12 @@ def read_plain(data: bytes) -> list[Row]:
 
 
 def cut(value: Any) -> Any:
-    """A name up to its first NUL; anything else as it is."""
+    """A name up to its first NUL; another value unchanged."""
     return value.split(b"\0")[0] if isinstance(value, bytes) else value
 
 
 def event_rows(blocks: list[Row]) -> list[Row]:
-    """What the table of events says, with clock readings and signatures in full, in some order."""
+    """The rows of the table of events, with clock readings and signatures in full, unordered."""
     return sorted(
         (
             {
@@ -92,7 +92,7 @@ def allocation_rows(blocks: list[Row]) -> list[Row]:
 
 
 def flags(start: int, end: int) -> int:
-    """As clocks.py has them, but that an end of 0 means that the event never ended."""
+    """The flags of clocks.py; an end of 0 means that the event never ended."""
     if end < start:
         return 1 if end and start < 2**32 else 2
     return 4 if end - start >= 2**63 else 0

@@ -1,4 +1,4 @@
-"""What a piece of code costs, told by a child process that runs nothing else (on Linux)."""
+"""The cost of a piece of code, measured in a child process that runs nothing else (on Linux)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(json.dumps([answer, peak() - before]))
 
 
 class Cost(NamedTuple):
-    """What `run` of the code returned, and by how many bytes the process grew."""
+    """The result of the code's `run`, and the bytes by which the process grew."""
 
     answer: object
     grown_bytes: int

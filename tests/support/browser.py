@@ -1,6 +1,6 @@
-"""Headless Chromium, driven over its DevTools pipe: a page as a reader has it.
+"""Headless Chromium, driven over its DevTools pipe: a page as readers see it.
 
-https://chromedevtools.github.io/devtools-protocol/ tells what can be asked of it.
+https://chromedevtools.github.io/devtools-protocol/ lists its commands.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _KEYS = {"Tab": 9, "Enter": 13}
 
 
 class Page:
-    """A page that is open, what its console said and which addresses it asked for."""
+    """An open page, its console's messages, and the addresses that it requested."""
 
     def __init__(self, commands: IO[bytes], answers: IO[bytes]) -> None:
-        """Open an empty page of a browser that listens."""
+        """Open an empty page of a running browser."""
         self._commands, self._answers = commands, answers
         self._count, self._session = 0, ""
         self._events: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **params: object) -> dict[str, Any]:
-        """What the browser answers to a command."""
+        """The browser's answer to a command."""
         self._count += 1
         message = {"id": self._count, "method": method, "params": params}
         if self._session:
@@ -60,7 +60,7 @@ class Page:
     def show(
         self, place: Path | str, *, width: int, is_dark: bool = False, media: str = ""
     ) -> None:
-        """Open a file or an address at a width, and wait until it is there."""
+        """Open a file or an address at a width, and wait until it is loaded."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self.send(
@@ -79,7 +79,7 @@ class Page:
         return done["result"].get("value")
 
     def events(self, method: str) -> list[dict[str, Any]]:
-        """What happened of a kind since the page was opened."""
+        """The events of a kind since the page was opened."""
         return [event["params"] for event in self._events if event.get("method") == method]
 
     def press(self, *keys: str) -> None:
@@ -94,26 +94,26 @@ class Page:
             self.send("Input.dispatchKeyEvent", type="keyUp", **code)
 
     def wait(self) -> None:
-        """Wait until the page that was asked for by a key is there."""
+        """Wait until the page that a key requested is loaded."""
         while not self.events("Page.loadEventFired"):
             self._events.append(self._read())
 
     def forget(self) -> None:
-        """Forget what happened so far."""
+        """Forget the events so far."""
         self._events.clear()
 
     def complaints(self) -> list[dict[str, Any]]:
-        """What the console has: errors, warnings and whatever a script printed."""
+        """The console's messages: errors, warnings and output of scripts."""
         kinds = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-        self.evaluate("0")  # what came before the answer has been read
+        self.evaluate("0")  # earlier messages have been read with the answer
         return [event for kind in kinds for event in self.events(kind)]
 
     def requests(self) -> list[str]:
-        """The addresses that were asked for."""
+        """The requested addresses."""
         return [event["request"]["url"] for event in self.events("Network.requestWillBeSent")]
 
     def names(self, role: str) -> list[str]:
-        """What a screen reader calls the things of a role."""
+        """The names of the elements of a role for screen readers."""
         nodes = self.send("Accessibility.getFullAXTree")["nodes"]
         shown = (node for node in nodes if not node["ignored"])
         return [node["name"]["value"] for node in shown if node["role"]["value"] == role]

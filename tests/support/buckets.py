@@ -1,4 +1,4 @@
-"""A stand-in for S3 on loopback: moto's server, a process of its own, and an empty bucket."""
+"""A stand-in for S3 on loopback: moto's server in a separate process, and an empty bucket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUCKET = "farm"
 
 
 class S3Bucket(NamedTuple):
-    """A bucket; with any keys, for the stand-in asks for none in particular."""
+    """A bucket; its keys are arbitrary, as the stand-in accepts all."""
 
     port: int
 
@@ -29,7 +29,7 @@ class S3Bucket(NamedTuple):
 
 @contextmanager
 def serving_s3() -> Iterator[S3Bucket]:
-    """An empty bucket, which goes with its server when the body ends."""
+    """An empty bucket, whose server ends with the body."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

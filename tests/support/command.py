@@ -1,4 +1,4 @@
-"""Command lines in a process of their own, at will on a terminal."""
+"""Command lines in a separate process, optionally on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ _STYLES = re.compile(rb"\x1b\[[?0-9;]*[a-zA-Z]")
 
 
 class Outcome(NamedTuple):
-    """What a command line did: exit status, standard output, standard error."""
+    """The outcome of a command line: exit status, standard output, standard error."""
 
     code: int
     out: bytes
@@ -48,6 +48,9 @@ class Outcome(NamedTuple):
         return self.err.rstrip("\n")
 
 
+Run = Callable[..., Outcome]
+
+
 def run_process(*args: str | Path) -> Outcome:
     """Run a command line in a process, its output in pipes."""
     done = subprocess.run([*COMMAND, *map(str, args)], capture_output=True, env=ENVIRONMENT)
@@ -55,13 +58,13 @@ def run_process(*args: str | Path) -> Outcome:
 
 
 def run_on_terminal(*args: str | Path, width: int = 120) -> Outcome:
-    """Run a command line on a terminal; its outputs are one, without styles and cursor moves."""
+    """Run a command line on a terminal; both outputs together, without styles and cursor moves."""
     code, shown = _run_on_terminal([*COMMAND, *map(str, args)], ENVIRONMENT, width)
     return Outcome(code, _STYLES.sub(b"", shown).replace(b"\r\n", b"\n"), "")
 
 
 def run_all_on_terminal(lines: Sequence[Sequence[str | Path]]) -> str:
-    """Run command lines one after the other on a terminal without styles; all that it is sent."""
+    """The output of command lines run one after the other on a terminal without styles."""
     texts = json.dumps([[str(arg) for arg in line] for line in lines])
     code, shown = _run_on_terminal([*_COMMANDS, texts], ENVIRONMENT | {"TERM": "dumb"}, 120)
     assert code == 0

@@ -22,6 +22,6 @@ def read_dump(name: str) -> bytes:
 
 
 def read_golden(name: str) -> dict[str, Any]:
-    """What flatc and the Inspector said about a dump; tests/data/README.md has the keys."""
+    """The output of flatc and the Inspector for a dump; tests/data/README.md lists the keys."""
     golden: dict[str, Any] = json.loads((CORPUS / f"{name}.golden.json").read_text())
     return golden

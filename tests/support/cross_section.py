@@ -1,4 +1,4 @@
-"""Parameters of which `make test` tries some, and `make test-all` the rest too."""
+"""Parameters of which `make test` tries some, and `make test-all` all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our documents: what they link to, and the blocks of commands and code in them."""
+"""Our documents: their links, and their blocks of commands and code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDERS = ("docs", "ingest", "warehouse", "queries", "cli", "sql", "tests")
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 )
-# What a reader and the tests see on a command, or in the first line of a block, that does not run.
+# The mark on a command, or in the first line of a block, that the tests do not run.
 NEEDS = re.compile(r"(#|--) needs ")
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -29,12 +29,12 @@ class Block(NamedTuple):
 
     @property
     def is_run(self) -> bool:
-        """Whether its first line does not say that it needs something."""
+        """Whether its first line has no mark NEEDS."""
         return not NEEDS.search(self.text.partition("\n")[0])
 
 
 class Command(NamedTuple):
-    """A command of a console block, and the lines that it is said to print."""
+    """A command of a console block, and its documented output."""
 
     text: str
     shown: list[str]
@@ -46,7 +46,7 @@ class Command(NamedTuple):
 
     @property
     def is_run(self) -> bool:
-        """Whether it does not say that it needs something."""
+        """Whether it has no mark NEEDS."""
         return not NEEDS.search(self.text)
 
 
@@ -59,7 +59,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def commands(block: str) -> list[Command]:
-    """The commands of a console block: what follows a ``$``, and what is printed."""
+    """The commands of a console block: the text after a ``$``, and the output."""
     found: list[Command] = []
     for line in block.replace("\\\n", "").splitlines():
         if line.startswith("$ "):
@@ -76,12 +76,12 @@ def _without_blank_end(lines: list[str]) -> list[str]:
 
 
 def links(text: str) -> list[str]:
-    """Targets of a document's links, those in its blocks left out."""
+    """Targets of a document's links outside of blocks."""
     return _LINK.findall(_FENCE.sub("", text))
 
 
 def anchors(text: str) -> Iterator[str]:
-    """What GitHub calls the headings of a document."""
+    """The anchors that GitHub gives to the headings of a document."""
     seen: dict[str, int] = {}
     for heading in _HEADING.findall(_FENCE.sub("", text)):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
@@ -91,7 +91,7 @@ def anchors(text: str) -> Iterator[str]:
 
 
 def unlike_table(shown: Sequence[str], rows: Sequence[dict[str, str]]) -> str:
-    """How a table in a document differs from the rows of the answer; '' if it does not.
+    """The difference of a table in a document from the rows of the answer; '' if they agree.
 
     A document may leave out columns, digits, and rows in the place of a line ``...``.
     """
@@ -117,7 +117,7 @@ def _is_row(columns: Sequence[str], cells: Sequence[str], row: dict[str, str]) -
     )
 
 
-_TIMES = {"seconds", "events_per_second"}  # other on every machine
+_TIMES = {"seconds", "events_per_second"}  # different on every machine
 
 
 def _is_cell(shown: str, answered: str, *, is_time: bool) -> bool:

@@ -93,39 +93,13 @@ SCALARS: dict[str, str] = {
 }
 
 ENUMS: dict[str, dict[int, str]] = {
-    "ValueType": dict(
-        enumerate(("Null", "Int", "Bool", "Float", "Double", "Tensor", "TensorList", "String"))
-    ),
-    "ScalarType": {
-        0: "BYTE",
-        1: "CHAR",
-        2: "SHORT",
-        3: "INT",
-        4: "LONG",
-        5: "HALF",
-        6: "FLOAT",
-        7: "DOUBLE",
-        8: "COMPLEX32",
-        9: "COMPLEX64",
-        10: "COMPLEX128",
-        11: "BOOL",
-        12: "QINT8",
-        13: "QUINT8",
-        14: "QINT32",
-        15: "BFLOAT16",
-        16: "QUINT4X2",
-        17: "QUINT2X4",
-        18: "BITS1X8",
-        19: "BITS2X4",
-        20: "BITS4X2",
-        21: "BITS8",
-        22: "BITS16",
-        23: "FLOAT8E5M2",
-        24: "FLOAT8E4M3FN",
-        25: "FLOAT8E5M2FNUZ",
-        26: "FLOAT8E4M3FNUZ",
-        27: "UINT16",
-        28: "UINT32",
-        29: "UINT64",
-    },
+    name: dict(enumerate(names.split()))
+    for name, names in {
+        "ValueType": "Null Int Bool Float Double Tensor TensorList String",
+        "ScalarType": (
+            "BYTE CHAR SHORT INT LONG HALF FLOAT DOUBLE COMPLEX32 COMPLEX64 COMPLEX128 BOOL QINT8 "
+            "QUINT8 QINT32 BFLOAT16 QUINT4X2 QUINT2X4 BITS1X8 BITS2X4 BITS4X2 BITS8 BITS16 "
+            "FLOAT8E5M2 FLOAT8E4M3FN FLOAT8E5M2FNUZ FLOAT8E4M3FNUZ UINT16 UINT32 UINT64"
+        ),
+    }.items()
 }

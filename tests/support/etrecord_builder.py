@@ -15,7 +15,7 @@ EDGE = "edge_dialect_exported_program"
 
 
 def build_zip(members: Mapping[str, object], method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip of these members; what is not bytes becomes JSON."""
+    """A zip of these members; values other than bytes become JSON."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in members.items():

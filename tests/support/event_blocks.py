@@ -1,4 +1,4 @@
-"""Hand-made runs, and the event blocks that they make."""
+"""Hand-made runs, and their event blocks."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 
 def build_failing_disk(folder: Path) -> Path:
-    """What is preloaded; a CalledProcessError or OSError where it cannot be built."""
+    """The library to preload; a CalledProcessError or OSError if it cannot be built."""
     library = folder / "failing_disk.so"
     subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, _SOURCE, "-ldl"], check=True)
     return library
@@ -21,14 +21,14 @@ def build_failing_disk(folder: Path) -> Path:
 def run_on_failing_disk(
     library: Path, *arguments: str | Path, path: str, kind: str, count: int, error: int
 ) -> subprocess.CompletedProcess[str]:
-    """Run tracehouse, where an operation on files fails.
+    """Run tracehouse while one operation on files fails.
 
     Args:
-        library: What `build_failing_disk` made.
-        arguments: Of the command.
+        library: The result of `build_failing_disk`.
+        arguments: Arguments of the command.
         path: Text in the path of the files.
         kind: The operation: open, rename, write or sync.
-        count: Which of all operations of that kind fails.
+        count: Number of the operation of that kind that fails.
         error: The errno that it fails with.
     """
     faults = {"KIND": kind, "PATH": path, "COUNT": str(count), "ERROR": str(error)}

@@ -1,4 +1,4 @@
-"""Rows as the statement fleet_values gives them."""
+"""Rows of the statement fleet_values."""
 
 from __future__ import annotations
 

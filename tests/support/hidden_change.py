@@ -1,7 +1,7 @@
-"""A farm whose delegates round to whole microseconds what became slower in them.
+"""A farm whose delegates round times to whole microseconds, which hides a change.
 
 It has two models, whose delegates have an operator that is 15 % slower from a build on: in
-`hidden` it goes from 3.1 to 3.6 us, which is all the same 3; in `shown` from 3.4 to 4.0 us.
+`hidden` its time goes from 3.1 to 3.6 us, both logged as 3; in `shown` from 3.4 to 4.0 us.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_hidden_change(folder: Path) -> None:
 
 
 def _make_program(program: TemplateProgram, operator_ns: float) -> TemplateProgram:
-    """A model of two kernels, and of a delegate that logs three operators."""
+    """A model of two kernels and a delegate that logs three operators."""
     inside = tuple(
         TemplateEvent(None, name, _ORIGIN + number, ns, 1.0)
         for number, (name, ns) in enumerate({OPERATOR: operator_ns, **OTHERS_NS}.items())

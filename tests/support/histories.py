@@ -18,7 +18,7 @@ Dumps = Sequence[float] | NDArray[np.float64]
 
 
 def series(count: int, **changes: Any) -> Series:
-    """As many series of one family, each a kernel of its own."""
+    """This many series of one family, each a different kernel."""
     fields: dict[str, Any] = {
         "family": [0] * count,
         "kernel": range(count),
@@ -34,9 +34,9 @@ def series(count: int, **changes: Any) -> Series:
 
 
 def history(cells: Sequence[Sequence[Dumps]], **changes: Any) -> SeriesHistory:
-    """A history of the dumps of each series and night; all series have as many nights.
+    """A history of the dumps of each series and night; all series have the same number of nights.
 
-    The n-th values of the series of one night are of one dump.
+    The n-th values of all series in a night are of one dump.
     """
     nights = len(cells[0])
     dumps = [np.asarray(each, float) for row in cells for each in row]

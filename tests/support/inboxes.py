@@ -1,4 +1,4 @@
-"""Folders of tiny dumps on two days, of two models; and what a lake must hold of them."""
+"""Folders of tiny dumps on two days, of two models; and their expected rows in a lake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODELS = ("net", "net/2")
 
 
 def fill_inbox(inbox: Path, count: int, *, first: int = 0, days: int = len(DAYS)) -> Path:
-    """Write dumps, each unlike the others, into folders with manifests."""
+    """Write distinct dumps into folders with manifests."""
     for number in range(first, first + count):
         day, model = DAYS[number % days], MODELS[number // 2 % 2]
         folder = inbox / f"{day}-{MODELS.index(model)}"

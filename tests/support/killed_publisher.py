@@ -1,60 +1,48 @@
-"""Publishes a snapshot of a store again and again, killed ever later: before each change to disk.
+"""Publishes a snapshot of a store repeatedly, and is killed before each of its changes to disk.
 
-Run as a program, with the store. After each death every snapshot must be whole, and the next one
-be published as if nothing had happened. It prints how many deaths there were.
+Run as a program, with the store. After each kill every snapshot must be complete, and the next
+one must be published as usual. It prints the number of kills.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-import traceback
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.support.forks import fork, wait
 from warehouse.engine.seal import seal_of
 from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.opening.snapshots import KEPT, find_snapshots
 from warehouse.store import Warehouse
 
-KILLED = 9
 _SYSTEM = {"posix", "fcntl"}
 _LOOKING = {"stat", "fstat", "scandir", "listdir", "close", "fspath", "pread"}
 
 
 def main(store: Path) -> None:
     n_killed = 0
-    while (code := _forked(_publish, store, n_killed)) == KILLED:
-        assert _forked(_go_on, store) == 0, n_killed
+    while (outcome := wait(fork(partial(_publish, store, n_killed)))) == "killed":
+        assert wait(fork(partial(_go_on, store))) == "done", n_killed
         n_killed += 1
-    assert code == 0
+    assert outcome == "done"
     print(n_killed)
 
 
-def _forked(work: Callable[..., None], *args: object) -> int:
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    try:
-        work(*args)
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
-
-
 def _publish(store: Path, left: int) -> None:
-    """Publish a snapshot, and die before the change to the disk that follows so many of them."""
+    """Publish a snapshot, and die after `left` changes to the disk."""
 
     def watch(_: FrameType, event: str, call: Any) -> None:
         nonlocal left
         is_system = event == "c_call" and call.__module__ in _SYSTEM
         if is_system and call.__name__ not in _LOOKING:
             if left == 0:
-                os._exit(KILLED)
+                os.kill(os.getpid(), signal.SIGKILL)
             left -= 1
 
     with Warehouse.open(store) as warehouse:
@@ -64,7 +52,7 @@ def _publish(store: Path, left: int) -> None:
 
 
 def _go_on(store: Path) -> None:
-    """Pass if every snapshot is whole, and the next one leaves nothing else behind."""
+    """Pass if every snapshot is complete, and the next one leaves no other file behind."""
     for snapshot in find_snapshots(store):
         connections = StoreConnections(store, snapshot.path)
         connections.check()

@@ -10,7 +10,7 @@ from warehouse.engine.failpoints import VARIABLE
 
 
 def kill_at(point: str, action: Callable[[], object]) -> None:
-    """Do something in another process, which must come by that point and be killed there."""
+    """Run an action in another process, which must reach that point and be killed there."""
     child = os.fork()
     if not child:
         os.environ[VARIABLE] = point

@@ -1,4 +1,4 @@
-"""Lakes: farms written into them, and their rows read back without any of their own readers."""
+"""Lakes: farms written into them, and their rows read back without the product's readers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FROM builds AS b WHERE b.build_id = dumps.build_id
 def real_looking_farm(
     make: Callable[[], duckdb.DuckDBPyConnection] = small_farm,
 ) -> duckdb.DuckDBPyConnection:
-    """A farm with hashes that are apart, and manifests that tell of the builds."""
+    """A farm with distinct hashes, and manifests that state the builds."""
     farm = make()
     farm.execute(_BUILDS)
     farm.execute("UPDATE etrecords SET sha256 = sha256(sha256)")
@@ -42,7 +42,7 @@ def real_looking_farm(
 
 
 def rows_only_farm() -> duckdb.DuckDBPyConnection:
-    """That farm with few runs of each dump, for what asks no questions of it."""
+    """That farm with few runs of each dump, for tests without queries."""
     return real_looking_farm(lambda: small_farm(runs=2))
 
 
@@ -83,6 +83,6 @@ def rows_of(place: Path, table: str) -> list[dict[str, object]]:
 
 
 def shared_numbers(connection: duckdb.DuckDBPyConnection) -> dict[int, int]:
-    """What a lake calls the dumps of a store."""
+    """The numbers that a lake gives to the dumps of a store."""
     rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
     return {dump_id: dump_number(sha256) for dump_id, sha256 in rows}

@@ -1,4 +1,4 @@
-"""A language model that is recorded night by night: loaded, it reads prompts and writes tokens."""
+"""Recordings of a language model, night by night: it is loaded, reads prompts and writes tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.store_rows import LONG_AGO
 from tests.support.timed_dumps import build_timed_etdump
 
 NIGHTS = 8
-BAD = 6  # from this night on something is worse
+BAD = 6  # the first night with a change for the worse
 _DUMPS = 8
 _TURNS, _TOKENS = 5, 6
 USUAL = {
@@ -28,7 +28,7 @@ USUAL = {
 
 
 def record_nights(worse: Mapping[str, float], nights: int = NIGHTS) -> list[Dump]:
-    """Dumps of some nights; from BAD on what is named is so many times as much as usual."""
+    """Dumps of some nights; from BAD on, the named values are multiplied by these factors."""
     return [
         _record(number, dump, worse if number >= BAD else {})
         for number in range(nights)

@@ -1,7 +1,7 @@
-"""The three layers of tests, and what keeps a test in its layer.
+"""The three layers of tests, and the guard that enforces them.
 
 A unit test starts no process and opens no database, a store test starts no process, and a system
-test may do what it likes. A test is in the layer of its folder or file below, unless a mark on it
+test may do anything. A test is in the layer of its folder or file below, unless a mark on it
 or on its module (`pytestmark`) names another.
 """
 
@@ -16,7 +16,7 @@ import duckdb
 
 LAYERS = ("unit", "store", "system")
 
-# The longest path that a test file is in decides.
+# The longest path that contains a test file decides.
 FOLDERS = {
     ".": "unit",
     "browser": "system",
@@ -35,9 +35,9 @@ FOLDERS = {
     "cli/serve/http/test_logs.py": "unit",
     "cli/serve/http/test_negotiation.py": "unit",
     "cli/serve/test_settings.py": "unit",
+    "cli/serve/uploads/test_multipart.py": "unit",
     "cli/test_against_a_service.py": "system",
     "cli/test_demo.py": "system",
-    "cli/test_demo_serve.py": "system",
     "cli/test_failing_disk.py": "system",
     "cli/test_paired_recording.py": "system",
     "cli/test_uploading_document.py": "system",
@@ -68,15 +68,15 @@ _STARTS_A_PROCESS = frozenset(
 
 
 class LayerError(AssertionError):
-    """A test does what its layer does not allow."""
+    """A test does something that its layer does not allow."""
 
 
 class LayerGuard:
-    """Fails what a test of a lower layer does.
+    """Fails tests that do something of a higher layer.
 
     Attributes:
-        layer: The layer of the test that runs; "system" while none does.
-        broken: What the test did that its layer does not allow.
+        layer: The layer of the running test; "system" between tests.
+        broken: Actions of the test that its layer does not allow.
     """
 
     def __init__(self) -> None:
@@ -84,18 +84,18 @@ class LayerGuard:
         self.layer = "system"
         self.broken: list[str] = []
 
-    def require(self, layer: str, deed: str) -> None:
-        """Refuse something unless the running test is of a layer or of one above it.
+    def require(self, layer: str, action: str) -> None:
+        """Refuse an action unless the running test is of this layer or a higher one.
 
         Raises:
             LayerError: The test is of a lower layer.
         """
         if LAYERS.index(self.layer) < LAYERS.index(layer):
-            self.broken.append(f"a {self.layer} test {deed}: mark it with pytest.mark.{layer}")
+            self.broken.append(f"a {self.layer} test {action}: mark it with pytest.mark.{layer}")
             raise LayerError(self.broken[-1])
 
     def watch(self) -> None:
-        """Look at every process that Python starts and every database that it opens from now on."""
+        """Check every process that Python starts and every database that it opens from now on."""
         sys.addaudithook(self._see)
         connect = duckdb.connect
 

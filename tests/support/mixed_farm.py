@@ -1,4 +1,4 @@
-"""A farm where no two filters choose the same dumps, and every one of them leaves some out."""
+"""A farm where no two filters choose the same dumps, and every filter leaves some out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USUAL: dict[str, Any] = {
     "tags": {"lab": "north", "mode": "hot", "device.colour": "red", "size": 64},
     "hours": 1,
 }
-# How each dump of a build differs from the usual one.
+# The differences of each dump of a build from the usual dump.
 _OTHERS: tuple[dict[str, Any], ...] = (
     {},
     {"device": "tablet"},
@@ -42,13 +42,13 @@ _OTHERS: tuple[dict[str, Any], ...] = (
 )
 BRANCHES = {"old": "main", "mid": None, "new": "main", "side": "topic"}
 
-# By dump, in order of their numbers: what it was recorded with.
+# By dump, in order of their numbers: the state in which it was recorded.
 DUMPS: list[dict[str, Any]] = [
     {**_USUAL, **other, "build": build, "branch": branch}
     for build, branch in BRANCHES.items()
     for other in _OTHERS
 ]
-# One build on another backend too, and of the usual dump all of them.
+# One build also has another backend, and the usual dump has all.
 DUMPS += [
     {**dump, "backend": "vulkan"}
     for dump in DUMPS
@@ -61,7 +61,7 @@ def captured_at(hours: int | None):
 
 
 def mixed_farm():
-    """A connection to the farm's store; every dump has times of its own."""
+    """A connection to the farm's store; every dump has different times."""
     store = StoreRows()
     for ordinal, (build, branch) in enumerate(BRANCHES.items(), start=1):
         store.add_build(build, ordinal=ordinal, branch=branch)

@@ -1,8 +1,8 @@
-"""A farm of two devices and twelve nights in which something happens, made of arithmetic.
+"""A farm of two devices and twelve nights with changes, made by arithmetic.
 
-b0 to b8 are alike. From b9 on the convolution is 15 % slower on both devices; b10 makes relu 20 %
-faster on the phone; b11 makes add 20 % slower there and brings a sigmoid, and the tablet has no
-data of it.
+b0 to b8 are equal. From b9 on, the convolution is 15 % slower on both devices; b10 makes relu 20 %
+faster on the phone; b11 makes add 20 % slower there and adds a sigmoid, and the tablet has no
+data of b11.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _TIMES_NS = {
 
 
 def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) -> bytes:
-    """A dump of operators that take about these times, a little more or less in each process.
+    """A dump of operators with about these times, slightly different in each process.
 
-    Each run allocates so many bytes, if any.
+    Each run allocates `allocated` bytes, if any.
     """
     random = Random(seed)  # noqa: S311 - noise
     process = {name: ns * random.gauss(1, 0.004) for name, ns in times_ns.items()}
@@ -69,9 +69,9 @@ def record_build(
     allocated: int = 0,
     **names: Any,
 ) -> list[Dump]:
-    """Dumps of one device's night: `slower` says how many times as long operators take.
+    """Dumps of one device's night: `slower` has factors of operators' times.
 
-    One that is not of the farm takes so many times 10 us. Each run allocates bytes, if so many are
+    An operator that the farm lacks takes its factor times 10 us. Each run allocates bytes if
     `allocated`. `names` are other parts of the manifest.
     """
     slower = slower or {}
@@ -103,19 +103,19 @@ def record_night(number: int) -> list[Dump]:
 
 @cache
 def nightly_store() -> Path:
-    """A store of all nights of the farm, made once by each process; only for reading."""
+    """A store of all nights of the farm, made once per process; only for reading."""
     folder = Path(mkdtemp(prefix="tracehouse-tests-"))
     atexit.register(shutil.rmtree, folder)
     return ingest_nights(folder / "nightly.store")
 
 
 def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:
-    """Put nights of the farm into a store, which is made."""
+    """Ingest nights of the farm into a new store."""
     return ingest_all(store, [dump for number in numbers for dump in record_night(number)])
 
 
 def ingest_all(store: Path, dumps: Sequence[Dump]) -> Path:
-    """Put dumps into a store, which is made."""
+    """Ingest dumps into a new store."""
     copy_new_store(store)
     with Warehouse.open(store) as warehouse:
         summary = warehouse.ingest(dumps)

@@ -1,4 +1,4 @@
-"""Two samples compared by the book, pair by pair: what the comparison in SQL is checked against."""
+"""A plain comparison of two samples, pair by pair: the oracle of the comparison in SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class PlainComparison(NamedTuple):
-    """What head and base say of each other, in logarithms; the interval is None without one."""
+    """A comparison of head and base, in logarithms; the interval is None with too few values."""
 
     p: float
     shift: float
@@ -35,7 +35,7 @@ def compare(base, head) -> PlainComparison:
 
 
 def centred(base, head):
-    """The samples less the centres of their modes, and whether there were any."""
+    """The samples minus the centres of their modes, and whether they had modes."""
     pooled = sorted(base + head)
     out = math.ceil(0.08 * len(pooled))
     kept = pooled[out : len(pooled) - out]
@@ -57,7 +57,7 @@ def centred(base, head):
 
 
 def p_value(base, head) -> float:
-    """Two-sided p of the Mann-Whitney test; normal, at least 0.2, where the exact one is more."""
+    """Two-sided p of the Mann-Whitney test; if above 0.2, the normal p, but at least 0.2."""
     n, m = len(base), len(head)
     u = sum((h > b) + (h == b) / 2 for b in base for h in head)
     u = min(u, n * m - u)
@@ -78,7 +78,7 @@ def exact_p(u: int, n: int, m: int) -> float:
 
 @cache
 def orders(n: int, m: int, u: int) -> int:
-    """In how many orders of n and m values u pairs have the greater one of the n."""
+    """Number of orders of n and m values in which u pairs have the greater value among the n."""
     if u < 0:
         return 0
     if n == 0 or m == 0:

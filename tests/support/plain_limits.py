@@ -1,4 +1,4 @@
-"""What a dump may become, worked out from nested dicts, one event at a time."""
+"""The limits of a dump, checked with nested dicts, one event at a time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ingest.etdump.limits import (
     MOST_SIGNATURE_EVENTS,
     MOST_SIGNATURES,
 )
-from tests.support.plain_signatures import group_key, is_output, unless
+from tests.support.plain_signatures import event_groups, group_key, is_output, unless
 
 Signature = tuple[Any, ...]
 
 
 def excess(content: Mapping[str, Any], byte_count: int) -> str | None:
-    """Why a dump of this size is too much, though it is well-formed; None if it is not."""
+    """The limit that a well-formed dump of this size exceeds; None if it exceeds none."""
     runs = content.get("run_data", [])
     if len(runs) > MOST_RUNS:
         return "too_many_runs"
@@ -41,33 +41,25 @@ def _has_many_signatures(
     counts = [
         len({one for run in signatures for one in run}),
         len(distinct),
-        *(len({_identity(kind, e) for kind, e in _members(run)}) for run in runs),
+        *(len(_identities(run)) for run in runs),
     ]
     return max(counts) > MOST_SIGNATURES or sum(distinct.values()) > MOST_SIGNATURE_EVENTS
 
 
-def _members(run: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Profile and debug events in file order."""
-    for event in run.get("events", []):
-        for kind in ("profile_event", "debug_event"):
-            if kind in event:
-                yield kind, event[kind]
-
-
-def _identity(kind: str, event: Mapping[str, Any]) -> Signature:
-    return kind, event.get("name"), *group_key(event), is_output(event)
+def _identities(run: Mapping[str, Any]) -> set[Signature]:
+    """What tells the profile and debug events of a run apart."""
+    return {
+        (kind, event.get("name"), *group_key(event), is_output(event))
+        for members in event_groups(run.get("events", []))
+        for _, kind, event in members
+    }
 
 
 def _signatures(run: Mapping[str, Any]) -> Iterator[Signature]:
     """Event signatures of a run: name, ids and the name of the group's first value."""
-    groups: dict[Any, tuple[list[Any], list[Any]]] = {}
-    for kind, event in _members(run):
-        profiles, values = groups.setdefault(group_key(event), ([], []))
-        if kind == "profile_event":
-            profiles.append(event)
-        elif not is_output(event):
-            values.append(event)
-    for profiles, values in groups.values():
+    for members in event_groups(run.get("events", [])):
+        profiles = [event for _, kind, event in members if kind == "profile_event"]
+        values = [e for _, kind, e in members if kind == "debug_event" and not is_output(e)]
         logged = values[0].get("name", "") if values else None
         for event in profiles or values[:1]:
             name = event.get("name", "") if profiles else None
@@ -77,7 +69,7 @@ def _signatures(run: Mapping[str, Any]) -> Iterator[Signature]:
 
 
 def _repeated_text(run: Mapping[str, Any]) -> int:
-    """Bytes of names that stand in a row for each allocation and each tensor."""
+    """Bytes of names that are repeated in a row of each allocation and each tensor."""
     names = [allocator.get("name") for allocator in run.get("allocators", [])]
     total = 0
     for event in run.get("events", []):
@@ -97,7 +89,7 @@ def _tensor_count(value: Mapping[str, Any]) -> int:
 
 
 def _size(part: Any) -> int:
-    """Bytes of a text; 0 of anything else."""
+    """Bytes of a text; 0 for other values."""
     if isinstance(part, str):
         return len(part.encode())
     return len(part) if isinstance(part, bytes) else 0

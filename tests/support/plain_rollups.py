@@ -1,4 +1,4 @@
-"""What ingest works out from events, worked out from rows of tables one by one."""
+"""The rollups of ingest, computed from rows of tables one by one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plain_rollups(tables):
 
 
 def clock_steps(tables):
-    """Ticks by which the clock of (dump, event signature) counts, where it is not one."""
+    """Ticks in a step of the clock of (dump, event signature), if more than one."""
     resolution = {
         row["dump_id"]: row.get("delegate_resolution_ticks", 1) for row in tables["dumps"]
     }
@@ -43,10 +43,10 @@ def clock_steps(tables):
 
 
 def grouped_median(ticks: Sequence[int], step: int) -> float:
-    """Median of what a clock that counts by steps rounded.
+    """Median of values that a clock rounded to its steps.
 
-    Where both middle values are one, it lies as far into that value's step as there are values
-    below it; where they are two, it is between them.
+    If both middle values are equal, the median lies as far into that value's step as there are
+    values below it; otherwise it is between them.
     """
     ordered = sorted(ticks)
     middle, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
@@ -71,7 +71,7 @@ def event_stats(events, steps):
 
 @cache
 def _stats_of(samples, step):
-    """The same samples are asked for again and again: each test's runs are alike."""
+    """Statistics of samples, cached because each test's runs are equal."""
     runs = sorted({run for run, _ in samples})
     ticks = np.array([duration for _, duration in samples])
     steady = [d for run, d in samples if run in runs[WARM_UP_RUNS:]]

@@ -1,9 +1,9 @@
-"""What a decoded batch must hold, worked out from nested dicts one event at a time.
+"""The expected rows of a decoded batch, computed from nested dicts one event at a time.
 
-`expected_rows` derives every decoded table from what the reference reader (or flatc) says, and
+`expected_rows` derives every decoded table from the output of the reference reader (or flatc), and
 `decoded_rows` brings a real batch into the same form: lists of dicts in which signature ids are
-replaced by what they stand for, and offsets by absolute clock readings, so that the two are equal
-exactly when the batch is right. Rows stand in file order, those of events in an order of their own.
+replaced by their content, and offsets by absolute clock readings, so that the two are equal
+exactly if the batch is right. Rows are in file order; rows of events have their own order.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 
 
+# Those that are not the ScalarType's name in lower case.
 DTYPES = {
     "BYTE": "uint8",
     "CHAR": "int8",
@@ -38,10 +39,6 @@ DTYPES = {
     "HALF": "float16",
     "FLOAT": "float32",
     "DOUBLE": "float64",
-    "BOOL": "bool",
-    "BFLOAT16": "bfloat16",
-    "QUINT4X2": "quint4x2",
-    "QUINT2X4": "quint2x4",
     "FLOAT8E5M2": "float8_e5m2",
     "FLOAT8E4M3FN": "float8_e4m3fn",
     "FLOAT8E5M2FNUZ": "float8_e5m2fnuz",
@@ -77,7 +74,7 @@ def expected_rows(dumps: Mapping[int, tuple[bytes, Mapping[str, Any]]]) -> Rows:
 
 
 def decoded_rows(batch: DecodedBatch) -> Rows:
-    """The batch's tables as dicts, without ids and offsets; signatures stand in their place."""
+    """The batch's tables as dicts, with signatures in place of ids and offsets."""
     tables = {name: table.to_pylist() for name, table in batch.tables.items()}
     signatures = {
         row["event_signature_id"]: EventSignature(*(row[key] for key in EventSignature._fields))

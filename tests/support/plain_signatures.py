@@ -1,9 +1,11 @@
-"""Signatures of events and runs worked out from nested dicts, one event at a time."""
+"""Signatures of events and runs, computed from nested dicts one event at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+Member = tuple[int, str, Mapping[str, Any]]  # place in the run, kind and content
 
 
 class EventSignature(NamedTuple):
@@ -30,23 +32,19 @@ class RunSignature(NamedTuple):
 def group_run(
     events: Sequence[Mapping[str, Any]],
 ) -> tuple[tuple[EventSignature, ...], list[EventSignature]]:
-    """The Inspector's grouping, told simply.
+    """The Inspector's grouping, in a simple form.
 
     Events are gathered by (instruction, chain, delegate ids) in order of first appearance. In a
-    group each profile event makes a signature together with the group's first logged value that is
-    no program output; a group with logged values alone makes one of its own.
+    group each profile event forms a signature with the group's first logged value that is
+    not a program output; a group with only logged values forms one signature.
 
     Returns:
-        The run's distinct signatures in order, and that of each profile event in file order.
+        The run's distinct signatures in order, and the signature of each profile event in file
+        order.
     """
-    groups: dict[tuple[Any, ...], list[tuple[int, str, Mapping[str, Any]]]] = {}
-    for place, event in enumerate(events):
-        for kind in ("profile_event", "debug_event"):
-            if kind in event:
-                groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
     distinct: list[EventSignature] = []
     of_profile: dict[int, EventSignature] = {}
-    for members in groups.values():
+    for members in event_groups(events):
         logged = next((e for _, k, e in members if k == "debug_event" and not is_output(e)), None)
         profiles = [(place, e) for place, k, e in members if k == "profile_event"]
         if logged and not profiles:
@@ -55,6 +53,21 @@ def group_run(
             of_profile[place] = _event_signature(profile, logged)
             distinct.append(of_profile[place])
     return tuple(dict.fromkeys(distinct)), [of_profile[place] for place in sorted(of_profile)]
+
+
+def event_groups(
+    events: Sequence[Mapping[str, Any]], kinds_per_event: int = 2
+) -> Iterable[list[Member]]:
+    """The profile and debug events of a run, gathered as the Inspector does.
+
+    Of an event that is both, only the first kind counts if there is one kind per event.
+    """
+    groups: dict[tuple[Any, ...], list[Member]] = {}
+    for place, event in enumerate(events):
+        kinds = [kind for kind in ("profile_event", "debug_event") if kind in event]
+        for kind in kinds[:kinds_per_event]:
+            groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
+    return groups.values()
 
 
 def is_output(debug_event: Mapping[str, Any]) -> bool:
@@ -68,13 +81,13 @@ def text(raw: str | bytes | None) -> str | None:
 
 
 def group_key(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the Inspector gathers the events of a run by."""
+    """The key by which the Inspector groups the events of a run."""
     ids = ("instruction_id", "chain_index", "delegate_debug_id_int", "delegate_debug_id_str")
     return tuple(event.get(key) for key in ids)
 
 
 def unless(absent: int, number: int) -> int | None:
-    """The number, or None where it is the one that stands for none."""
+    """The number, or None if it equals `absent`."""
     return None if number == absent else number
 
 

@@ -1,4 +1,4 @@
-"""The one plan of a lake, changed as if another had put it on record, or long ago."""
+"""The only plan of a lake, changed as if another writer had recorded it, or long ago."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from warehouse.lake.place import Lake
 
 
 def state_plan(lake: Lake, **facts: object) -> None:
-    """Let the plan that there is say this."""
+    """Change fields of the lake's plan."""
     (plan,) = lake.list(PLANS)
     lake.write(plan.path, json.dumps(json.loads(lake.read(plan.path)) | facts).encode())
 
 
 def ended_process() -> int:
-    """The number of a process that is gone."""
+    """The id of a process that has ended."""
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     return child.pid

@@ -15,12 +15,13 @@ class Process(NamedTuple):
     """One process.
 
     Attributes:
-        pid: Its number.
-        started: When it started, in ticks, which tells it from an earlier one of its number.
+        pid: Its id.
+        started: When it started, in ticks, which distinguishes it from an earlier process of its
+            id.
         parent: The process that started it.
-        session: The session that it is in.
-        cpu_seconds: CPU time that it has used itself.
-        children_seconds: CPU time of its children that ended and that it waited for.
+        session: Its session.
+        cpu_seconds: Its own CPU time.
+        children_seconds: CPU time of its children that it waited for.
         is_zombie: Whether it has ended.
     """
 
@@ -34,7 +35,7 @@ class Process(NamedTuple):
 
 
 def read_process(pid: int) -> Process | None:
-    """A process; None if there is none of that number."""
+    """A process; None if it does not exist."""
     if not (stat := _read(pid, "stat")):
         return None
     state, *rest = stat.rpartition(")")[2].split()
@@ -51,13 +52,13 @@ def list_processes() -> Iterator[Process]:
 
 
 def memory_bytes(pid: int, kind: str) -> int:
-    """Memory of a process by a line of /proc/PID/status; 0 of one that has ended."""
+    """Memory of a process by a line of /proc/PID/status; 0 if it has ended."""
     found = re.search(rf"^{kind}:\s+(\d+) kB", _read(pid, "status"), re.MULTILINE)
     return int(found[1]) << 10 if found else 0
 
 
 def command_line(pid: int) -> str:
-    """The arguments of a process, with zeros between them; "" of one that has ended."""
+    """The arguments of a process, with zeros between them; "" if it has ended."""
     return _read(pid, "cmdline")
 
 

@@ -12,7 +12,7 @@ _START = 500_000_000_000  # ticks of the device's clock when it begins
 
 
 class _Clock:
-    """Nanoseconds that pass when told so."""
+    """A clock of nanoseconds that advances on demand."""
 
     def __init__(self) -> None:
         self.now = _START
@@ -21,7 +21,7 @@ class _Clock:
         return self.now
 
     def wait(self, ns: int) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += ns
 
 
@@ -84,7 +84,7 @@ def _core_ml(writer: ETDumpWriter, clock: _Clock) -> None:
 
 
 def _core_ml_estimates(writer: ETDumpWriter, clock: _Clock) -> None:
-    """The plan estimates more than the call took."""
+    """A plan whose estimates exceed the call's time."""
     clock.wait(CALL_NS)
     writer.log_profiling_delegate("x_1:ios17.conv", 10, 10 + 2 * CALL_NS)
 
@@ -107,7 +107,7 @@ def _neutron(writer: ETDumpWriter, clock: _Clock) -> None:
 
 
 def _silent(writer: ETDumpWriter, clock: _Clock) -> None:
-    """Cadence, MediaTek, MPS, OpenVINO, Samsung: nothing but the call."""
+    """Cadence, MediaTek, MPS, OpenVINO, Samsung: only the call."""
     clock.wait(CALL_NS)
 
 

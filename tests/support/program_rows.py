@@ -1,4 +1,4 @@
-"""Rows of what an ETRecord tells of events, as a store has them."""
+"""Rows of a store about events, as an ETRecord gives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 def program_rows(
     etrecord_id: int, run_signature: int, events: Iterable[tuple[Any, int]]
 ) -> Iterator[tuple[str, Row]]:
-    """Table and row for each thing that the events of a run, with their signatures, tell.
+    """Table and row for each fact about the events of a run, with their signatures.
 
     An event counts for its `modules`, and for the own nodes of the last of them; its `line`, as
     "FILE:NUMBER", is that of its only node, and `ran_on` the backend of its delegate.

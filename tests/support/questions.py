@@ -1,4 +1,4 @@
-"""What every canned query is asked, on farms where it has an answer."""
+"""Parameters for every canned query, with farms on which its answer has rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES: dict[str, object] = {
     "base": "old", "head": "new", "base_backend": "portable", "head_backend": "xnnpack",
     "dump": 3, "event": "native_call_conv.out", "size_tag": "size",
 }  # fmt: skip
-# Parameters that queries take beside those.
+# Further parameters of queries.
 _OPTIONS: dict[str, dict[str, object]] = {
     "device_comparison": {"event": "native_call_softmax.out"},
     "framework_tax": {"scope": "all", "until": "2026-01-01T01:00:00Z"},
@@ -27,7 +27,7 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "roofline": {"peak_gflops": 1, "peak_gbps": 1},
     "token_latency": {"step": 10},
 }
-# Tables of what only some dumps hold, and of refused files.
+# Tables that only some dumps fill, and the table of refused files.
 _RECORDED = ("allocations", "counters", "debug_values", "ingest_errors")
 
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
@@ -40,7 +40,7 @@ def required(name: str, **values: object) -> dict[str, object]:
 
 
 def question(name: str) -> dict[str, object]:
-    """What to ask a query on the farm where it has an answer."""
+    """Parameters of a query for its farm."""
     return required(name, size_tag="tokens") | _OPTIONS.get(name, {})
 
 
@@ -55,17 +55,17 @@ def columns(name: str) -> set[str]:
 
 
 def needs_rich_farm(name: str) -> bool:
-    """Whether the small farm has no answer to a query: its golden file says so."""
+    """Whether a query has no rows on the small farm, according to its golden file."""
     return (GOLDEN / name / "rich_farm.csv").exists()
 
 
 def farm_for(name: str) -> duckdb.DuckDBPyConnection:
-    """The farm that has an answer to a query."""
+    """The farm on which a query has rows."""
     return _rich_farm() if needs_rich_farm(name) else _small_farm()
 
 
 def lacks_rows_of(name: str, connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a query reads what nobody recorded here, so that it may have no answer."""
+    """Whether a query reads a table that is empty here, so that it may have no rows."""
     words = set(re.findall(r"\w+", find_query(name).sql))
     return any(
         not connection.table(table).limit(1).fetchall() for table in _RECORDED if table in words

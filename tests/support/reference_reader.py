@@ -32,6 +32,15 @@ def read_reference(dump: bytes) -> dict[str, Any]:
     return _Reader(dump).root()
 
 
+def is_well_formed(dump: bytes) -> bool:
+    """Whether the reader accepts a dump."""
+    try:
+        read_reference(dump)
+    except DumpFault:
+        return False
+    return True
+
+
 def is_size_prefixed(dump: bytes) -> bool:
     """Whether the file starts with its length; the length decides where both forms could be."""
     late, early = dump[8:12] == IDENTIFIER, dump[4:8] == IDENTIFIER

@@ -1,4 +1,4 @@
-"""Reports made by hand: every part, few numbers, and names of one's own choosing."""
+"""Reports made by hand: every part, few numbers, and chosen names."""
 
 from __future__ import annotations
 
@@ -48,29 +48,18 @@ def member(**changes: Any) -> Member:
     ]
     history[4] = BuildPoint(build="b33", dump_count=0, median_ns=None)
     fields: dict[str, Any] = {
-        "device": "pixel8",
-        "pool": "phones",
-        "model": "mobilenet_v2",
-        "backend": "xnnpack",
-        "run": "Execute",
-        "event_name": "native_call_convolution.out",
-        "delegate_id": None,
-        "ordinal": 3,
-        "kind": "kernel",
-        "unit": "ticks" if base_ns is None else "ns",
-        "module_path": "features.3.conv",
-        "delta": delta,
-        "delta_low": delta - 0.013,
-        "delta_high": delta + 0.012,
-        "p_adjusted": 0.00031,
-        "base_ns": base_ns,
+        "device": "pixel8", "pool": "phones", "model": "mobilenet_v2", "backend": "xnnpack",
+        "run": "Execute", "event_name": "native_call_convolution.out", "delegate_id": None,
+        "ordinal": 3, "kind": "kernel", "unit": "ticks" if base_ns is None else "ns",
+        "module_path": "features.3.conv", "delta": delta, "delta_low": delta - 0.013,
+        "delta_high": delta + 0.012, "p_adjusted": 0.00031, "base_ns": base_ns,
         "head_ns": None if base_ns is None else base_ns * (1 + delta),
         "cost_ns": None if base_ns is None else base_ns * delta,
         "base_values": [scale * (1 + 0.002 * (i * 7 % 13 - 6)) for i in range(40)],
         "head_values": [scale * (1 + delta + 0.002 * (i * 5 % 11 - 5)) for i in range(10)],
         "history": history,
         "rule": "head against the last 5 builds, quieter frame: +6.2 %, at least 2 %; p 0.00031",
-    }
+    }  # fmt: skip
     return Member(**fields | changes)
 
 
@@ -93,102 +82,61 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
         method_share=0.05,
     )
     fields: dict[str, Any] = {
-        "id": "g-5f1c9a2e",
-        "state": "confirmed",
-        "direction": "regression" if first.delta > 0 else "improvement",
-        "first_bad": "b40",
-        "last_good": "b39",
-        "headline": headline,
-        "members": list(members),
-        "explains": [],
-        "dumps_needed": 0,
-        "reason": None,
-        "owner": None,
-        "fixed_in": None,
-        "environment": [],
+        "id": "g-5f1c9a2e", "state": "confirmed",
+        "direction": "regression" if first.delta > 0 else "improvement", "first_bad": "b40",
+        "last_good": "b39", "headline": headline, "members": list(members), "explains": [],
+        "dumps_needed": 0, "reason": None, "owner": None, "fixed_in": None, "environment": [],
         "commands": [
             "tracehouse query regression_deltas --base b39 --head b42 --model mobilenet_v2",
             "git bisect start b40 b39 && git bisect run tracehouse bisect-step g-5f1c9a2e",
         ],
-    }
+    }  # fmt: skip
     return Group(**fields | changes)
 
 
 def report(*groups: Group, **changes: Any) -> Report:
-    """A nightly report of these groups, and nothing else to tell."""
+    """A nightly report of only these groups."""
     is_bad = any(one.direction == "regression" and one.state == "confirmed" for one in groups)
     fields: dict[str, Any] = {
-        "kind": "nightly",
-        "head": "b42",
-        "base": ["b41", "b40", "b39"],
-        "recorded_on": date(2026, 3, 1),
-        "commits": {},
-        "notes": [],
-        "reference_drift": [],
+        "kind": "nightly", "head": "b42", "base": ["b41", "b40", "b39"],
+        "recorded_on": date(2026, 3, 1), "commits": {}, "notes": [], "reference_drift": [],
         "verdict": "regressions" if is_bad else "clear",
-        "summary": f"{len(groups)} groups of series changed.",
-        "groups": list(groups),
-        "run_shifts": [],
-        "operator_changes": [],
-        "exact_changes": [],
-        "budgets": [],
-        "framework_tax": [],
-        "coverage": coverage(),
-        "sensitivity": [],
-        "quality": Quality(stability=[], environment=[], warnings=[]),
-        "refused": [],
+        "summary": f"{len(groups)} groups of series changed.", "groups": list(groups),
+        "run_shifts": [], "operator_changes": [], "exact_changes": [], "budgets": [],
+        "framework_tax": [], "coverage": coverage(), "sensitivity": [],
+        "quality": Quality(stability=[], environment=[], warnings=[]), "refused": [],
         "verdict_counts": {"unchanged": 4_812, "inconclusive": 96},
         "rules": {"builds": 5, "min_change": 0.02, "reference": None},
-    }
+    }  # fmt: skip
     return Report(**fields | changes)
 
 
 def coverage(**changes: Any) -> Coverage:
     """A head that 3 devices recorded."""
     fields: dict[str, Any] = {
-        "device_count": 3,
-        "model_count": 2,
-        "dump_count": 180,
-        "series_count": 4_911,
-        "judged_count": 4_908,
-        "missing": [],
-        "too_few": [],
-    }
+        "device_count": 3, "model_count": 2, "dump_count": 180, "series_count": 4_911,
+        "judged_count": 4_908, "missing": [], "too_few": [],
+    }  # fmt: skip
     return Coverage(**fields | changes)
 
 
 def stability(device: str, **changes: Any) -> Stability:
     """A steady device."""
     fields: dict[str, Any] = {
-        "device": device,
-        "model": "mobilenet_v2",
-        "backend": "xnnpack",
-        "dump_count": 10,
-        "cv": 0.0123,
-        "iqr_share": 0.011,
-        "p99_over_p50": 1.08,
-        "max_over_min": 1.21,
-        "score": 96.4,
+        "device": device, "model": "mobilenet_v2", "backend": "xnnpack", "dump_count": 10,
+        "cv": 0.0123, "iqr_share": 0.011, "p99_over_p50": 1.08, "max_over_min": 1.21, "score": 96.4,
         "note": None,
-    }
+    }  # fmt: skip
     return Stability(**fields | changes)
 
 
 def sensitivity(**changes: Any) -> Sensitivity:
     """A model in which too large a change could hide."""
     fields: dict[str, Any] = {
-        "device": "pixel8",
-        "model": "mobilenet_v2",
-        "backend": "xnnpack",
-        "series_count": 69,
-        "judged_count": 60,
-        "explained_count": 49,
-        "typical": 0.38,
-        "worst": 7.52,
-        "worst_operator": "aten::mul.out #1",
-        "is_blind": True,
-        "missing": None,
-    }
+        "device": "pixel8", "model": "mobilenet_v2", "backend": "xnnpack", "series_count": 69,
+        "judged_count": 60, "explained_count": 49, "typical": 0.38, "worst": 7.52,
+        "worst_operator": "aten::mul.out #1", "is_blind": True, "missing": None,
+    }  # fmt: skip
     return Sensitivity(**fields | changes)
 
 
@@ -198,15 +146,12 @@ def read_xml(text: str) -> ElementTree.Element:
 
 
 def full_report() -> Report:
-    """A night on which there is something to say in every part."""
+    """A report whose every part has content."""
     here: dict[str, Any] = {"device": "pixel8", "model": "mobilenet_v2", "backend": "xnnpack"}
     s24: dict[str, Any] = {"device": "s24", "model": "llama_1b", "backend": "vulkan"}
     new_op: dict[str, Any] = {
-        "run": "Execute",
-        "event_name": "aten::clone.out",
-        "delegate_id": None,
-        "ordinal": 9,
-    }
+        "run": "Execute", "event_name": "aten::clone.out", "delegate_id": None, "ordinal": 9,
+    }  # fmt: skip
     return report(
         group(
             *(member(device=name, delta=0.062 - i / 300) for i, name in enumerate(_DEVICES)),
@@ -266,11 +211,7 @@ def full_report() -> Report:
         coverage=coverage(
             missing=[
                 Missing(
-                    device="watch2",
-                    model="kws",
-                    backend=None,
-                    last_build="b38",
-                    is_expected=False,
+                    device="watch2", model="kws", backend=None, last_build="b38", is_expected=False
                 )
             ],
             too_few=["iphone15 mobilenet_v2 coreml: 2 dumps, 5 wanted"],
@@ -303,12 +244,7 @@ def named_report(names: Sequence[str]) -> Report:
     groups = [_named_group(name) for name in names]
     first = names[0]
     here: dict[str, Any] = {"device": first, "model": first, "backend": first}
-    change: dict[str, Any] = {
-        "run": first,
-        "event_name": first,
-        "delegate_id": first,
-        "ordinal": 1,
-    }
+    change: dict[str, Any] = {"run": first, "event_name": first, "delegate_id": first, "ordinal": 1}
     return report(
         *groups,
         head=first,

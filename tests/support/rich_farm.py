@@ -1,4 +1,4 @@
-"""A farm with what the small one lacks: loads, prompts and tokens, two backends, memory, lines."""
+"""A farm with more than the small one: loads, prompts and tokens, two backends, memory, lines."""
 
 from __future__ import annotations
 
@@ -98,6 +98,6 @@ def _delegated(ticks, first):
 
 
 def _above(module):
-    """The module and those that it lies in, from the outermost."""
+    """The module and the modules around it, from the outermost."""
     parts = module.split(".")
     return ("", *(".".join(parts[: n + 1]) for n in range(len(parts))))

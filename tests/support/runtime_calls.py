@@ -121,7 +121,7 @@ def write_values(writer: ETDumpWriter) -> None:
     writer.set_chain_debug_handle(-1, 0)
     _profile(writer, "Method::execute", -1, 0)
     writer.log_evalue(FLOATS, is_output=True)
-    for number in (7, True, 2.25):  # outputs too, but the runtime does not say so
+    for number in (7, True, 2.25):  # outputs too, but not logged as such by the runtime
         writer.log_evalue(number)
     writer.log_evalue(LONGS, is_output=True)
 

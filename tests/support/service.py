@@ -17,12 +17,14 @@ from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
+from tests.support.waiting import until
 from warehouse.load import children
 from warehouse.load.children import DecodingChild, DecodingChildren
+from warehouse.opening.snapshots import find_snapshots
 
 
 class _KeptChildren(DecodingChildren):
-    """Children that decode for one service after the other, for each takes long to start."""
+    """Children that decode for one service after the other, as each takes long to start."""
 
     def one(self) -> AbstractContextManager[DecodingChild]:
         """A child, which a store test must not use even if another test started it."""
@@ -30,7 +32,7 @@ class _KeptChildren(DecodingChildren):
         return super().one()
 
     def close(self) -> None:
-        """They wait for the next service."""
+        """Leave the children for the next service."""
 
 
 @cache
@@ -42,7 +44,7 @@ def _kept_children() -> DecodingChildren:
 
 @contextmanager
 def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
-    """A client of a service in this process, which indexes at once what it is given."""
+    """A client of a service in this process, which indexes dumps at once."""
     quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
     copy_new_store(store)
     service = Service(store, ServiceSettings(**{**quick, **settings}))
@@ -52,3 +54,15 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
         TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
     ):
         yield client
+
+
+def service_of(client: TestClient) -> Service:
+    """The service that a client asks."""
+    service: Service = client.app.state.service  # type: ignore[attr-defined]
+    return service
+
+
+def await_snapshot(client: TestClient) -> None:
+    """Wait until there is a snapshot of the service's store."""
+    store = service_of(client).store
+    until(lambda: bool(find_snapshots(store)))

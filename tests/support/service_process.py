@@ -1,4 +1,4 @@
-"""Services as users start them: in a process of their own, on a port of their own."""
+"""Services as users start them: each in a separate process, on its own port."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class NotStartedError(AssertionError):
     """
 
     def __init__(self, said: str, status: int) -> None:
-        """Tell what it said."""
+        """Describe the failure by the service's output."""
         super().__init__(f"the service did not start, and ended with {status}: {said}")
         self.status = status
 
 
 class ServiceProcess:
-    """`tracehouse serve` in a process; at the end of its use it is ended, if it still runs.
+    """`tracehouse serve` in a process, which is killed at the end of the body if it still runs.
 
     Attributes:
-        port: Where it listens.
-        said: What it wrote before it did.
+        port: The port on which it listens.
+        said: Its output until it listened.
     """
 
     def __init__(
         self, store: Path, environment: Mapping[str, str] | None = None, **settings: object
     ) -> None:
-        """Start it with more in its environment, settings too, and wait until it listens."""
+        """Start it with additions to its environment and settings, and wait until it listens."""
         given = {f"TRACEHOUSE_SERVE_{name.upper()}": str(value) for name, value in settings.items()}
         self._process = subprocess.Popen(
             [*COMMAND, "serve", "--store", str(store), "--port", "0"],
@@ -69,11 +69,11 @@ class ServiceProcess:
         return self._process.pid
 
     def signal(self, number: int) -> None:
-        """Send it a signal."""
+        """Send a signal to it."""
         self._process.send_signal(number)
 
     def read_log(self) -> str:
-        """What it writes from now on until it ends; it drops lines that nobody reads."""
+        """Its output from now on until it ends; it drops lines that are not read."""
         assert self._process.stderr
         return self._process.stderr.read()
 
@@ -91,16 +91,16 @@ class ServiceProcess:
         self.wait()
 
     def cpu_seconds(self) -> float:
-        """What it and its children have computed."""
+        """CPU time of the process and its children."""
         found = filter(None, map(read_process, self._family()))
         return sum(process.cpu_seconds + process.children_seconds for process in found)
 
     def resident_bytes(self) -> int:
-        """Memory that it and its children hold of their own."""
+        """Private memory of the process and its children."""
         return sum(memory_bytes(pid, "RssAnon") for pid in self._family())
 
     def child_peaks(self, program: str) -> list[int]:
-        """The most memory that each of its children of a program had."""
+        """Peak memory of each of its children that run a program."""
         return [
             memory_bytes(pid, "VmHWM")
             for pid in self._family()

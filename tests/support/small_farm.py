@@ -1,4 +1,4 @@
-"""A small farm: two devices, two builds, ten dumps each, made of arithmetic."""
+"""A small farm: two devices, two builds, ten dumps each, made by arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DUMPS = 10
 
 
 def small_farm(runs: int = RUNS):
-    """A connection to the farm's store; with fewer runs, for what only looks at rows.
+    """A connection to the farm's store; fewer `runs` suffice for tests that only look at rows.
 
     The new build's convolution is 10 % slower and it has one more operator; the second device has
     neither a pool nor a backend, and times its delegate in cycles of unknown rate. Kernels run the

@@ -1,4 +1,4 @@
-"""Statements that want more than an answer: every one must be refused, and leave no trace.
+"""Statements that do more than answer: every one must be refused, and leave no trace.
 
 `{database}`, `{folder}` and `{secret}` stand for the store's file, a folder that can be written,
 and a file whose content must not come out.
@@ -6,7 +6,7 @@ and a file whose content must not come out.
 
 from __future__ import annotations
 
-# What would write if it ran.
+# Statements that would write if they ran.
 WRITES = {
     "copy_over_database": "COPY (SELECT 'ruined') TO '{database}' (USE_TMP_FILE false)",
     "copy_over_log": "COPY (SELECT 'ruined') TO '{database}.wal' (USE_TMP_FILE false)",
@@ -14,7 +14,7 @@ WRITES = {
     "delete": "DELETE FROM dumps RETURNING dump_id",
     "insert": "INSERT INTO schema_views VALUES ('x') RETURNING 1",
 }
-# Where a SELECT, or what the Python module takes for one, can hide it.
+# Forms that hide it in a SELECT, or in a statement that the Python module mistakes for one.
 PLACES = {
     "cte": "WITH x AS ({}) SELECT 1",
     "used_cte": "WITH x AS ({}) SELECT * FROM x",
@@ -96,7 +96,7 @@ STATEMENTS = {
     "deserialize": "SELECT json_deserialize_sql(json_serialize_sql('SELECT 1'))",
     "deserialize_nested": "SELECT * FROM json_each('[' || "
     "json_deserialize_sql(json_serialize_sql('SELECT 1')) || ']')",
-    # What shows or forges DuckDB's own structures, and what waits
+    # Functions that show or forge DuckDB's own structures, and functions that wait
     "storage_info": "SELECT * FROM pragma_storage_info('dumps')",
     "metadata_info": "SELECT * FROM pragma_metadata_info()",
     "logs": "SELECT * FROM duckdb_logs",
@@ -201,7 +201,7 @@ STATEMENTS = {
     "summarize_file": "SUMMARIZE SELECT * FROM read_csv('{secret}')",
     "copy_to_parquet": "COPY (SELECT 1 AS a) TO '{folder}/out.parquet' (FORMAT parquet)",
     "copy_parts": "COPY (SELECT 1 AS a) TO '{folder}/parts' (FORMAT csv, PARTITION_BY (a))",
-    # What changes the store or the session
+    # Functions that change the store or the session
     "update": "UPDATE dumps SET source = 'x' RETURNING 1",
     "create_table": "CREATE TABLE x (a INT)",
     "create_temp": "CREATE TEMP TABLE x AS SELECT 1",

@@ -1,4 +1,4 @@
-"""A stand-in for ExecuTorch in processes to come, and programs that tell it what to do."""
+"""A stand-in for ExecuTorch in later processes, and programs that control it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def write_program(
     fails: str = "",
     aborts: bool = False,
 ) -> Path:
-    """A file like a program, that gives this dump, or fails in this way.
+    """A file like a program, which makes the stand-in write this dump, or fail in this way.
 
-    Of a folder of `dumps` every run takes one away, in the order of their names; then it fails.
+    With a folder of `dumps`, every run moves one out, in order of their names; then it fails.
     """
     plan = {
         "dump": str(dumps or CORPUS / f"{dump}.etdp"),

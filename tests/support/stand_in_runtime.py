@@ -1,4 +1,4 @@
-"""What `executorch.runtime` does, told by the program: see tests/support/stand_in.py."""
+"""A stand-in for `executorch.runtime`, controlled by the program: see tests/support/stand_in.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service of the standard library alone, which takes dumps as ours does and refuses as told."""
+"""A service made with only the standard library, which accepts dumps as ours, or refuses them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ import pyarrow as pa
 from queries.formats import write_arrow
 
 
-class Asked(NamedTuple):
-    """A request that came."""
+class Request(NamedTuple):
+    """A received request."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What is answered instead of what was asked for; status 0 hangs up without a word."""
+    """A prepared answer to the next request; status 0 closes the connection without one."""
 
     status: int
     headers: dict[str, str] = {}  # noqa: RUF012
@@ -40,22 +40,22 @@ class Refused(NamedTuple):
 
 
 class StandIn:
-    """What came, what is held, and what is refused first.
+    """The requests, dumps and prepared refusals of the service.
 
     Attributes:
-        url: Where it listens.
+        url: Its address.
         asked: Requests, in order.
-        held: Files by SHA-256: the dump's manifest, and what came with it.
+        held: By SHA-256, the dump's manifest and its companions.
         refusals: Answers to the next requests.
-        answers: Bodies by path; a 200.
-        connections: How many were made.
-        unread: Size of each body that was refused before it was read, as far as it came.
-        is_asking: Whether it asks for a body that is announced, as HTTP/1.1 has it.
+        answers: Bodies of answers 200, by path.
+        connections: Number of connections.
+        unread: Bytes received of each body that was refused before it was read.
+        is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
     """
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self.held: dict[str, dict[str, bytes]] = {}
         self.refusals: list[Refused] = []
         self.answers: dict[str, tuple[str, bytes]] = {}
@@ -65,7 +65,7 @@ class StandIn:
         self.lock = threading.Lock()
 
     def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
-        """Hold a dump, as the contract says."""
+        """Accept a dump, as the contract says."""
         sha256 = hashlib.sha256(parts["dump"]).hexdigest()
         known = self.held.get(sha256)
         if known and json.loads(known["manifest"]) != json.loads(parts["manifest"]):
@@ -75,7 +75,7 @@ class StandIn:
 
 
 def arrow_answer(table: pa.Table) -> tuple[str, bytes]:
-    """A table as a service answers it."""
+    """A service's answer with a table."""
     sink = io.BytesIO()
     write_arrow(table, sink)
     return "application/vnd.apache.arrow.stream", sink.getvalue()
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     service: StandIn
 
     def handle_expect_100(self) -> bool:
-        """Ask for a body, if services do, unless it is refused before it is read."""
+        """Answer "100 Continue" if `is_asking`, unless the body is refused before it is read."""
         refusals = self.service.refusals
         is_asked = self.service.is_asking and not (refusals and not refusals[0].is_read)
         return super().handle_expect_100() if is_asked else True
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.service.unread.append(len(self.rfile.read()))
                 return
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(self.command, self.path, dict(self.headers), body)
+            asked = Request(self.command, self.path, dict(self.headers), body)
             self.service.asked.append(asked)
             if refused:
                 self._refuse(refused)
@@ -153,10 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not refused.status:
             self.close_connection = True
             return
-        told = {"status": refused.status, "reason": refused.reason, "detail": refused.detail}
-        self._send(refused.status, json.dumps(told).encode(), refused.headers)
+        answer = {"status": refused.status, "reason": refused.reason, "detail": refused.detail}
+        self._send(refused.status, json.dumps(answer).encode(), refused.headers)
 
-    def _take(self, asked: Asked) -> None:
+    def _take(self, asked: Request) -> None:
         path = asked.path.partition("?")[0]
         if path in self.service.answers:
             kind, body = self.service.answers[path]
@@ -169,8 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send_json(404, {"status": 404, "reason": "unknown", "detail": f"no {path}"})
 
-    def _send_json(self, status: int, told: dict[str, Any]) -> None:
-        self._send(status, json.dumps(told).encode(), {})
+    def _send_json(self, status: int, answer: dict[str, Any]) -> None:
+        self._send(status, json.dumps(answer).encode(), {})
 
     def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(HTTPStatus(status))
@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _parts(asked: Asked) -> dict[str, bytes]:
+def _parts(asked: Request) -> dict[str, bytes]:
     head = f"Content-Type: {asked.headers['Content-Type']}\r\n\r\n".encode()
     message = BytesParser().parsebytes(head + asked.body)
     return {

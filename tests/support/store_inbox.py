@@ -1,4 +1,4 @@
-"""The inbox of a store: dumps handed over to it, and what is in it."""
+"""The inbox of a store: dumps handed over to it, and its files."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -47,9 +48,7 @@ class StoreRows:
 
     def __init__(self):
         self._rows = {name: [] for name in STORED}
-        self._ids = {
-            name: {} for name in ("devices", "builds", "models", "etrecords", "signatures", "runs")
-        }
+        self._ids = defaultdict(dict)
 
     def add_build(self, name, *, ordinal=None, committed_at=None, branch=None, **ancestry):
         """Add a build; `ancestry` is its parent and role."""
@@ -87,16 +86,10 @@ class StoreRows:
                 "sha256": f"{number:064x}",
                 "source": f"{number:03}.etdp",
                 "byte_count": 1000,
-                "device_id": self._id(
-                    "devices", (device, pool, *system.values()), name=device, pool=pool, **system
-                ),
+                "device_id": self._id("devices", name=device, pool=pool, **system),
                 "build_id": self.add_build(build),
                 "model_id": self._id(
-                    "models",
-                    (model, backend, quantization),
-                    name=model,
-                    backend=backend,
-                    quantization=quantization,
+                    "models", name=model, backend=backend, quantization=quantization
                 ),
                 "captured_at": captured_at,
                 "ingested_at": LONG_AGO,
@@ -106,12 +99,7 @@ class StoreRows:
                 "delegate_resolution_ticks": resolution_ticks,
                 "schema_version": 0,
                 "is_size_prefixed": True,
-                "n_runs": 0,
-                "n_events": 0,
-                "n_flagged_events": 0,
-                "n_allocations": 0,
-                "n_debug_events": 0,
-                "n_empty_events": 0,
+                **{name: 0 for name in STORED["dumps"].names if name.startswith("n_")},
                 "manifest": json.dumps(manifest, sort_keys=True, separators=(",", ":")),
                 "etrecord_id": etrecord and self._etrecord(etrecord),
             }
@@ -133,11 +121,7 @@ class StoreRows:
         signatures = [self._signature(event) for event in events]
         distinct = list(dict.fromkeys(signatures))
         run_signature = self._id(
-            "runs",
-            (name, bundled_input_index, *distinct),
-            name=name,
-            bundled_input_index=bundled_input_index,
-            events=distinct,
+            "run_signatures", name=name, bundled_input_index=bundled_input_index, events=distinct
         )
         profiled = [
             (event, signature)
@@ -257,26 +241,24 @@ class StoreRows:
         return connection
 
     def _signature(self, event):
-        key = event[:1] + event[2:5] + (event.ticks is None,)
-        name, instruction, delegate, debug_name, is_unprofiled = key
+        name, _, instruction, delegate, debug_name, *_ = event
         rule = shipped_producers().rule_of(name.encode(), delegate and delegate.encode())
         return self._id(
-            "signatures",
-            key,
+            "event_signatures",
             name=name,
             instruction_id=instruction,
             delegate_id_int=None,
             delegate_id_str=delegate,
             kind=event_kind(name.encode(), delegate and delegate.encode()),
             unit=rule.unit if rule else None,
-            is_profiled=not is_unprofiled,
+            is_profiled=event.ticks is not None,
             is_logged=debug_name is not None,
             debug_name=debug_name,
             name_hex=None,
         )
 
     def _etrecord(self, source):
-        number = self._id("etrecords", source, source=source, byte_count=1000)
+        number = self._id("etrecords", source=source, byte_count=1000)
         self._rows["etrecords"][number - 1]["sha256"] = f"{number:064x}"
         return number
 
@@ -285,19 +267,13 @@ class StoreRows:
             if row not in self._rows[table]:
                 self._rows[table].append(row)
 
-    def _id(self, space, key, **columns):
-        ids = self._ids[space]
+    def _id(self, table, key=None, **columns):
+        """The id of a row, which is added unless there is one of its key: by default, all of it."""
+        ids, name = self._ids[table], table.removesuffix("s") + "_id"
+        key = str(columns) if key is None else key
         if key not in ids:
             ids[key] = len(ids) + 1
-            table, id_name = {
-                "devices": ("devices", "device_id"),
-                "builds": ("builds", "build_id"),
-                "models": ("models", "model_id"),
-                "etrecords": ("etrecords", "etrecord_id"),
-                "signatures": ("event_signatures", "event_signature_id"),
-                "runs": ("run_signatures", "run_signature_id"),
-            }[space]
-            self._rows[table].append({id_name: ids[key], **columns})
+            self._rows[table].append({name: ids[key], **columns})
         return ids[key]
 
 

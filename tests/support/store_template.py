@@ -1,4 +1,4 @@
-"""A new store, made once by each process of the tests and copied: for those of anything else."""
+"""A new store, made once per process and copied, for tests that are not about making stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = count()
 
 
 def copy_new_store(store: Path) -> None:
-    """Put a new store into a directory, which is made, unless there is one."""
+    """Put a new store into a directory, which is created, unless it has a store."""
     GUARD.require("store", "makes a store")
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (store / FILE_NAME).exists():
@@ -34,12 +34,12 @@ def copy_new_store(store: Path) -> None:
 
 
 def copy_template(file: Path) -> None:
-    """Put the file of a new store there, as the store itself would make it."""
+    """Put the file of a new store there, as the product would create it."""
     shutil.copyfile(_template(), file)
 
 
 def connect_new_store() -> duckdb.DuckDBPyConnection:
-    """A connection to a new store that nobody else can open."""
+    """A connection to a new store that no other process can open."""
     GUARD.require("store", "opens a database")
     name = f"store_{next(_NUMBERS)}"
     file = Path(shutil.copy(_template(), _template().with_name(f"{name}.duckdb")))
@@ -53,9 +53,9 @@ def connect_new_store() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
-    """One DuckDB for all these stores, which takes longer to start than a store to copy."""
+    """One DuckDB for all these stores: starting it takes longer than copying a store."""
     connection = duckdb.connect(config={"threads": 1})
-    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads them then
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # they are not read again
     register_functions(connection, " ".join(f"{function.name}()" for function in FUNCTIONS))
     return connection
 

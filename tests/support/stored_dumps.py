@@ -13,10 +13,10 @@ def sha256_of(number: int) -> str:
 
 
 class Stored:
-    """What a store has, and what it was asked for."""
+    """The dumps of a store, and the lookups in it."""
 
     def __init__(self, *numbers: int) -> None:
-        """It has dumps of these numbers."""
+        """Store dumps of these numbers."""
         self._connection = open_memory()
         use_database(self._connection)
         self._indexes: list[StoredDumps] = []

@@ -1,4 +1,4 @@
-"""Stores on disk: files written for them, ingested, and read back whole."""
+"""Stores on disk: files written for them, ingested, and read back completely."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
 
 
 def make_and_ingest(store: Path, *paths: Path, **options: Any) -> IngestSummary:
-    """Ingest files into a store, which is made if there is none."""
+    """Ingest files into a store, which is created if it does not exist."""
     with Warehouse.open(store, create=True) as warehouse:
         return warehouse.ingest(paths, manifest=options.pop("manifest", MANIFEST), **options)
 
 
 @contextmanager
 def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that writes a store, a new one if there is none."""
+    """A connection that writes a store, which is created if it does not exist."""
     copy_new_store(store)
     with open_writer(store / FILE_NAME) as connection:
         use_database(connection)
@@ -90,7 +90,7 @@ def _rows(store: Path, tables: str, columns: str) -> dict[str, list[tuple[str, .
 
 
 def write_corpus(folder: Path) -> dict[str, tuple[bytes, str]]:
-    """Write the dumps of the corpus, each beside its own ETRecord, or else some other one.
+    """Write the dumps of the corpus, each next to its own ETRecord, or else another one.
 
     Returns:
         By name of the dump in the folder, its bytes and the name of its ETRecord.
@@ -127,7 +127,7 @@ def located_blocks(data: bytes, record: str) -> list[BlockData]:
 
 
 def make_old(file: Path) -> None:
-    """As an older tracehouse would have left it."""
+    """Make a store's file look as if an older tracehouse had written it."""
     file.chmod(0o600)
     with open_writer(file) as connection:
         use_database(connection)

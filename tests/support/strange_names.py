@@ -1,6 +1,6 @@
-"""Names that would steer a terminal, lie about their order, run in a spreadsheet or fill a screen.
+"""Names that would control a terminal, reverse their order, run in a spreadsheet or fill a screen.
 
-They stand in files of every kind that a command reads, and in the names of these files.
+They are in files of every kind that a command reads, and in the names of these files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BUILDS = ("=base\x1b[3J\u202e", "+head\x1b[3J\u2066")
 
 
 class StrangeFiles(NamedTuple):
-    """Files whose every name is strange; the dumps are of two builds, the last is refused."""
+    """Files with only strange names; the dumps are of two builds, the last is refused."""
 
     dumps: tuple[Path, ...]
     etrecord: Path

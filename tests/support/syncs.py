@@ -1,4 +1,4 @@
-"""What was synced to disk."""
+"""Files and folders that were synced to disk."""
 
 from __future__ import annotations
 

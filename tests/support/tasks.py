@@ -1,4 +1,4 @@
-"""Work that a cluster does, done by this process; and a driver that dies meanwhile."""
+"""A cluster's work, done by this process; and a driver that dies meanwhile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TasksHere:
     """Does each piece in turn.
 
     Attributes:
-        parallelism: How many there should be.
+        parallelism: Wanted number of pieces.
         done: Pieces done so far.
     """
 
@@ -32,11 +32,11 @@ class TasksHere:
 
 
 class DriverDies(BaseException):
-    """Nothing that anybody catches."""
+    """An error that is not caught."""
 
 
 class DyingTasks(TasksHere):
-    """Decodes some groups, after which the driver is gone: nobody learns of them."""
+    """Decodes some groups; then the driver dies, and their results are lost."""
 
     def __init__(self, n_groups: int) -> None:
         super().__init__()

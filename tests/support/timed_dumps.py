@@ -11,11 +11,11 @@ from typing import Any
 from tests.support.etdump_builder import build_etdump
 
 _TIMES = ("start_time", "end_time")
-_FIRST = 1 << 60  # the n-th time of a template is this and n, which nothing else in it is
+_FIRST = 1 << 60  # the n-th time of a template is this plus n, which occurs nowhere else in it
 
 
 def build_timed_etdump(dump: dict[str, Any]) -> bytes:
-    """What `build_etdump` makes of a dump, in a fraction of the time from the second alike on."""
+    """The result of `build_etdump`, much faster from the second dump of the same form on."""
     times = [event[name] for event in _timed_events(dump) for name in _TIMES]
     for number, event in enumerate(_timed_events(dump)):
         event |= {"start_time": _FIRST + 2 * number, "end_time": _FIRST + 2 * number + 1}

@@ -1,4 +1,4 @@
-"""Dumps to put on a time axis, and what a trace must be."""
+"""Dumps to put on a time axis, and a check of traces."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from queries.event_blocks.build import decode_tables
 from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from tests.support.etdump_builder import build_etdump
+from tests.support.event_blocks import timed
 
 Spec = dict[str, Any]
 PLAIN = Clocks()
@@ -22,16 +23,11 @@ _NAMING = {
 
 
 def event(name: str, start: int, end: int, instruction: int = -1, **more: Any) -> Spec:
-    """A profile event; `id` is its delegate's, `metadata` what that wrote."""
-    profile = {
-        "name": name, "start_time": start, "end_time": end, "instruction_id": instruction,
-        "chain_index": more.get("chain", 0 if instruction >= 0 else -1),
-    }  # fmt: skip
-    if "id" in more:
-        profile["delegate_debug_id_str"] = more["id"]
-    if "metadata" in more:
-        profile["delegate_debug_metadata"] = more["metadata"]
-    return {"profile_event": profile}
+    """A profile event; `id` and `metadata` are its delegate's."""
+    names = {"id": "delegate_debug_id_str", "metadata": "delegate_debug_metadata"}
+    fields = {names[key]: value for key, value in more.items() if key in names}
+    chain = more.get("chain", 0 if instruction >= 0 else -1)
+    return timed(name, start, end, instruction_id=instruction, chain_index=chain, **fields)
 
 
 def allocation(size: int, allocator: int = 1) -> Spec:
@@ -64,7 +60,7 @@ def read_trace(text: str) -> list[dict[str, Any]]:
 
     https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: an object with
     a list of events; each has a phase, a process, a thread and a time in microseconds; the complete
-    events of a thread lie within or beside each other.
+    events of a thread are nested or do not overlap.
     """
     trace = json.loads(text, parse_constant=_fail)
     assert trace["displayTimeUnit"] in ("ms", "ns")
@@ -107,4 +103,4 @@ def _check_nesting(spans: list[tuple[int, int]]) -> None:
 
 
 def _fail(constant: str) -> None:
-    raise AssertionError(f"{constant} is no JSON")
+    raise AssertionError(f"{constant} is not JSON")

@@ -1,4 +1,4 @@
-"""Dumps as small as they come, each unlike the others, and what a store has of them."""
+"""Distinct dumps of minimal size, and their rows in a store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tiny_dump_events(number: int) -> int:
 
 
 def tiny_incoming(number: int, name: str = "", manifest: Manifest = _STATED) -> Dump:
-    """The same on its way in."""
+    """The same as an incoming dump."""
     return Dump.of_bytes(name or f"{number}.etdp", tiny_dump(number), manifest)
 
 

@@ -1,4 +1,4 @@
-"""Blocks of any content for a tracer, and what the reference reader says of them afterwards."""
+"""Blocks of any content for a tracer, and the reference reader's view of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_block(dump: bytes) -> dict[str, Any]:
 
 
 def read_value(value: Any, **options: Any) -> dict[str, Any]:
-    """What a dump says of a value that was logged."""
+    """A logged value, as the reference reader returns it."""
     writer = ETDumpWriter()
     writer.create_event_block("Execute")
     writer.log_evalue(value, **options)
@@ -70,7 +70,7 @@ def read_value(value: Any, **options: Any) -> dict[str, Any]:
 
 
 def trace_block(writer: ETDumpWriter, ticks: list[int], block: Any) -> dict[str, Any]:
-    """Trace a block; what the reference reader should say of it."""
+    """Trace a block, and return the expected result of the reference reader."""
     name, bundled_input_index, allocations, events = block
     writer.set_bundled_input_index(bundled_input_index)
     writer.create_event_block(name)

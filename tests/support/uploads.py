@@ -1,22 +1,32 @@
-"""Dumps uploaded in tests, and what becomes of them."""
+"""Dumps uploaded in tests, and their states."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import time
+import zipfile
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import httpx2
 
 from tests.support.stores import MANIFEST
+from tests.support.tiny_dumps import tiny_dump
 
 _MOST_SECONDS = 20.0
+_NUMBERS = count(1000)
+
+
+def new_dump() -> bytes:
+    """A small dump that no service has yet."""
+    return tiny_dump(next(_NUMBERS))
 
 
 def sha256_of(dump: bytes) -> str:
-    """The name that a dump is uploaded to."""
+    """The name under which a dump is uploaded."""
     return hashlib.sha256(dump).hexdigest()
 
 
@@ -34,8 +44,28 @@ def put(
     return client.put(f"/v1/dumps/{sha256_of(dump)}", content=content, headers=headers)
 
 
+def zip_of(members: Mapping[str, bytes]) -> bytes:
+    """A zip of files by name."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def send_zip(
+    client: httpx2.Client,
+    content: Mapping[str, bytes] | bytes,
+    manifest: Mapping[str, object] = MANIFEST,
+) -> httpx2.Response:
+    """Upload a zip, or what is said to be one, with a manifest for all its dumps."""
+    headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(manifest)}
+    body = content if isinstance(content, bytes) else zip_of(content)
+    return client.post("/v1/dumps", content=body, headers=headers)
+
+
 def await_state(client: httpx2.Client, dump: bytes) -> dict[str, Any]:
-    """What a dump is said to be once it is no longer only accepted."""
+    """A dump's state once it is no longer just accepted."""
     deadline = time.monotonic() + _MOST_SECONDS
     while True:
         found: dict[str, Any] = client.get(f"/v1/dumps/{sha256_of(dump)}").json()

@@ -48,7 +48,7 @@ def limit_of(warehouse: Warehouse) -> str:
 
 
 @pytest.mark.smoke
-def test_what_is_given_is_indexed_and_counted(store: Path) -> None:
+def test_dumps_that_are_given_are_indexed_and_counted(store: Path) -> None:
     with consuming(store) as (consumer, inbox):
         sha256 = give(consumer, inbox, tiny_incoming(1))
         give(consumer, inbox, Dump.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
@@ -115,7 +115,7 @@ def dump_of_values(number: int, *, count: int, byte_count: int) -> bytes:
     return build_etdump({"version": 0, "run_data": [{"name": "Execute", "events": events}]})
 
 
-def test_what_was_there_before_is_indexed_first(store: Path) -> None:
+def test_dumps_that_were_in_the_inbox_before_are_indexed_first(store: Path) -> None:
     with Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
 
@@ -137,7 +137,7 @@ def test_few_dumps_that_are_large_do_not_wait_for_more(
         until(lambda: consumer.indexed == 2)
 
 
-def test_what_is_left_at_the_end_is_indexed_and_published(store: Path) -> None:
+def test_dumps_that_are_left_at_the_end_are_indexed_and_published(store: Path) -> None:
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
         until(lambda: consumer.is_caught_up and bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -92,11 +91,14 @@ def test_views_that_lie_are_never_read(honest_answers, store: Path, lie: str) ->
     assert leavings(store) == ["secret.txt", "store"]
 
 
-@pytest.mark.parametrize("lie", cross_section(LIES, 3))
-@pytest.mark.parametrize(
-    "text",
-    cross_section(
-        [
+@pytest.mark.parametrize("lie", cross_section(LIES, 6))
+def test_views_that_came_with_a_store_do_not_answer(store: Path, lie: str) -> None:
+    tamper(
+        store, [f"CREATE OR REPLACE VIEW {view} AS {LIES[lie]}" for view in ("evil", "named_dumps")]
+    )
+    before = (store / FILE_NAME).read_bytes()
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for text in (
             "SELECT * FROM evil",
             'SELECT * FROM "EVIL"',
             "SELECT * FROM main.evil",
@@ -106,20 +108,11 @@ def test_views_that_lie_are_never_read(honest_answers, store: Path, lie: str) ->
             "SELECT * FROM main.named_dumps",
             "SELECT (SELECT count(*) FROM evil)",
             "SELECT * FROM query_table('evil')",
-        ],
-        4,
-    ),
-)
-def test_views_that_came_with_a_store_do_not_answer(store: Path, lie: str, text: str) -> None:
-    tamper(
-        store, [f"CREATE OR REPLACE VIEW {view} AS {LIES[lie]}" for view in ("evil", "named_dumps")]
-    )
-    before = (store / FILE_NAME).read_bytes()
-    with Warehouse.open(store, read_only=True) as warehouse:
-        for allow_files in (False, True):
-            with pytest.raises(StatementError) as caught:
-                warehouse.sql(text, allow_files=allow_files)
-            assert CONFIDENTIAL not in str(caught.value)
+        ):
+            for allow_files in (False, True):
+                with pytest.raises(StatementError) as caught:
+                    warehouse.sql(text, allow_files=allow_files)
+                assert CONFIDENTIAL not in str(caught.value)
     assert (store / FILE_NAME).read_bytes() == before
     assert leavings(store) == ["secret.txt", "store"]
 
@@ -136,13 +129,12 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize(("name", "read_only"), cross_section(product(STRANGE, (True, False)), 3))
-def test_a_store_with_what_runs_by_itself_is_refused(
-    store: Path, name: str, read_only: bool
-) -> None:
+@pytest.mark.parametrize("name", cross_section(STRANGE, 2))
+def test_a_store_with_what_runs_by_itself_is_refused(store: Path, name: str) -> None:
     tamper(store, [STRANGE[name]])
-    with pytest.raises(StoreError, match="do not trust"):
-        Warehouse.open(store, read_only=read_only)
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="do not trust"):
+            Warehouse.open(store, read_only=read_only)
     assert leavings(store) == ["secret.txt", "store"]
 
 
@@ -159,15 +151,12 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "read_only"), cross_section(product(TABLES, (True, False)), 3))
-def test_a_store_whose_tables_are_not_ours_is_refused(
-    store: Path, name: str, read_only: bool
-) -> None:
+@pytest.mark.parametrize("name", cross_section(TABLES, 2))
+def test_a_store_whose_tables_are_not_ours_is_refused(store: Path, name: str) -> None:
     tamper(store, TABLES[name])
-    with pytest.raises(
-        StoreError, match="the store was modified; ingest its dumps into a new store"
-    ):
-        Warehouse.open(store, read_only=read_only)
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="the store was modified; ingest its dumps into"):
+            Warehouse.open(store, read_only=read_only)
 
 
 def test_a_schema_version_that_is_a_view_is_not_run(store: Path) -> None:

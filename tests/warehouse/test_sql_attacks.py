@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -16,8 +16,6 @@ from warehouse import Warehouse
 from warehouse.errors import StatementError
 
 ATTACKS = attacks()
-
-Ask = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +31,6 @@ def opened(
     ground = AttackGround(tmp_path_factory.mktemp(request.param))
     with Warehouse.open(ground.store, read_only=request.param == "reader") as warehouse:
         yield warehouse, ground
-
-
-def test_there_are_attacks_of_every_kind() -> None:
-    assert len(ATTACKS) >= 150
 
 
 @pytest.mark.parametrize("name", cross_section(ATTACKS, 14))
@@ -105,9 +99,9 @@ QUESTIONS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", QUESTIONS)
-def test_honest_questions_are_answered(opened: tuple[Warehouse, AttackGround], text: str) -> None:
-    assert opened[0].sql(text).num_columns > 0
+def test_honest_questions_are_answered(opened: tuple[Warehouse, AttackGround]) -> None:
+    for text in QUESTIONS:
+        assert opened[0].sql(text).num_columns > 0
 
 
 @pytest.mark.parametrize("value", ["340282366920938463463374607431768211455", "[1]"])

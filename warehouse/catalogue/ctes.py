@@ -22,7 +22,7 @@ class Statement(NamedTuple):
     """A SELECT and its CTEs in the order of the text.
 
     Attributes:
-        ctes: The CTEs; each may have CTEs of its own.
+        ctes: The CTEs; each may contain CTEs.
         body: The SELECT after them.
     """
 

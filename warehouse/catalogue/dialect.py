@@ -13,7 +13,7 @@ lists everything that DuckDB spells differently, and the expressions that many f
   that are alike.
 * `tick_ns(s, d)`: nanoseconds per tick of an event, by its signature and its dump.
 * `resolution_ticks(s, d)`: the smallest step of the event's clock, in its ticks.
-* `tag(tags, key)`: the value of a tag of a dump.
+* `tag_of(tags, key)`: the value of a tag of a dump.
 * `part_of(x, y)`: x over y; null where the part is longer than its whole, as clocks disagree.
 * `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
 * `quartile_spread(x)`: the 75th less the 25th percentile over the median.
@@ -27,23 +27,21 @@ import re
 from warehouse.catalogue.ctes import closing_place
 
 _SUM = "aggregate(array_sort(array_agg({0})), 0e0, (a, b) -> a + b) END"
-_MACROS = {
-    "exact_sum": f"CASE WHEN count({{0}}) > 0 THEN {_SUM}",
-    "whole_sum": f"CASE WHEN count({{0}}) = count(*) THEN {_SUM}",
+_MACROS = {  # each may use those after it
     "is_chosen": "(CAST({0} AS ARRAY<STRING>) IS NULL "
     "OR array_contains(CAST({0} AS ARRAY<STRING>), {1}))",
-    "same_family": "{0}.device = {1}.device AND {0}.model = {1}.model "
-    "AND {0}.backend IS NOT DISTINCT FROM {1}.backend",
     "same_operator": "same_family({0}, {1}) AND {0}.run = {1}.run "
     "AND {0}.event_name = {1}.event_name "
     "AND {0}.delegate_id IS NOT DISTINCT FROM {1}.delegate_id AND {0}.ordinal = {1}.ordinal",
+    "same_family": "{0}.device = {1}.device AND {0}.model = {1}.model "
+    "AND {0}.backend IS NOT DISTINCT FROM {1}.backend",
     "same_event": "{0}.run_signature_id = {1}.run_signature_id "
     "AND {0}.event_signature_id = {1}.event_signature_id",
     "tick_ns": "CASE WHEN {0}.unit IS NOT NULL THEN {0}.unit_ns "
     "WHEN {0}.kind = 'delegate_op' THEN {1}.delegate_ns_per_tick ELSE {1}.ns_per_tick END",
     "resolution_ticks": "CASE WHEN {0}.kind = 'delegate_op' AND {0}.unit IS NULL "
     "THEN {1}.delegate_resolution_ticks ELSE 1 END",
-    "tag": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
+    "tag_of": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
     "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
     "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
     "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "
@@ -52,6 +50,8 @@ _MACROS = {
     "- percentile_cont(0.25) WITHIN GROUP (ORDER BY {0})) / nullif(median({0}), 0e0))",
     "drift": "(median(CASE WHEN 3 * {1} > 2 * {2} THEN {0} END) "
     "/ nullif(median(CASE WHEN 3 * {1} <= {2} THEN {0} END), 0e0) - 1)",
+    "exact_sum": f"CASE WHEN count({{0}}) > 0 THEN {_SUM}",
+    "whole_sum": f"CASE WHEN count({{0}}) = count(*) THEN {_SUM}",
 }
 _OF_DUCKDB = {
     "aggregate(array_sort(array_agg(": "list_sum(list_sort(list(",
@@ -66,7 +66,6 @@ _OF_DUCKDB = {
     "element_at(": "list_extract(",  # of an array
     "'MAP<STRING, STRING>'": "'\"MAP(VARCHAR, VARCHAR)\"'",
 }
-_CALL = re.compile(rf"\b({'|'.join(_MACROS)})\(")
 _MARKS = re.compile(r"'(?:[^']|'')*'|[(),]")
 _TOKENS = re.compile(
     "|".join([*map(re.escape, _OF_DUCKDB), r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|::"])
@@ -81,11 +80,11 @@ def with_macros(sql: str) -> str:
     >>> with_macros("SELECT part_of(a, f(b, c))")
     'SELECT CASE WHEN a <= f(b, c) THEN a / nullif(f(b, c), 0e0) END'
     """
-    place = 0
-    while call := _CALL.search(sql, place):
-        place, end = call.start(), closing_place(sql, call.end())
-        arguments = _split_arguments(sql[call.end() : end])
-        sql = sql[:place] + _MACROS[call[1]].format(*arguments) + sql[end + 1 :]
+    for name, expression in _MACROS.items():
+        sql, *others = sql.split(f"{name}(")
+        for rest in others:
+            end = closing_place(rest)
+            sql += expression.format(*_split_arguments(rest[:end])) + rest[end + 1 :]
     return sql
 
 

@@ -89,7 +89,7 @@ def _called(place: _Place, text: str, names: Sequence[str]) -> list[str]:
 
 
 def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterError:
-    hint = suggest(text, names) if names else "; there are none yet: ingest dumps first"
+    hint = suggest(text, names) if names else "; none exist yet: ingest dumps first"
     return ParameterError(*place, f"'{text}' is not in the store{hint}")
 
 

@@ -20,11 +20,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 class ChildProcess:
     """A process that runs `serve` of one of our modules and sends a message when it is ready.
 
-    The process inherits no open file of the parent except its end of the channel.
-
-    Attributes:
-        process: The process.
-        channel: The parent's end of the channel.
+    The process inherits no open file of the parent except its end of `channel`.
     """
 
     def __init__(

@@ -52,11 +52,8 @@ _NO_LIMITS: Mapping[str, str | int] = {}
 def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnection:
     """A connection that writes the database in a file, which is created if missing.
 
-    The database is attached, but not yet the current one: see `use_database`.
-
-    Args:
-        file: The database.
-        is_new: Write each commit to the file at once, which suits a few small commits.
+    The database is attached, but not yet the current one: see `use_database`. With `is_new`, each
+    commit is written to the file at once, which suits a few small commits.
     """
     config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:

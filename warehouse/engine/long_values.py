@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ingest.schemas.dumps import STORED
 from warehouse.engine.store_file import log_of
 
-_LONG_BYTES = 4096  # longer values are stored in blocks of their own
+_LONG_BYTES = 4096  # longer values are stored in separate blocks
 _VECTOR_ROWS = 2048
 _COPIES = 2  # of a vector: one being read and one being written
 _LONGEST = """

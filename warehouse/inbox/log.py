@@ -1,6 +1,6 @@
 """Logs of an inbox: producers append records, and the consumer seals logs to read them.
 
-Each producer has a file of its own, and locks it while appending. To seal a file, the consumer
+Each producer has its own file, and locks it while appending. To seal a file, the consumer
 renames it; nothing is appended to it after the current append.
 """
 
@@ -54,7 +54,7 @@ _TRUSTED: set[bytes] = set()
 
 
 class LogWriter:
-    """Appends to a log of its own; begins the next one when it is full or sealed."""
+    """Appends to its own log; begins the next one when it is full or sealed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ class LogWriter:
         """Append records; when this returns, all of them are on disk."""
         with write_errors(self._folder):
             try:
-                file = self._hold()
+                file = self._lock_log()
                 self._write(file, deliveries)
             except BaseException:  # an interrupt, too, must leave nothing half-written
                 self._undo()
@@ -88,7 +88,7 @@ class LogWriter:
                 delete_log(self._path)
             self._release()
 
-    def _hold(self) -> int:
+    def _lock_log(self) -> int:
         """The log, locked; the consumer cannot read a locked log."""
         while True:
             file = self._begin() if self._file is None else self._file

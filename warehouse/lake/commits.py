@@ -92,7 +92,7 @@ def moment_of(id_: str) -> datetime:
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
-    """The present state of a lake; commits of an earlier state are not read again."""
+    """The current state of a lake; commits of the state `before` are not read again."""
     commits: dict[str, Commit] = retried(
         lambda: _read_commits(lake, before.commits if before else {})
     )

@@ -22,12 +22,7 @@ from warehouse.lake.views import make_tables, show_files
 
 
 class LakeConnections(StoreConnections):
-    """Connections that all see the same state of a lake.
-
-    Attributes:
-        lake: The lake.
-        state: The state.
-    """
+    """Connections that all see the same state of a lake."""
 
     def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
         """Connect to a lake in a known state, by default its current one."""

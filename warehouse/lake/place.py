@@ -212,8 +212,8 @@ class Lake:
             )
         if isinstance(error, NotADirectoryError) and os.path.isfile(self.root):
             return f"is a file, wanted the folder of a lake; {_REMEDY}"
-        said = str(error).partition("\n")[0].replace(self.uri, self.name)
-        return f"{said}; {_REMEDY}"
+        text = str(error).partition("\n")[0].replace(self.uri, self.name)
+        return f"{text}; {_REMEDY}"
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:

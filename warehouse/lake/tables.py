@@ -30,7 +30,7 @@ class TableFile:
         self._writer = writer
 
     def write(self, rows: pa.Table) -> None:
-        """Append rows as row groups of their own."""
+        """Append rows as separate row groups."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self.added = self.added._replace(rows=self.added.rows + rows.num_rows)
 

@@ -32,12 +32,7 @@ SELECT dump_id, count(*) FROM {} WHERE dump_id IN (SELECT dump_id FROM wanted) G
 
 
 class WrittenFiles(NamedTuple):
-    """Files in a lake that are not committed yet.
-
-    Attributes:
-        id: Id of the plan that lists them.
-        added: The files.
-    """
+    """Files in a lake that are not committed yet; `id` is the plan that lists them."""
 
     id: str
     added: Sequence[AddedFile]

@@ -123,11 +123,11 @@ class Committer:
         load: Callable[[Sequence[NewDump]], IngestSummary],
         batch: Batch,
     ) -> IngestSummary:
-        """Commit dumps, if necessary without companions; refuse those that still fail."""
+        """Commit dumps, if necessary without companions; refuse dumps that still fail."""
 
         def load_bare(dump: NewDump, failure: Failure) -> IngestSummary:
             last = failure
-            for bare, left_out in _with_less(dump):
+            for bare, left_out in _without_companions(dump):
                 loaded = isolate(partial(load, [bare]))
                 if not isinstance(loaded, Failure):
                     batch.n_refused_companions += len(left_out)
@@ -181,20 +181,20 @@ class Committer:
             self.loader.attach(some)
             return []
 
-        def attach_bare(dump: NewDump, failure: Failure) -> list[Refusal]:
-            for bare, left_out in _with_less(dump):
+        def attach_without_companions(dump: NewDump, failure: Failure) -> list[Refusal]:
+            for bare, left_out in _without_companions(dump):
                 if not isinstance(isolate(partial(attach, [bare])), Failure):
                     return _refuse_companions(dump, left_out, failure)
             return []
 
-        return list(chain.from_iterable(isolate_each(dumps, attach, attach_bare)))
+        return list(chain.from_iterable(isolate_each(dumps, attach, attach_without_companions)))
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:
     return [refusal for batch in batches for refusal in batch.refused]
 
 
-def _with_less(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
+def _without_companions(dump: NewDump) -> Iterator[tuple[NewDump, tuple[str, ...]]]:
     """The dump without each companion in turn, then without all; and the omitted companions."""
     present = tuple(dump.companions())
     for left_out in filter(None, dict.fromkeys([*zip(present, strict=True), present])):

@@ -45,7 +45,9 @@ def dump_entries(
         )
 
 
-def attached_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> Iterator[Entry]:
+def attachment_entries(
+    dumps: Sequence[NewDump], history: History, now: datetime
+) -> Iterator[Entry]:
     """Entries of companions that came later than their dumps, and of the attachments."""
     yield from _companion_entries([dump._replace(taken_at=now) for dump in dumps], history)
     for dump in dumps:

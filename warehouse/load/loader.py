@@ -23,7 +23,7 @@ from warehouse.engine.connection import registered
 from warehouse.engine.failpoints import failpoint
 from warehouse.load.content import Content, number_dumps
 from warehouse.load.dump_rows import DumpRows
-from warehouse.load.entries import attached_entries, dump_entries, refusal_entries
+from warehouse.load.entries import attachment_entries, dump_entries, refusal_entries
 from warehouse.load.logged_data import store_ahead, store_ahead_of_dumps
 from warehouse.load.new_dump import NewDump
 from warehouse.load.stored_events import summarise_stored
@@ -106,7 +106,7 @@ class Loader:
             store_ahead_of_dumps(self._connection, buffers)
             with self._transaction() as (rows, history, now):
                 attached = rows.attach_companions(dumps)
-                history.add(attached_entries(attached, history, now))
+                history.add(attachment_entries(attached, history, now))
 
     def file_stored(self, dumps: Sequence[NewDump]) -> None:
         """Put stored dumps into the archive unless it has them."""

@@ -93,7 +93,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
 
     While another process writes it, the counts are those of the newest snapshot.
     """
-    counted = _read_counts(store) if writer is None else _ask_writer(store, writer)
+    counted = _read_counts(store) if writer is None else _query_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
     archive, folder = Archive(store), store / INBOX_FOLDER
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
@@ -132,7 +132,7 @@ def _read_counts(store: Path) -> StoreStatus:
     return counted
 
 
-def _ask_writer(store: Path, writer: Queryable) -> StoreStatus:
+def _query_writer(store: Path, writer: Queryable) -> StoreStatus:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
     return StoreStatus(is_locked=True, writer_process_id=os.getpid(), counts=counts)

@@ -37,7 +37,7 @@ from warehouse.programs.method_origins import (
     OWN_INSTRUCTION,
     CorrelationCache,
     MethodOrigins,
-    is_most,
+    is_majority,
 )
 from warehouse.programs.origins import Handles, Hierarchy, Origin, Place, as_list
 
@@ -146,11 +146,13 @@ class Correlation:
     ) -> list[MethodOrigins]:
         if len(self._methods) == 1:
             return self._methods
-        methods = [method for method in self._methods if not is_most(wrong[method], inside)]
+        methods = [method for method in self._methods if not is_majority(wrong[method], inside)]
         methods = _least(methods, [len(wrong[method]) for method in methods])
         is_whole = any(place.kind == "method" for place in places)
         if is_whole:
-            methods = _least(methods, [method.has_more_than(places) for method in methods])
+            methods = _least(
+                methods, [method.has_further_instructions(places) for method in methods]
+            )
         inner = _inside_delegates(inside)
         if len(methods) < 2 or not inner:
             return methods

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
     from ingest.etrecord.record import EtRecord
 
-OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with a handle of their own
+OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with their own handle
 
 _KERNEL_PREFIX = "native_call_"
 _DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
@@ -88,7 +88,7 @@ class MethodOrigins:
             self._num_outputs.get(instruction, 1),
         )
 
-    def has_more_than(self, places: Sequence[Place]) -> bool:
+    def has_further_instructions(self, places: Sequence[Place]) -> bool:
         """Whether the method has instructions without any of the events."""
         return not self._handles.keys() <= {place.instruction_id for place in places}
 
@@ -129,7 +129,7 @@ class MethodOrigins:
         notes = list(self._faults) if places else []
         if places and not self._handles:
             notes.append(f"method '{self.name}' of the ETRecord has no debug handles")
-        elif is_most(wrong, places):
+        elif is_majority(wrong, places):
             first = wrong[0].name or str(wrong[0].delegate_id)
             notes.append(
                 f"method '{self.name}' of the ETRecord has other operators than this block for "
@@ -183,7 +183,7 @@ def _is_delegated(place: Place) -> bool:
     return place.delegate_id is not None or place.kind in _DELEGATED
 
 
-def is_most(wrong: Sequence[Place], places: Sequence[Place]) -> bool:
+def is_majority(wrong: Sequence[Place], places: Sequence[Place]) -> bool:
     """Whether more than half of the events are wrong."""
     return 2 * len(wrong) > len(places)
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.history import Cells, SeriesHistory
 from warehouse.regressions.states import StateCells, find_reaction, row_mean
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.two_samples import row_median
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _QUIETER = (
     0.8  # residual values decide if their spread between builds is below this share of the raw one

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.errors import MOST_NIGHTS_TOGETHER
 from warehouse.regressions.history import SeriesHistory
@@ -17,10 +16,8 @@ from warehouse.regressions.level_changes import LevelChange, compare_builds, com
 from warehouse.regressions.mode_shares import CONFIRMED_P
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_excess_spread
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.device_states import NO_KERNEL
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
 _FEWEST_NIGHTS_OF_SHARES = 3  # because modes occur in clusters

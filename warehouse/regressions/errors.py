@@ -7,14 +7,11 @@ code, temperature, nights that resemble the previous one).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import row_median
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_NIGHTS_TOGETHER = 3
 ERROR_NIGHTS = 32  # nights before a build whose errors count

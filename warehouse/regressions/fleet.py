@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from ingest.signatures import operator_type
 from warehouse.regressions.history import Series, SeriesHistory, find_families, lay_out
@@ -27,10 +26,8 @@ from warehouse.regressions.series_values import (
     number_rows,
     number_series,
 )
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import DELEGATE, KERNELS, NO_KERNEL, NO_UNIT
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class FleetNight(NamedTuple):
@@ -57,21 +54,19 @@ class Fleet(NamedTuple):
     keys: pa.Table
     operators: tuple[str, ...]
     history: SeriesHistory
-    has_reference: NDArray[np.bool_]
+    has_reference: Mask
     pool: Ints
 
     @property
-    def is_measure(self) -> NDArray[np.bool_]:
+    def is_measure(self) -> Mask:
         """Whether each series is a measure of whole dumps rather than an operator."""
-        is_measure: NDArray[np.bool_] = pc.is_in(
-            self.keys["kind"], pa.array(sorted(MEASURES))
-        ).to_numpy()
+        is_measure: Mask = pc.is_in(self.keys["kind"], pa.array(sorted(MEASURES))).to_numpy()
         return is_measure
 
     @property
-    def is_pool(self) -> NDArray[np.bool_]:
+    def is_pool(self) -> Mask:
         """Whether each series is of a pool."""
-        is_pool: NDArray[np.bool_] = pc.is_null(self.keys["device"]).to_numpy()
+        is_pool: Mask = pc.is_null(self.keys["device"]).to_numpy()
         return is_pool
 
     def name(self, series: int) -> dict[str, Any]:
@@ -112,7 +107,7 @@ def build_fleet(
     )
 
 
-def find_rebuilt(family: Ints, there: NDArray[np.bool_]) -> set[tuple[int, int]]:
+def find_rebuilt(family: Ints, there: Mask) -> set[tuple[int, int]]:
     """Families, and the nights in which their operators differ from earlier ones.
 
     Args:

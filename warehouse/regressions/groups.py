@@ -6,7 +6,7 @@ Operator types that begin to change at the same build of the same model have one
 layer makes several types slower, on every backend.
 
 A container of operators (a method, a delegate's call) belongs to the groups that explain its
-change, or otherwise forms a group of its own.
+change, or otherwise forms its own group.
 """
 
 from __future__ import annotations

@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import MAD_TO_SD
 from warehouse.statistics.runs import places_in_runs
 from warehouse.statistics.two_samples import LEAST_GAP
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class Series(NamedTuple):
@@ -72,6 +68,12 @@ class SeriesHistory(NamedTuple):
     def family_count(self) -> int:
         """The number of families."""
         return int(self.series.family.max(initial=-1)) + 1
+
+    def values_in(self, series: int, builds: Ints) -> Floats:
+        """The values of a series in some builds."""
+        cells = (series * self.build_count + builds).tolist()
+        ends = (slice(self.start[cell], self.start[cell + 1]) for cell in cells)
+        return np.concatenate([self.values[end] for end in ends])
 
 
 class Cells(NamedTuple):

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.errors import ERROR_NIGHTS
 from warehouse.regressions.history import SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import Modes, ShareChange, compare_shares, count_slow
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import SampleComparison, compare_samples
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)
@@ -75,9 +72,7 @@ def compare_builds(
 ) -> SampleComparison:
     """Compare builds of changed series with other builds, by raw or residual values.
 
-    Args:
-        history: The values.
-        pairs: Changes, each with the builds of the base and of the head.
+    Each change in `pairs` has the builds of the base and of the head.
     """
     series = np.array([change.series for change, _, _ in pairs], np.int64)
     reaction = np.array([change.reaction for change, _, _ in pairs])
@@ -109,11 +104,7 @@ def share_of_change(
 ) -> float:
     """Position of a night between the levels of a change: 0 is the old level, 1 the new one.
 
-    Args:
-        history: The values.
-        level: Level of the series in each build, by the values that decide the change.
-        change: The change.
-        night: The night.
+    `level` is that of the series in each build, by the values that decide the change.
     """
     if change.modes is not None:
         return compare_mode_shares(history, change, np.array([night])).moved / change.shift

@@ -11,12 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.history import SeriesHistory
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from warehouse.statistics.arrays import Ints
 
 WATCHED_P = 0.05  # a night's share is watched below this p
 CONFIRMED_P = 5e-5  # p of all nights since the suspicion

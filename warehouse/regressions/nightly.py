@@ -16,19 +16,15 @@ import enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base
 from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _WORTH_TESTING = (
     0.6  # share of the smallest relevant change; series whose medians differ by more are tested
@@ -218,7 +214,7 @@ def find_other_shares(night: NightResult) -> Ints:
 
 
 def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rules: Rules) -> Ints:
-    """The status of each series before any test: UNCHANGED for those that can be tested."""
+    """The status of each series before any test: UNCHANGED if it can be tested."""
     head = cells.dump_count[:, night]
     status = np.full(history.series_count, Status.UNCHANGED, np.int64)
     with np.errstate(invalid="ignore"):

@@ -12,14 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from warehouse.regressions.series_values import KEY, number_rows
+from warehouse.statistics.arrays import Floats, Ints
+from warehouse.statistics.device_states import group_median
 
 _AVERAGES_AT_ONCE = 4_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Values(NamedTuple):
@@ -106,9 +104,7 @@ def _usual_levels(rows: pa.Table, series: Ints, pinned: Ints, centre: Floats) ->
     usual = np.full(len(rows), np.nan)
     build, _ = number_rows(rows.select(["build"]))
     kind = series[pinned] * (build.max() + 1) + build[pinned]
-    order = np.argsort(kind, kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
-        usual[pinned[some]] = np.median(centre[pinned[some]])
+    usual[pinned] = group_median(kind, centre[pinned])
     return usual
 
 

@@ -20,9 +20,8 @@ from warehouse.regressions.nightly import NightResult, Rules
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import number_families, number_rows
+from warehouse.statistics.arrays import Ints
 from warehouse.statistics.runs import places_in_runs
-
-Ints = NDArray[np.int64]
 
 PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from warehouse.regressions.confirmation import STILL_THERE
 from warehouse.regressions.groups import NEIGHBOURS
@@ -21,12 +20,10 @@ from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.device_states import NO_KERNEL
 from warehouse.statistics.runs import find_starts, rank_in_groups
 from warehouse.statistics.two_samples import row_median
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NO_POOL = -1
 _LEAST_DEVICES = 5  # in a pool: the number of values that a head needs
@@ -54,7 +51,7 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
 
 
 def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes; a pool's change becomes one of each device without a change of its own.
+    """The changes; a pool's change becomes one of each device without its own change.
 
     Args:
         found: The result as of the last build.

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.baseline import Base, find_base
 from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
@@ -41,6 +40,7 @@ from warehouse.regressions.states import (
     find_excess_spread,
     summarise_states,
 )
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import (
     NO_UNIT,
     NightValues,
@@ -50,10 +50,6 @@ from warehouse.statistics.device_states import (
     group_median,
 )
 from warehouse.statistics.two_samples import SampleComparison
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _LOOK_BACK = 3  # builds before a suspicion in which the change may have begun
 _NIGHTS_TO_BE_GONE = 2

@@ -5,14 +5,11 @@ from __future__ import annotations
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.regressions.replay import Replay
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from warehouse.statistics.arrays import Floats, Ints
 
 _RANK_EFFICIENCY = 1.05  # ratio of the standard errors of a Mann-Whitney test and a t test
 

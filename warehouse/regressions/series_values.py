@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from warehouse.statistics.arrays import Floats, Ints, Mask
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
@@ -47,7 +45,7 @@ class SeriesValues(NamedTuple):
     dump: Ints
     floor: Floats
     half_tick: Floats
-    has_reference: NDArray[np.bool_]
+    has_reference: Mask
 
 
 def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
@@ -124,7 +122,7 @@ def _most(values: Floats, group: Ints, count: int) -> Floats:
 
 
 def number_families(keys: pa.Table) -> Ints:
-    """The family of each series by its keys; a measure of whole dumps has a family of its own.
+    """The family of each series by its keys; a measure of whole dumps has its own family.
 
     A measure reacts to the state of the device like operators. But the usual differences of builds
     in one measure do not apply to other series, and a measure is tested separately.

@@ -8,18 +8,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.device_states import (
     LEAST_SPREAD,
     MAD_TO_SD,
     NightValues,
     group_median,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
 _REACTIONS = (0.1, 4.0)  # limits

@@ -32,7 +32,7 @@ Params = Mapping[str, object] | Sequence[object] | None
 
 
 class Sandbox:
-    """Runs untrusted SQL; each calling thread has a worker of its own.
+    """Runs untrusted SQL; each calling thread has its own worker.
 
     Attributes:
         killed: Number of statements that were killed, because they did not stop.
@@ -48,9 +48,7 @@ class Sandbox:
     def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
 
-        Args:
-            text: The statement.
-            params: Values for its parameters, of types of JSON.
+        Parameters have types of JSON.
 
         Raises:
             StatementError: The statement is not a single SELECT (or EXPLAIN of one), or fails.

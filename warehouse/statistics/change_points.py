@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import compare_samples, least_p, rank_test, two_sided_p
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SPLITS = range(2, 9)  # builds from the last one that may be the first of a new level
 _BUILDS_BEFORE = 10

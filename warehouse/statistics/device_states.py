@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.runs import find_starts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 NO_KERNEL = -1
 NO_UNIT, KERNELS, DELEGATE, WHOLE = -1, 0, 1, 2

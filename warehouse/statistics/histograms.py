@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Ints
+
 LEAST_RUNS = (
     200  # of a dump with histograms; for shorter dumps, they would be as large as the events
 )
 GAMMA = 1.01 / 0.99
 ZERO = -1
-
-Ints = NDArray[np.int64]
 
 
 class BucketCounts(NamedTuple):

@@ -13,8 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import (
     CONFIDENCE_P,
     EXACT_SIZE,
@@ -25,9 +25,6 @@ from warehouse.statistics.two_samples import (
 )
 
 _AVERAGES_AT_ONCE = 4_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PairedComparison(NamedTuple):

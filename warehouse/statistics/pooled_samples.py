@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats
 from warehouse.statistics.two_samples import INTERVAL_Z, normal_p
-
-Floats = NDArray[np.float64]
 
 _LEAST_ERROR = 0.001  # of a device's shift, as a share; limits its weight
 

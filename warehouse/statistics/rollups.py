@@ -13,6 +13,7 @@ from ingest import DecodedBatch
 from ingest.schemas.fields import decoded_fields
 from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
+from warehouse.statistics.arrays import Ints, Mask
 from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from warehouse.statistics.runs import find_starts
@@ -21,8 +22,6 @@ from warehouse.statistics.totals import has_repeats, total_events
 WARM_UP_RUNS = 5
 _INT32 = np.iinfo(np.int32)
 _SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-
-Ints = NDArray[np.int64]
 
 
 _COLUMNS = pa.schema(decoded_fields(EVENT_STATS))
@@ -78,9 +77,9 @@ def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
     return Statistics(rollups | total_events(decoded, dump_count), resolution)
 
 
-def is_long(dumps: pa.Table) -> NDArray[np.bool_]:
+def is_long(dumps: pa.Table) -> Mask:
     """Whether each dump has enough runs for histograms."""
-    long: NDArray[np.bool_] = dumps["n_runs"].to_numpy() >= LEAST_RUNS
+    long: Mask = dumps["n_runs"].to_numpy() >= LEAST_RUNS
     return long
 
 
@@ -101,9 +100,7 @@ def group_events(events: pa.Table) -> EventGroups:
     return EventGroups(dump, run_signature, signature, first, count, *columns[3:])
 
 
-def summarise_events(
-    groups: EventGroups, has_histogram: NDArray[np.bool_], steps: Ints
-) -> dict[str, pa.Table]:
+def summarise_events(groups: EventGroups, has_histogram: Mask, steps: Ints) -> dict[str, pa.Table]:
     """Statistics of grouped events: a row of event_stats per group, in their order; and histograms.
 
     Args:
@@ -164,22 +161,20 @@ def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Tabl
     return pa.Table.from_arrays(columns, schema=_HISTOGRAM_COLUMNS)
 
 
-def mark_delegated(groups: EventGroups, signatures: pa.Table) -> NDArray[np.bool_]:
+def mark_delegated(groups: EventGroups, signatures: pa.Table) -> Mask:
     """Whether each group is of an operator that a delegate's own clock timed."""
     delegated = signatures["kind"].to_numpy() == "delegate_op"
     delegated &= signatures["unit"].is_null().to_numpy()
     return np.isin(groups.signature, signatures["event_signature_id"].to_numpy()[delegated])
 
 
-def clock_steps(groups: EventGroups, is_delegated: NDArray[np.bool_], resolution: Ints) -> Ints:
+def clock_steps(groups: EventGroups, is_delegated: Mask, resolution: Ints) -> Ints:
     """Ticks by which the clock of each group counts, given `delegate_resolution`."""
     steps: Ints = np.where(is_delegated, resolution[groups.dump], 1)
     return steps
 
 
-def delegate_resolution(
-    groups: EventGroups, is_delegated: NDArray[np.bool_], dump_count: int
-) -> Ints:
+def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int) -> Ints:
     """Coarseness of the clock behind the delegate events of each dump.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from warehouse.statistics.arrays import Ints
 
 
 def find_starts(keys: Sequence[NDArray[np.generic]]) -> Ints:

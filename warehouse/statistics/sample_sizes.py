@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats
 from warehouse.statistics.two_samples import interval_rank
-
-Floats = NDArray[np.float64]
 
 LEAST_DUMPS = 8  # of each build, for a comparison of two builds
 LEAST_PAIRS = 8  # of dumps, for a comparison by their differences

@@ -12,17 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ingest import DecodedBatch
 from ingest.schemas.fields import decoded_fields
 from ingest.schemas.rollups import EVENT_TOTALS, RUN_TOTALS
 from ingest.tables.clocks import is_wrong
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.runs import find_starts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _PARTS = ("method", "kernel", "delegate_call")  # in the order of RUN_TOTALS
 _NO_PART = -1

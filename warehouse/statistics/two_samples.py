@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
 from warehouse.statistics.runs import find_starts
 
@@ -31,10 +32,6 @@ GAP_RATIO = 8
 LEAST_SHARE = 0.15  # of a sample's values in a mode; fewer are outliers, to which ranks are robust
 FEW, MOST = 0.25, 0.75  # shares of slow values of both samples if the head left the base's mode
 _PAIRS_AT_ONCE = 4_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class SampleComparison(NamedTuple):

@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import INTERVAL_Z
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FACTORS = ("device", "firmware", "governor", "temperature", "session", "build", "process")
 _OF_A_RECORDING = slice(1, 5)  # factors that the dumps of a recording share

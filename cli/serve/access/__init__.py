@@ -1,1 +1,1 @@
-"""Who may do what: tokens, device pools, and the audit log."""
+"""Access to the service: tokens, device pools, and the audit log."""

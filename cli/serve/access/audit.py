@@ -1,4 +1,4 @@
-"""The audit log: writes, SQL and changes of tokens, each with its author.
+"""The audit log: writes, SQL and changes of tokens, each with its client.
 
 The log is a file of JSON lines in the store's folder. A full file becomes `audit.1.jsonl`, older
 ones move up by one number, and the oldest is deleted.
@@ -77,7 +77,7 @@ class AuditFile:
             self._open = None
 
     def _current(self) -> int:
-        """The file that has the name now: another process may have renamed the open one."""
+        """The file with the log's name; the open one may have been renamed by another process."""
         if self._open is not None and not self._is_in_place(self._open):
             self.close()
         if self._open is None:

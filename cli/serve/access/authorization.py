@@ -52,7 +52,7 @@ ANYONE = Bearer("", frozenset(Scope))
 
 
 class Access:
-    """Identifies clients; without tokens, every user of this machine may do everything."""
+    """Identifies clients; without tokens, every user of this machine has every right."""
 
     def __init__(self, store: Path) -> None:
         """Read the tokens of a store.
@@ -162,7 +162,7 @@ def check_origin(request: HTTPConnection, *, is_cookie: bool) -> None:
     """Check that the request is not from a page of another site, unless it follows a link.
 
     Raises:
-        Problem: 403; it is.
+        Problem: 403 if it is.
     """
     headers = request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")

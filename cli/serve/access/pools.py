@@ -12,7 +12,7 @@ from ingest.manifest.models import Manifest
 from warehouse.errors import ParameterError
 from warehouse.store import Warehouse
 
-OF_ALL = "covers all device pools, and the token is limited to some"
+OF_ALL = "covers all device pools, but the token is limited to some"
 _POOLS = "SELECT DISTINCT pool FROM devices WHERE pool IS NOT NULL"
 
 
@@ -20,7 +20,7 @@ def need_all_pools(bearer: Bearer, what: str) -> None:
     """Check that a client is not limited to some pools.
 
     Raises:
-        Problem: 403; it is.
+        Problem: 403 if the client is limited.
     """
     if bearer.pools is not None:
         raise Problem(403, "pool", f"{what} {OF_ALL}")
@@ -30,7 +30,7 @@ def check_pool(bearer: Bearer, pool: str | None) -> None:
     """Check that a client may send dumps of a device pool.
 
     Raises:
-        Problem: 403; it may not.
+        Problem: 403 if the client may not.
     """
     if bearer.pools is not None and pool not in bearer.pools:
         detail = f"device.pool: found {pool!r}, wanted {', '.join(sorted(bearer.pools))}"
@@ -43,15 +43,15 @@ def pool_of(manifest: str) -> str | None:
 
 
 def allowed_pools(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
-    """Globs that match exactly the names of the pools that a question is limited to.
+    """Globs that match exactly the names of the pools that a query is limited to.
 
     Args:
         reader: The store.
         pools: Pools of the client.
-        given: Pools that the question names; if none, all of the client's that have devices.
+        given: Pools that the query names; if none, all of the client's that have devices.
 
     Raises:
-        Problem: 403 if the question names other pools; 404 if the pools have no devices.
+        Problem: 403 if the query names other pools; 404 if the pools have no devices.
     """
     names = ", ".join(sorted(pools))
     if not set(pools).issuperset(given):
@@ -69,7 +69,7 @@ def hiding_names(pools: Collection[str] | None) -> Iterator[None]:
     """Keep the names in other pools out of errors, for clients that are limited to some pools.
 
     Raises:
-        Problem: 400; a name is unknown.
+        Problem: 400 if a name is unknown.
         ParameterError: The same, for clients without a limit; it lists the known names.
     """
     try:

@@ -33,7 +33,7 @@ _NAME = r"^[A-Za-z0-9._-]{1,64}$"
 
 
 class TokenScope(StrEnum):
-    """What a token lets its bearer do."""
+    """A permission of a token's bearer."""
 
     INGEST = "ingest"
     READ = "read"
@@ -74,11 +74,11 @@ class _File(BaseModel):
 
 
 class Tokens:
-    """The tokens of a store; changes by other processes hold from the next request on.
+    """The tokens of a store; changes by other processes apply from the next request on.
 
     Attributes:
-        are_needed: Whether there are or were any tokens. Revoking the last token does not open the
-            service; to open it, delete the file and restart the service.
+        are_needed: Whether the store has or had any tokens. Revoking the last token does not open
+            the service; to open it, delete the file and restart the service.
     """
 
     def __init__(self, store: Path) -> None:
@@ -115,7 +115,7 @@ class Tokens:
             self._seen = seen
 
     def find(self, secret: str) -> Token | None:
-        """The token of a secret, even if it has expired; None if there is none."""
+        """The token of a secret, even if it has expired; None if it is unknown."""
         digest = _digest(secret)
         found = None
         for token in self._tokens:  # all of them, so that the time reveals nothing

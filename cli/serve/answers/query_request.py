@@ -35,13 +35,13 @@ class QueryRequest(NamedTuple):
         """Check that the query can be limited to the client's pools.
 
         Raises:
-            Problem: 403; it cannot.
+            Problem: 403 if it cannot.
         """
         if self.pools is not None and all(one.name != "pool" for one in self.header.params):
             raise Problem(403, "pool", f"the query {self.header.name} {OF_ALL}")
 
     def answer(self, reader: Warehouse, settings: Settings) -> pa.Table:
-        """The rows of the query; a Problem of other pools or unknown names is passed on."""
+        """The rows of the query; a Problem with pools or names is passed on."""
         name, params = self.header.name, self.params
         if name in COMPUTED:
             return answer_computed(reader, name, params, settings)
@@ -60,5 +60,5 @@ def list_headers() -> list[Header]:
 
 
 def find_header(name: str) -> Header:
-    """The header of a canned or computed query; UnknownQueryError if there is none."""
+    """The header of a canned or computed query; UnknownQueryError if it does not exist."""
     return COMPUTED[name] if name in COMPUTED else find_query(name).header

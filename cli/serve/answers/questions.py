@@ -1,4 +1,4 @@
-"""Questions to the live store: few at a time, and none for long."""
+"""Queries of the live store, limited in number and time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConcurrencyLimit:
         """Run a function in a thread.
 
         Raises:
-            Problem: 429; too many wait already.
+            Problem: 429 if too many wait already.
         """
         if self._count >= self._most:
             detail = f"{self._count} requests are being answered or wait: try again in a second"
@@ -42,7 +42,7 @@ class ConcurrencyLimit:
             self._count -= 1
 
 
-async def ask_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
+async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
     """Call a function with the live store, in a thread.
 
     Raises:
@@ -51,7 +51,7 @@ async def ask_store(request: Request, answer: Callable[[Warehouse], _Answer]) ->
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.store_limit
 
-    def ask() -> _Answer:
+    def run_query() -> _Answer:
         with (
             service.consumer.memory.raised(),
             service.reader() as reader,
@@ -60,6 +60,6 @@ async def ask_store(request: Request, answer: Callable[[Warehouse], _Answer]) ->
             return answer(reader)
 
     try:
-        return await limit.run(ask)
+        return await limit.run(run_query)
     except SlowAnswerError as error:
         raise Problem(504, "deadline", str(error)) from error

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cli.output.status_report import status_table
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
-from cli.serve.answers.questions import ask_store
+from cli.serve.answers.questions import query_store
 from cli.serve.answers.tables import (
     TABLE_FORMS,
     entity_tag,
@@ -80,7 +80,7 @@ async def query(request: Request) -> Response:
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
 
-    return await ask_store(request, answer)
+    return await query_store(request, answer)
 
 
 @Operation(
@@ -93,7 +93,7 @@ async def query(request: Request) -> Response:
 async def schema(request: Request) -> Response:
     """Tables, views and columns for ad-hoc SQL."""
     form, page = choose_form(request, TABLE_FORMS), read_page(request)
-    return await ask_store(
+    return await query_store(
         request, lambda reader: table_answer(request, reader.schema(), form, page=page)
     )
 
@@ -103,8 +103,8 @@ async def schema(request: Request) -> Response:
     "The report of a build.",
     {200: {**content_of(REPORT_FORMS), "application/json": OBJECT}, 304: {}},
     (
-        Input("head", "query", TEXT, "Build it is about; by default the last."),
-        Input("base", "query", TEXT, "Build to compare with; by default those before it."),
+        Input("head", "query", TEXT, "Build of the report; by default the last."),
+        Input("base", "query", TEXT, "Build to compare with; by default earlier ones."),
         format_input(REPORT_FORMS),
     ),
     problems=READ_PROBLEMS,
@@ -113,7 +113,7 @@ async def report(request: Request) -> Response:
     """The report of a build up to its night, or of two builds.
 
     Raises:
-        Problem: 400; the parameters are unknown or incomplete.
+        Problem: 400 if the parameters are unknown or incomplete.
     """
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the report")
@@ -139,12 +139,12 @@ async def report(request: Request) -> Response:
         response.headers["Tracehouse-Verdict"] = made.verdict
         return response
 
-    return await ask_store(request, answer)
+    return await query_store(request, answer)
 
 
 @Operation(
     "/v1/status",
-    "How the store and the service are doing.",
+    "State of the store and the service.",
     _TABLE,
     (TABLE_FORMAT,),
     problems=READ_PROBLEMS,
@@ -164,7 +164,7 @@ async def status(request: Request) -> Response:
             table = table.append_column(name, pa.array([value]))
         return table_answer(request, table, form)
 
-    return await ask_store(request, answer)
+    return await query_store(request, answer)
 
 
 def _version(reader: Warehouse) -> tuple[object, ...]:

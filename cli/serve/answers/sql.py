@@ -45,7 +45,7 @@ class Statement(BaseModel):
     params: Params = None
 
 
-async def ask_sql(request: Request, text: str, params: Params = None) -> SnapshotAnswer:
+async def run_sql(request: Request, text: str, params: Params = None) -> SnapshotAnswer:
     """Rows of a statement of a client that may use SQL; see `check_access`.
 
     Raises:
@@ -88,7 +88,7 @@ async def sql(request: Request) -> Response:
         request, threads, most_bytes=_MOST_BODY_BYTES, reason="statement_too_long"
     )
     text, params = read_statement(media_type_of(request), body)
-    table, taken_at = await ask_sql(request, text, params)
+    table, taken_at = await run_sql(request, text, params)
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
     return await run_in_threadpool(table_answer, request, table, form, headers=headers)
 

@@ -30,7 +30,7 @@ from cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
 
-_QUESTIONS = 4, 64  # questions to the live store at a time, and those that wait
+_QUESTIONS = 4, 64  # queries of the live store at a time, and waiting ones
 _ERRORS = (HTTPException, ClientDisconnect, IngestError, QueryError, WarehouseError, Exception)
 
 
@@ -38,7 +38,7 @@ def make_app(service: Service) -> Starlette:
     """The application of a service, which is closed when the application shuts down.
 
     The application's state has the `service`, its `metrics`, the queue `audit` of the audit
-    log, and the limits of questions to the live store and of SQL.
+    log, and the limits of queries of the live store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)

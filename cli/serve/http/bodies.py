@@ -152,7 +152,7 @@ def inflate(
 
     Raises:
         PackingProblem: The body is damaged.
-        TooLargeProblem: It becomes too large.
+        TooLargeProblem: The unpacked body is too large.
     """
     if not packed.byte_count:
         raise PackingProblem(encoding, "it is empty")

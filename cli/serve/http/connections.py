@@ -22,7 +22,7 @@ _OTHER_FILES = 512  # files that a service has open besides connections
 
 
 def most_connections() -> int:
-    """How many connections there may be at a time; raises the limit of open files for them."""
+    """The number of connections allowed at a time; raises the limit of open files for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + _OTHER_FILES
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -66,7 +66,7 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Take more of a request, and count it if all of it belongs to a head that began before."""
+        """Parse more of a request; if all of it belongs to a head that began earlier, count it."""
         only_head = 0 if self._is_in_head else 1  # heads that begin in data that is all one head
         is_awaited, self._begun = self._is_head_awaited, 0
         super().data_received(data)
@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body, without a copy if no other piece waits."""
+        """Pass on a piece of a body, without a copy if no other piece waits."""
         cycle: Any = self.cycle
         if not cycle.response_complete:
             cycle.body = cycle.body + body if cycle.body else body
@@ -92,7 +92,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or the rest of one that was answered early."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        cycle: Any = self.cycle  # of the newest request: another one may be under way
+        if not self.transport.is_closing() and cycle.response_complete:
             self._is_head_awaited = True
             self._watch()
 
@@ -115,7 +116,7 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def _watch(self, unread: int = 0, since: float = 0.0) -> None:
-        """Look after a while what the client did; `unread` bytes wait for it since a time."""
+        """Check later whether the client has read some of the `unread` bytes."""
         if self._timer:
             self._timer.cancel()
         self._timer = self.loop.call_later(HEAD_SECONDS, self._look, unread, since)

@@ -1,4 +1,4 @@
-"""Endpoints: routes that check a token's scope, and what the OpenAPI document says of them."""
+"""Endpoints: routes that check a token's scope, and their entries in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Operation:
         answers: Content of the answers by status.
         inputs: Parameters.
         method: HTTP method, in lower case.
-        scopes: Scopes of which a token needs one; none if the endpoint is open.
+        scopes: A token needs one of them; empty if the endpoint is open.
         body: Content of the request's body; None without one.
         problems: Statuses of problems, besides those of access.
         guard: Context in which access is checked and the handler runs.
@@ -70,7 +70,7 @@ class Operation:
 
 
 class Endpoint(Route):
-    """A route whose handler runs once the request has shown a token with a scope it needs.
+    """A route whose handler runs only for requests with a token of the needed scope.
 
     The handler finds the client in `request.state.bearer`.
     """

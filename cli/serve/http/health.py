@@ -1,4 +1,4 @@
-"""Health of the service: whether it lives, and whether it can work."""
+"""Health of the service: whether its process lives, and whether it can work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def healthz(_: Request) -> Response:
 
 @Operation(
     "/readyz",
-    "Whether it can do its work, or why not.",
+    "Whether the service can work, or why not.",
     {200: JSON_OBJECT, 503: JSON_OBJECT},
     scopes=(),
 )

@@ -28,7 +28,7 @@ from warehouse.opening.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
 
-_MOST_REASONS = 300  # counted separately, because clients make reasons up
+_MOST_REASONS = 300  # counted separately: clients can invent reasons
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 
 

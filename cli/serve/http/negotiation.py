@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from cli.serve.http.problems import Problem
 
-RESERVED = ("format", "limit", "offset")  # no parameter of a query has these names
+RESERVED = ("format", "limit", "offset")  # parameters of queries must not have these names
 
 _Name = TypeVar("_Name", bound=str)
 
@@ -28,12 +28,10 @@ ALL = Page(None, 0)
 def choose_form(request: Request, offered: Mapping[_Name, str]) -> _Name:
     """The form of an answer: the one in ?format=, else the one that Accept prefers.
 
-    Args:
-        request: The request.
-        offered: Media types of the forms by their names, the default first.
+    `offered` has the media type of each form, the default first.
 
     Raises:
-        Problem: 400 or 406; the request wants another form.
+        Problem: 400 or 406 if the request wants another form.
     """
     names = ", ".join(offered)
     if (given := request.query_params.get("format")) is not None:
@@ -74,7 +72,7 @@ def read_page(request: Request) -> Page:
     """The page that a request wants.
 
     Raises:
-        Problem: 400; a number is malformed.
+        Problem: 400 if a number is malformed.
     """
     limit = _read_count(request, "limit", 1)
     return Page(limit, _read_count(request, "offset", 0) or 0)

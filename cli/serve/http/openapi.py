@@ -83,7 +83,7 @@ def route_of(path: str) -> str:
 
 
 def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
-    """The operations of endpoints; that of canned queries once for each query."""
+    """The operations of endpoints; canned queries have one each."""
     for route in routes:
         if isinstance(route, Endpoint) and route.path == QUERY_PATH:
             yield from (_query_operation(route.operation, header) for header in list_headers())
@@ -92,7 +92,7 @@ def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
 
 
 def _query_operation(operation: Operation, header: Header) -> Operation:
-    """The operation of a canned or computed query, by that of all queries."""
+    """The operation of one query, from the operation of all queries."""
     own = [
         Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
     ]
@@ -108,7 +108,7 @@ def _query_operation(operation: Operation, header: Header) -> Operation:
 
 def _parameter(parameter: Parameter) -> Json:
     item = dict(_TYPES[parameter.type.removesuffix("[]")])
-    if parameter.choices and parameter.type != "TAG_KEY":  # which may be a tag's key too
+    if parameter.choices and parameter.type != "TAG_KEY":  # a TAG_KEY may be a tag's key, too
         item["enum"] = list(parameter.choices)
     if parameter.least is not None:
         item["minimum"] = parameter.least

@@ -1,4 +1,4 @@
-"""Problems: a status, and JSON that says what is wrong, where, and what to do."""
+"""Problems: a status, and JSON with the error, its place and a remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Problem(HTTPException):
     Attributes:
         status_code: Status of the answer.
         detail: What is wrong and what to do, as a sentence.
-        reason: The same for programs: a word.
+        reason: A word for programs.
         more: Other fields of the answer.
     """
 
@@ -63,7 +63,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def as_problem(error: Exception) -> Problem:
-    """The problem that an error is to the client."""
+    """The problem that reports an error to the client."""
     match error:
         case Problem():
             return error

@@ -54,7 +54,7 @@ class _Request:
 
 
 class RequestLogMiddleware:
-    """Passes requests to an application and notes its answers.
+    """Passes requests to an application and logs its answers.
 
     Handlers may set attributes of the request's state: `bearer` (the client), `what` (the dump or
     the statement), `is_audited` (whatever the method is) and `reason` (why it was refused).

@@ -117,7 +117,7 @@ def listen(settings: ServiceSettings) -> socket.socket:
         where = f"{settings.host}:{settings.port}"
         problem = f"cannot listen: {error.strerror}; choose another address with --host and --port"
         raise OutputError(f"{where}: {problem}") from error
-    # asyncio does so for sockets that it makes; else the end of an answer waits for the client to
+    # asyncio does so for its own sockets. Otherwise the end of an answer waits for the client to
     # acknowledge its beginning, which takes 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

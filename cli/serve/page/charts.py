@@ -74,7 +74,7 @@ def spark_plot(builds: Sequence[str], trend: Trend, colour: int | None = None) -
 
 
 def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
-    """A square for each build: full where all was recorded, hollow where nothing was."""
+    """A square for each build: full if all models were recorded, hollow if none was."""
     parts: list[svg.Element] = []
     for i, build in enumerate(builds):
         count = counts.get(build, 0)

@@ -40,12 +40,12 @@ _NEWEST = (
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
-def dumps(visit: PageRequest) -> Parts:
+def dumps(request: PageRequest) -> Parts:
     """A line for each dump, the newest first."""
-    chosen = visit.chosen()
+    chosen = request.chosen()
     params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
     params |= {f"of_{name}": chosen.get(name, [""]) for name in NAMES}
-    rows = visit.store.sql(_NEWEST, params).to_pylist()
+    rows = request.store.sql(_NEWEST, params).to_pylist()
     table = Table(
         "Newest dumps",
         ("Dump", "Model", "Build", "Recorded", "Ingested", "Runs", "Events", "Bytes"),
@@ -60,11 +60,11 @@ def dumps(visit: PageRequest) -> Parts:
     }
 
 
-def dump(visit: PageRequest) -> Parts:
+def dump(request: PageRequest) -> Parts:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
-    found = _find(visit, visit.address["sha256"])
-    run = visit.address.get("run") or None
-    timeline = visit.store.query("run_timeline", dump=found["dump_id"], run=run)
+    found = _find(request, request.address["sha256"])
+    run = request.address.get("run") or None
+    timeline = request.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
     slices = [
         Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
@@ -90,9 +90,9 @@ def dump(visit: PageRequest) -> Parts:
     }
 
 
-def _find(visit: PageRequest, sha256: str) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = visit.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
-    pools = visit.bearer.pools
+def _find(request: PageRequest, sha256: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = request.store.sql(_ONE, {"sha256": sha256.lower()}).to_pylist()
+    pools = request.bearer.pools
     visible = [row for row in rows if pools is None or row["pool"] in pools]
     if len(visible) != 1:
         problem = "several dumps" if visible else "no dump"

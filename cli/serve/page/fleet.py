@@ -15,10 +15,10 @@ NEWEST = 20  # builds in a device's coverage
 MOST_DEVICES = 500
 
 
-def fleet(visit: PageRequest) -> Parts:
+def fleet(request: PageRequest) -> Parts:
     """A line for each device."""
-    rows = visit.rows("coverage")
-    order = visit.builds(rows)
+    rows = request.rows("coverage")
+    order = request.builds(rows)
     devices: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         devices[row["device"]].append(row)

@@ -50,9 +50,9 @@ class _Series(NamedTuple):
         return f"{self.place} #{self.last['ordinal']}"
 
 
-def latency(visit: PageRequest) -> Parts:
+def latency(request: PageRequest) -> Parts:
     """A line for each model on each device."""
-    builds, series = _history(visit, event=METHOD)
+    builds, series = _history(request, event=METHOD)
     is_drawn = len(series) <= COLOURS
     trends = [one.trend(one.place) for one in series] if is_drawn else []
     table = Table(
@@ -74,12 +74,12 @@ def latency(visit: PageRequest) -> Parts:
     }
 
 
-def operator(visit: PageRequest) -> Parts:
+def operator(request: PageRequest) -> Parts:
     """One operator over the builds, on each chosen device."""
-    fields = {name: visit.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}
+    fields = {name: request.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}
     event, delegate, ordinal = fields.values()
     builds, series = _history(
-        visit, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
+        request, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
     )
     name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdigit() else event
     trends = [one.trend(one.numbered_place) for one in series[:COLOURS]]
@@ -103,7 +103,7 @@ def operator(visit: PageRequest) -> Parts:
     }
 
 
-def _history(visit: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
+def _history(request: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
     """The newest builds, and the series over them, the slowest first.
 
     Raises:
@@ -111,12 +111,12 @@ def _history(visit: PageRequest, **params: Any) -> tuple[list[str], list[_Series
     """
     given = {name: value for name, value in params.items() if value is not None}
     try:
-        rows = visit.rows("build_history", **given)
+        rows = request.rows("build_history", **given)
     except ParameterError as error:
         if error.param != "event":
             raise
         return [], []  # the store has no such event yet
-    builds = visit.builds(rows)[-MOST_BUILDS:]
+    builds = request.builds(rows)[-MOST_BUILDS:]
     found: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in _KEYS), {})[row["build"]] = row

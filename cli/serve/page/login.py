@@ -65,6 +65,6 @@ async def _read_form(request: Request) -> dict[str, str]:
 
 
 def _own_place(path: str) -> str:
-    r"""The path, if it is in this site: browsers take //host and /\host for other sites."""
+    r"""The path, if it is in this site: to browsers, //host and /\host are other sites."""
     is_own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_own else "/"

@@ -22,17 +22,17 @@ TOP = 30  # operators of a model on a device
 MOST_TABLES = 12
 
 
-def operators(visit: PageRequest) -> Parts:
+def operators(request: PageRequest) -> Parts:
     """A table for each model on each device, of the chosen builds, by default the newest."""
-    builds = visit.filters.get("build") or visit.builds(visit.rows("coverage"))[-1:]
-    rows = visit.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
+    builds = request.filters.get("build") or request.builds(request.rows("coverage"))[-1:]
+    rows = request.rows("operator_hotspots", top_n=TOP, build=builds) if builds else []
     tables = [
         _table(list(group))
         for _, group in groupby(rows, lambda row: [row[name] for name in (*PLACE, "build")])
     ]
     return {
         "title": "Operators",
-        "lead": "Where the time goes. Self time leaves out the calls that an operator makes.",
+        "lead": "Self time is without the calls that an operator makes.",
         "tables": tables[:MOST_TABLES],
         "empty": "No build has a complete run here: widen the filters.",
         "cut": more_text(len(tables) - MOST_TABLES, "table"),

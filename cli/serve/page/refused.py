@@ -1,4 +1,4 @@
-"""The view of refused files; resolved refusals have a table of their own."""
+"""The view of refused files; resolved refusals have their own table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST = 300
 _TITLES = {False: "Still refused", True: "Resolved since"}
 
 
-def refused(visit: PageRequest) -> Parts:
+def refused(request: PageRequest) -> Parts:
     """A table of files that are still refused, and one of resolved refusals; the newest first."""
-    need_all_pools(visit.bearer, "this view")
-    found = visit.store.query("ingest_errors")
+    need_all_pools(request.bearer, "this view")
+    found = request.store.query("ingest_errors")
     kinds = {
         title: found.filter(pc.field("is_resolved") == is_resolved)
         for is_resolved, title in _TITLES.items()

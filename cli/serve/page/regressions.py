@@ -9,14 +9,14 @@ from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
 
 
-def regressions(visit: PageRequest) -> Parts:
+def regressions(request: PageRequest) -> Parts:
     """The report of the build in the address (head=), else of the last build."""
-    need_all_pools(visit.bearer, "this view")
-    builds = visit.build_order()
+    need_all_pools(request.bearer, "this view")
+    builds = request.build_order()
     if not builds:
         return {"title": "Regressions", "empty": "No dumps yet: upload some."}
-    settings = read_settings(visit.config)
-    report = nightly_report(visit.store, settings, head=visit.address.get("head") or None)
+    settings = read_settings(request.config)
+    report = nightly_report(request.store, settings, head=request.address.get("head") or None)
     return {
         **body_parts(report),
         "template": "regressions",

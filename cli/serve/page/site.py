@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import allowed_pools, hiding_names
-from cli.serve.answers.questions import ask_store
+from cli.serve.answers.questions import query_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
 from ingest.errors import IngestError
@@ -79,7 +79,7 @@ class PageRequest:
         store: The live store.
         address: Parameters of the address, those of the path included.
         filters: Values of the filters in the address.
-        bearer: The visitor.
+        bearer: The client.
         config: Settings file of reports, if it was given.
     """
 
@@ -90,7 +90,7 @@ class PageRequest:
     config: Path | None = None
 
     def chosen(self) -> dict[str, list[str]]:
-        """The filters as parameters of queries; a Problem of the visitor's pools is passed on."""
+        """The filters as parameters of queries; a Problem with the visitor's pools is passed on."""
         if self.bearer.pools is None:
             return dict(self.filters)
         pools = allowed_pools(self.store, self.bearer.pools, self.filters.get("pool", ()))
@@ -100,12 +100,12 @@ class PageRequest:
         """Rows of a canned query with the filters; a ParameterError is passed on.
 
         Raises:
-            Problem: 413; there are too many rows for a page.
+            Problem: 413 if a page cannot show so many rows.
         """
         table = self.store.query(name, **{**self.chosen(), **params})
         if table.num_rows > MOST_ROWS:
             detail = (
-                f"{table.num_rows:,} rows are too many for a page, which takes {MOST_ROWS:,}: "
+                f"{table.num_rows:,} rows are too many for a page, which shows {MOST_ROWS:,}: "
                 "filter by device, model or build"
             )
             raise Problem(413, "answer_too_long", detail)
@@ -141,7 +141,7 @@ def pick(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def more_text(count: int, noun: str, remedy: str = "use the filters") -> str:
-    """A note that some things are not shown; empty if there are none."""
+    """A note that some things are not shown; empty if all are."""
     return f"{count_text(count, f'more {noun}')}: {remedy}." if count > 0 else ""
 
 
@@ -166,7 +166,7 @@ def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[
 
         try:
             bearer = service.access.need(request, Scope.READ)
-            return await ask_store(request, render)
+            return await query_store(request, render)
         except Unauthorized:
             return to_login(request)
         except (Problem, IngestError, QueryError, WarehouseError) as error:
@@ -183,7 +183,7 @@ def _filters(request: Request) -> dict[str, list[str]]:
 
 
 def to_login(request: Request) -> Response:
-    """Send a visitor to the login form, which leads back to the address."""
+    """Send a browser to the login form, which leads back to the address."""
     wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse(link("/login", next=wanted), 303)
 

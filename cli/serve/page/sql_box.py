@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from cli.output.text import is_number
 from cli.serve.access.authorization import Unauthorized
-from cli.serve.answers.sql import ask_sql, check_access
+from cli.serve.answers.sql import check_access, run_sql
 from cli.serve.http.problems import Problem
 from cli.serve.page.site import Table, more_text, show, show_problem, to_login
 from queries.plain_values import plain_rows
@@ -47,7 +47,7 @@ async def sql_box(request: Request) -> Response:
         check_access(request)
         if not text.strip():
             return show(request, "sql", parts)
-        table, taken_at = await ask_sql(request, text)
+        table, taken_at = await run_sql(request, text)
     except Unauthorized:
         return to_login(request)
     except (Problem, WarehouseError) as error:

@@ -1,4 +1,4 @@
-"""Admission: uploads are admitted or deferred before anything of their bodies is read."""
+"""Admission: uploads are admitted or deferred before their bodies are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROOM_SECONDS = 1.0  # how long a reading of the disk's free space is used
 
 
 class Admission:
-    """Counts the uploads under way, and defers others that would be too many.
+    """Counts the uploads under way, and defers further ones above the limits.
 
     Attributes:
         uploads: Uploads under way.
@@ -44,7 +44,7 @@ class Admission:
 
         Raises:
             TooLargeProblem: The upload is too large.
-            Problem: There is no room for it.
+            Problem: The service has no room for the upload now.
         """
         is_known = declared and not is_packed
         held = min(declared, _MOST_HELD_BYTES) if is_known else _MOST_HELD_BYTES
@@ -66,7 +66,7 @@ class Admission:
         """Check that the disk keeps its free space after so many bytes.
 
         Raises:
-            Problem: It does not.
+            Problem: The disk is too full.
         """
         now = time.monotonic()
         if now - self._looked_at >= _ROOM_SECONDS:
@@ -89,7 +89,7 @@ class Admission:
 def describe_full_backlog(
     known: KnownDumps, settings: ServiceSettings, *, received: int = 0, declared: int = 1
 ) -> str:
-    """Why an upload of `declared` bytes has to wait; empty if it has not.
+    """Why an upload of `declared` bytes has to wait; empty if it may start.
 
     Args:
         known: Counts the dumps that wait to be indexed.

@@ -1,4 +1,4 @@
-"""Arrivals: an upload's body is received into files, which are closed when it is dealt with."""
+"""Arrivals: an upload's body is received into files, which are closed after use."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def refusing(request: Request) -> AsyncIterator[None]:
 
 
 def _as_write_problem(error: StoreError) -> Problem:
-    """The problem of a failed write: the disk is full, or something else that may pass."""
+    """The problem of a failed write: a full disk, or another cause that may pass."""
     cause: BaseException | None = error
     while cause and not isinstance(cause, OSError):
         cause = cause.__cause__

@@ -18,7 +18,7 @@ from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 
 _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
-_ENOUGH = 8  # so many uploads wait for no others; neither do all that are under way
+_ENOUGH = 8  # so many uploads, or all that are under way, are written without waiting for others
 
 
 class Commits:
@@ -45,12 +45,8 @@ class Commits:
     async def commit(self, bearer: Bearer, delivery: Delivery, spool: Spool | None) -> Outcome:
         """Commit an upload, which is on disk afterwards.
 
-        A StoreError is passed on.
-
-        Args:
-            bearer: The sender.
-            delivery: The upload.
-            spool: The dump's spool, if its file may become a log of its own.
+        `spool` is the dump's spool, if its file may become a separate log. A StoreError is passed
+        on.
 
         Raises:
             Problem: The upload is refused.

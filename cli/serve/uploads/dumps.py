@@ -29,7 +29,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
 from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
-from cli.serve.uploads.zips import take_zip
+from cli.serve.uploads.zips import accept_zip
 from ingest.dump import HashedFile
 from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
@@ -74,7 +74,7 @@ _PARTS: Schema = {
 }
 _DUMP = Input("sha256", "path", _SHA256_TEXT, "SHA-256 of the dump.", is_required=True)
 _PACKING: Schema = {"enum": ["identity", *ENCODINGS]}
-_ENCODING = Input("Content-Encoding", "header", _PACKING, "How it is packed.")
+_ENCODING = Input("Content-Encoding", "header", _PACKING, "How the body is packed.")
 _PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
 _UNKNOWN = 404, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
@@ -82,7 +82,7 @@ _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
 @Operation(
     _PATH,
-    "Upload a dump; again does no harm.",
+    "Upload a dump; repeating it is harmless.",
     {200: _STATE, 201: _STATE},
     (
         _DUMP,
@@ -96,7 +96,7 @@ _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
     guard=refusing,
 )
 async def put_dump(request: Request) -> Response:
-    """Take a dump that is sent under its SHA-256, with its manifest in a header.
+    """Accept a dump under its SHA-256, with its manifest in a header.
 
     Raises:
         Problem: The upload is refused.
@@ -116,10 +116,15 @@ async def put_dump(request: Request) -> Response:
 
 @Operation(
     "/v1/dumps",
-    "Upload a dump with what comes with it, or a zip of dumps.",
+    "Upload a dump with its companions, or a zip of dumps.",
     {200: JSON_OBJECT, 201: JSON_OBJECT},
     (
-        Input(MANIFEST_HEADER, "header", TEXT, "Fields for all dumps of a zip, likewise."),
+        Input(
+            MANIFEST_HEADER,
+            "header",
+            TEXT,
+            "Fields of all dumps of a zip, likewise ASCII-escaped JSON.",
+        ),
         _ENCODING,
     ),
     "post",
@@ -129,24 +134,24 @@ async def put_dump(request: Request) -> Response:
     guard=refusing,
 )
 async def post_dumps(request: Request) -> Response:
-    """Take a dump and its companions as the parts of a form, or a zip of dumps.
+    """Accept a dump and its companions as the parts of a form, or a zip of dumps.
 
     Raises:
         Problem: The upload is refused.
     """
     kind = media_type_of(request)
     if kind == _FORM:
-        return await _take_parts(request)
+        return await _accept_parts(request)
     if kind == _ZIP:
         stated = _ascii(request.headers.get(MANIFEST_HEADER, "{}"))
-        return await take_zip(request, parse_fields(MANIFEST_HEADER, stated))
+        return await accept_zip(request, parse_fields(MANIFEST_HEADER, stated))
     detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
     raise Problem(415, "content_type", detail)
 
 
 @Operation(
     _PATH,
-    "What became of a dump.",
+    "The state of a dump.",
     {200: _STATE},
     (_DUMP,),
     scopes=(Scope.INGEST, Scope.READ),
@@ -184,7 +189,7 @@ def _find_state(
     raise Problem(*_UNKNOWN)
 
 
-async def _take_parts(request: Request) -> Response:
+async def _accept_parts(request: Request) -> Response:
     service, bearer = request.app.state.service, request.state.bearer
     settings = service.settings
     parts = PartReader(request, service.inbox, settings.max_dump_bytes)

@@ -35,7 +35,7 @@ class FormPart(NamedTuple):
 
 
 class PartReader:
-    """Takes a body apart while it arrives; call `close` afterwards.
+    """Splits a body into its parts while it arrives; call `close` afterwards.
 
     Attributes:
         parts: The parts by name.
@@ -70,7 +70,7 @@ class PartReader:
             raise FormProblem("no boundary of its parts in Content-Type") from error
 
     def write(self, piece: bytes) -> None:
-        """Take the next piece of the body.
+        """Parse the next piece of the body.
 
         A StoreError is passed on.
 

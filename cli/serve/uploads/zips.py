@@ -1,4 +1,4 @@
-"""Uploaded zips: each dump in one is an upload of its own."""
+"""Uploaded zips: each dump in a zip is a separate upload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import Delivery, pack_delivery
 from warehouse.inbox.spools import Spool
 
-NAME = "upload.zip"  # stands for the zip in the names of its dumps
+NAME = "upload.zip"  # the zip's name in the names of its dumps
 
 _GROUP_BYTES = 8 << 20  # dumps are read until they have so many bytes, and then written together
 _COPIED_BYTES = 1 << 20  # at a time
@@ -50,12 +50,8 @@ class ZipMember(NamedTuple):
 _Read = tuple[Delivery, Spool | None] | ZipMember
 
 
-async def take_zip(request: Request, stated: Mapping[str, object]) -> Response:
-    """Take the dumps of an uploaded zip.
-
-    Args:
-        request: The upload.
-        stated: Manifest fields for all dumps, which override those in the zip.
+async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response:
+    """Accept the dumps of an uploaded zip; `stated` fields override those in the zip.
 
     Raises:
         Problem: No dump was taken.
@@ -140,7 +136,7 @@ class _ZipReader:
         return delivery, self._copy(delivery, spools)
 
     def _copy(self, delivery: Delivery, spools: ExitStack) -> Spool | None:
-        """A spool of a large dump, which becomes a log of its own, without delaying others."""
+        """A spool of a large dump, which becomes a separate log, without delaying others."""
         data = delivery.files[0]
         if len(data) < _GROUP_BYTES:
             return None

@@ -2,20 +2,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
 
-Run = Callable[..., Outcome]
-
 
 @pytest.mark.slow
-def test_what_is_decided_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
+def test_a_decision_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
     store = ingest_nights(tmp_path / "s", range(7, 11))
 
     def report() -> tuple[str, str, int]:

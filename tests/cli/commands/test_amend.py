@@ -1,17 +1,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-
-
-@pytest.fixture
-def own(store: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(store, tmp_path / "own.store"))
+from tests.support.command import Run
 
 
 def dumps(run: Run, store: Path) -> list[dict[str, object]]:
@@ -20,11 +14,11 @@ def dumps(run: Run, store: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
-    before = dumps(run, own)
+def test_changes_are_shown_and_done_only_with_yes(run: Run, farm_copy: Path) -> None:
+    before = dumps(run, farm_copy)
     device, build = before[0]["device"], before[0]["build"]
     args = ("amend", "--where", f"device={device},build={build}", "--set", "build=a,b=c",
-            "--set", "tags.lab=3", "--store", own, "--format", "json")  # fmt: skip
+            "--set", "tags.lab=3", "--store", farm_copy, "--format", "json")  # fmt: skip
     shown = run(*args)
     assert shown.error == "note: nothing was changed; add --yes to correct these manifests"
     rows = json.loads(shown.text)
@@ -32,28 +26,28 @@ def test_changes_are_shown_and_done_only_with_yes(run: Run, own: Path) -> None:
         ("build.id", f"'{build}'", "'a,b=c'"),
         ("tags.lab", "nothing", "'3'"),
     }
-    assert dumps(run, own) == before
+    assert dumps(run, farm_copy) == before
     done = run(*args, "--yes")
     assert (done.code, done.err, done.text) == (0, "", shown.text)
     amended = {row["dump_id"] for row in rows}
-    assert {row["dump_id"] for row in dumps(run, own) if row["build"] == "a,b=c"} == amended
+    assert {row["dump_id"] for row in dumps(run, farm_copy) if row["build"] == "a,b=c"} == amended
 
 
-def test_one_dump_is_named_by_its_hash(run: Run, own: Path) -> None:
-    sha256 = str(dumps(run, own)[1]["sha256"])
-    done = run("amend", "--dump", sha256[:8], "--set", "os=QNX", "--yes", "--store", own)
+def test_one_dump_is_named_by_its_hash(run: Run, farm_copy: Path) -> None:
+    sha256 = str(dumps(run, farm_copy)[1]["sha256"])
+    done = run("amend", "--dump", sha256[:8], "--set", "os=QNX", "--yes", "--store", farm_copy)
     assert (done.code, done.err) == (0, "")
     question = "SELECT sha256 FROM named_dumps WHERE os = 'QNX'"
-    found = run("sql", question, "--store", own, "--format", "csv")
+    found = run("sql", question, "--store", farm_copy, "--format", "csv")
     assert found.text.split() == ["sha256", sha256]
 
 
-def test_what_is_malformed_is_told(run: Run, own: Path) -> None:
+def test_a_malformed_option_is_told(run: Run, farm_copy: Path) -> None:
     for args, problem in (
         (("--where", "device", "--set", "build=x"), "found 'device', wanted FIELD=VALUE"),
         (("--set", "build=x"), "no dumps are chosen"),
         (("--where", "device=x", "--set", "bild=x"), "--set: no field 'bild'"),
     ):
-        asked = run("amend", *args, "--store", own)
+        asked = run("amend", *args, "--store", farm_copy)
         assert asked.code == 2
         assert problem in asked.err

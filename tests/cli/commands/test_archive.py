@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.support.command import run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.corpus import FARM
 from warehouse.archive.archive import Archive
 
@@ -58,7 +57,7 @@ def test_an_archive_that_is_whole_is_told_so(run: Run, store: Path) -> None:
     assert sum(row["file_count"] for row in rows) == int(counted.text.split()[1])
 
 
-def test_what_is_damaged_or_missing_is_told(run: Run, store: Path, tmp_path: Path) -> None:
+def test_a_damaged_or_missing_segment_is_told(run: Run, store: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(store, tmp_path / "own.store"))
     segment = Archive(own).segments()[0]
     data = bytearray(segment.path.read_bytes())

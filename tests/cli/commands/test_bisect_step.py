@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.nightly_farm import ingest_all, record_build
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
 from warehouse.catalogue.queries import find_query
-
-Run = Callable[..., Outcome]
 
 SILENT = {"unchanged", "inconclusive", "below_resolution", "needs_more_dumps"}
 POOL = "native_call_max_pool2d_with_indices.out"

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 
 import pytest
 
-from tests.support.command import COMMAND, ENVIRONMENT, Outcome
-
-Run = Callable[..., Outcome]
+from tests.support.command import COMMAND, ENVIRONMENT, Run
 
 
 def completed(*words: str) -> list[str]:

@@ -3,16 +3,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import ROOT, Outcome
+from tests.support.command import ROOT, Run
 from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
 
 
 def findings(run: Run, store: Path) -> dict[str, dict[str, str]]:
@@ -38,7 +35,7 @@ def test_every_part_of_the_service_s_extra_is_told(run: Run, tmp_path: Path) -> 
     assert {name for name in names if found[name]["status"] == "ok"} == names
 
 
-def test_what_the_service_lacks_is_told_with_how_to_install_it(
+def test_a_missing_part_of_the_service_is_told_with_how_to_install_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def version_but_of_starlette(name: str) -> str:
@@ -54,7 +51,7 @@ def test_what_the_service_lacks_is_told_with_how_to_install_it(
     )
 
 
-def test_what_every_extra_for_users_brings_is_told(run: Run, tmp_path: Path) -> None:
+def test_every_package_of_the_extras_for_users_is_told(run: Run, tmp_path: Path) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

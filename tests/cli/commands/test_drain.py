@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.documents import ROOT
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
 from warehouse.load import children
 
-Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
 
@@ -24,7 +22,7 @@ def hand_over(store: Path, count: int) -> None:
             inbox.accept(tiny_incoming(number))
 
 
-def test_what_was_handed_over_is_taken(run: Run, tmp_path: Path) -> None:
+def test_handed_over_dumps_are_ingested(run: Run, tmp_path: Path) -> None:
     hand_over(tmp_path, 3)
     outcome = run("drain", "--store", tmp_path, "--format", "json")
     assert (outcome.code, outcome.err) == (0, "")

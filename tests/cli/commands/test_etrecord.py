@@ -3,10 +3,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from tests.support.etrecord_builder import (
     EDGE,
@@ -16,8 +15,6 @@ from tests.support.etrecord_builder import (
     build_zip,
     node,
 )
-
-Run = Callable[..., Outcome]
 
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 TWINS = MODELS / "twins_portable.etrecord"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 from tests.support.cross_section import cross_section
 from warehouse import Warehouse
 
@@ -33,15 +33,13 @@ def test_exporting_again_finds_nothing_to_do(run: Run, store: Path, lake: Path) 
     assert set(json.loads(outcome.text)[0].values()) == {0}
 
 
-@pytest.mark.parametrize(
-    "name", cross_section(["percentiles", "framework_tax", "operator_hotspots", "coverage"], 2)
-)
 def test_a_lake_is_asked_in_place_of_a_store(
-    run: Run, store: Path, lake: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = run("query", name, "--store", store, "--format", "json")
+    asked = ("query", "operator_hotspots", "--format", "json")
+    wanted = run(*asked, "--store", store)
     monkeypatch.setenv("TRACEHOUSE_STORE", "nowhere")
-    found = run("query", name, "--lake", lake, "--format", "json")
+    found = run(*asked, "--lake", lake)
     assert (found.code, found.err) == (0, "")
     assert json.loads(found.text) == json.loads(wanted.text)
 

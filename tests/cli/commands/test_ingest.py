@@ -3,28 +3,20 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Outcome, Run, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
 from tests.support.etrecord_builder import MODELS
 from warehouse import Warehouse
 from warehouse.load.summary import IngestSummary
 
-Run = Callable[..., Outcome]
-
 DUMP = CORPUS / "real" / "load_only.etdp"
 NAMES = ("--device", "d1", "--build", "b1", "--model", "m1")
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    return tmp_path / "own.store"
 
 
 def summary_of(outcome: Outcome) -> dict[str, Any]:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
-
-Run = Callable[..., Outcome]
 
 DUMP = CORPUS / "real" / "load_only.etdp"
 NAMES = ("--device", "d1", "--build", "b1", "--model", "m1")
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    return tmp_path / "own.store"
 
 
 def test_a_bad_path_among_good_ones_is_refused_and_the_rest_taken(

@@ -57,9 +57,13 @@ def test_another_graph_can_tell_the_operators(run):
 
 @pytest.mark.parametrize(
     ("option", "what"),
-    [(("--bundled-input", 0), "input"), (("--reference-graph-name", "exported_program"), "graph")],
+    [
+        (("--bundled-input", 0), "input"),
+        (("--reference-graph-name", "exported_program"), "graph"),
+        (("--method", "forward"), "method"),
+    ],
 )
-def test_what_is_stated_of_an_etrecord_needs_one(run, option, what):
+def test_an_option_about_the_etrecord_needs_one(run, option, what):
     done = run("inspect", MIXED, *option)
     assert (done.code, done.out) == (2, b"")
     assert f"wanted --etrecord, too: the {what} is" in done.err

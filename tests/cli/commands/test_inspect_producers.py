@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
 
-from cli.main import main
 from ingest.producers import use_user_rules
 from tests.support.producer_dumps import producer_dump
 from warehouse import Warehouse
 
-
-@pytest.fixture
-def inspect(capsysbinary):
-    """Runs `tracehouse inspect`: its exit status, standard output and standard error."""
-
-    def call(*args):
-        status = None
-        with contextlib.suppress(SystemExit):
-            status = main(["inspect", *args])
-        captured = capsysbinary.readouterr()
-        return status, captured.out, captured.err.decode()
-
-    return call
-
-
+FACTS = [f"--{name}=x" for name in ("device", "build", "model")]
 OWN = """
 [[producers]]
 producer = "Our NPU"
@@ -47,9 +31,8 @@ def user_rules(tmp_path, monkeypatch):
     use_user_rules(tuple)
 
 
-def test_json_tells_which_rule_made_an_event_what_it_is(inspect, user_rules):
-    _, out, _ = inspect("qnn.etdp", "--format", "json")
-    blocks = json.loads(out)["event_blocks"]
+def test_json_tells_which_rule_made_an_event_what_it_is(run, user_rules):
+    blocks = json.loads(run("inspect", "qnn.etdp", "--format", "json").out)["event_blocks"]
     events = {event["name"]: event for event in blocks[1]["events"]}
     told = {name: (event["kind"], event["unit"], event["rule"]) for name, event in events.items()}
     assert told["RPC (execute) time (us)"] == (
@@ -63,10 +46,8 @@ def test_json_tells_which_rule_made_an_event_what_it_is(inspect, user_rules):
     assert told["native_call_add.out"][2]["event_name"] == "native_call_.*"
 
 
-def test_what_is_ingested_follows_the_rules_of_the_working_directory(user_rules, capsysbinary):
-    facts = [f"--{name}=x" for name in ("device", "build", "model")]
-    with contextlib.suppress(SystemExit):
-        main(["ingest", "qnn.etdp", *facts, "--store", "store", "--quiet"])
+def test_an_ingest_follows_the_rules_of_the_working_directory(run, user_rules):
+    run("ingest", "qnn.etdp", *FACTS, "--store", "store", "--quiet")
     with Warehouse.open(user_rules / "store", read_only=True) as store:
         rows = store.sql("SELECT DISTINCT name, value FROM counters WHERE unit = 'mJ'").to_pylist()
     assert {(row["name"], row["value"]) for row in rows} == {
@@ -75,39 +56,33 @@ def test_what_is_ingested_follows_the_rules_of_the_working_directory(user_rules,
     }
 
 
-def test_a_rule_that_is_none_is_told(inspect, user_rules):
+def test_a_rule_that_is_none_is_told(run, user_rules):
     (user_rules / "tracehouse.toml").write_text(OWN.replace("RPC", "RPC("))
-    status, _, err = inspect("qnn.etdp")
-    assert status == 1
-    assert err.startswith("error: tracehouse.toml: [[producers]] number 1: delegate_id: not a")
+    outcome = run("inspect", "qnn.etdp")
+    assert outcome.code == 1
+    assert outcome.error.startswith(
+        "error: tracehouse.toml: [[producers]] number 1: delegate_id: not a"
+    )
 
 
-def test_a_rule_that_is_none_stops_only_commands_that_need_rules(user_rules, capsysbinary):
+def test_a_rule_that_is_none_stops_only_commands_that_need_rules(run, user_rules):
     (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
-    facts = [f"--{name}=x" for name in ("device", "build", "model")]
-    codes = []
-    for args in (
-        ["ingest", "qnn.etdp", *facts, "--store", "store"],
+    lines = (
+        ["ingest", "qnn.etdp", *FACTS, "--store", "store"],
         ["inspect", "qnn.etdp"],
         ["inspect-prof", "qnn.etdp"],
         ["query", "dumps", "--store", "other"],
         ["completion", "bash"],
-    ):
-        with contextlib.suppress(SystemExit):
-            main(args)
-        codes.append("[[producers]]" in capsysbinary.readouterr().err.decode())
-    assert codes == [True, True, False, False, False]
+    )
+    stopped = ["[[producers]]" in run(*args).err for args in lines]
+    assert stopped == [True, True, False, False, False]
     assert not (user_rules / "store").exists()
 
 
-def test_a_rule_that_is_none_stops_no_command_that_only_opens_a_store(user_rules, capsysbinary):
-    facts = [f"--{name}=x" for name in ("device", "build", "model")]
-    with contextlib.suppress(SystemExit):
-        main(["ingest", "qnn.etdp", *facts, "--store", "store", "--quiet"])
+def test_a_rule_that_is_none_stops_no_command_that_only_opens_a_store(run, user_rules):
+    ingest = ["ingest", "qnn.etdp", *FACTS]
+    run(*ingest, "--store", "store", "--quiet")
     (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
-    are_stopped = []
-    for args in (["snapshot"], ["drain"], ["compact"], ["ingest", "qnn.etdp", *facts]):
-        with contextlib.suppress(SystemExit):
-            main([*args, "--store", "store"])
-        are_stopped.append("error: " in capsysbinary.readouterr().err.decode())
-    assert are_stopped == [False, False, False, True]
+    lines = (["snapshot"], ["drain"], ["compact"], ingest)
+    stopped = ["error: " in run(*args, "--store", "store").err for args in lines]
+    assert stopped == [False, False, False, True]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 from tests.support.lakes import fill, real_looking_farm
 
 
@@ -43,7 +43,7 @@ def test_compacting_merges_files(run: Run, lake: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["verify", "compact"])
-def test_what_is_no_lake_is_one_line(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_missing_lake_is_one_line(run: Run, tmp_path: Path, command: str) -> None:
     outcome = run("lake", command, tmp_path)
     assert outcome.code == 1
     assert outcome.error.startswith(f"error: {tmp_path}: no lake here")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
-
-Run = Callable[..., Outcome]
+from tests.support.command import Run
 
 
 @pytest.mark.slow

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
-
-Run = Callable[..., Outcome]
+from tests.support.command import Run
 
 
 def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None:
@@ -20,7 +17,7 @@ def test_each_device_model_and_backend_has_a_plan(run: Run, store: Path) -> None
     assert (quiet["dump_count"], quiet["method_dumps"], quiet["half_dumps"]) == (12, 8, 8)
 
 
-def test_what_would_help_is_told(run: Run, store: Path) -> None:
+def test_the_best_remedy_is_told(run: Run, store: Path) -> None:
     args = ("plan", "--store", store, "--format", "json", "--model", "conv", "--change", "0.1%")
     rows = json.loads(run(*args).text)
     advice = {(row["device"], row["backend"]): row for row in rows}

@@ -1,25 +1,18 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.support.command import run_on_terminal
+from tests.support.command import Run, run_on_terminal
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Inbox
 from warehouse.archive.archive import Archive
 
 
-@pytest.fixture
-def own(store: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(store, tmp_path / "own.store"))
-
-
 @pytest.mark.slow
-def test_a_rebuild_shows_that_every_table_is_equal(run: Run, own: Path) -> None:
-    done = run("rebuild", "--store", own, "--format", "csv")
+def test_a_rebuild_shows_that_every_table_is_equal(run: Run, farm_copy: Path) -> None:
+    done = run("rebuild", "--store", farm_copy, "--format", "csv")
     header, *rows = done.text.splitlines()
     assert (done.code, done.err) == (0, "")
     assert header == "name,row_count,old_row_count,is_equal"
@@ -28,36 +21,36 @@ def test_a_rebuild_shows_that_every_table_is_equal(run: Run, own: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_store_names_the_command_that_mends_it(run: Run, own: Path) -> None:
-    (own / "warehouse.duckdb").write_bytes(b"DUCK" * 10_000)
+def test_a_damaged_store_names_the_command_that_mends_it(run: Run, farm_copy: Path) -> None:
+    (farm_copy / "warehouse.duckdb").write_bytes(b"DUCK" * 10_000)
     for args in (("query", "dumps"), ("sql", "SELECT 1"), ("schema",)):
-        asked = run(*args, "--store", own)
+        asked = run(*args, "--store", farm_copy)
         assert (asked.code, asked.out) == (1, b"")
         assert asked.error.endswith("'tracehouse rebuild'")
-    done = run("rebuild", "--store", own)
+    done = run("rebuild", "--store", farm_copy)
     assert done.code == 0
     lines = done.err.splitlines()
     assert lines[0].startswith("note: the old file could not be read: ")
-    assert lines[1].startswith(f"note: the old file is kept as {own}/warehouse.duckdb.old-")
-    assert run("query", "dumps", "--store", own).code == 0
+    assert lines[1].startswith(f"note: the old file is kept as {farm_copy}/warehouse.duckdb.old-")
+    assert run("query", "dumps", "--store", farm_copy).code == 0
 
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, own: Path) -> None:
-    with Inbox.open(own) as inbox:
+def test_a_damaged_segment_is_named_and_the_exit_tells_it(run: Run, farm_copy: Path) -> None:
+    with Inbox.open(farm_copy) as inbox:
         inbox.accept(tiny_incoming(1))
-    assert run("drain", "--store", own).code == 0  # into a segment of its own
-    segment = Archive(own).segments()[0]
+    assert run("drain", "--store", farm_copy).code == 0  # into a segment of its own
+    segment = Archive(farm_copy).segments()[0]
     segment.path.chmod(0o600)
     segment.path.write_bytes(segment.path.read_bytes()[:-1])
-    done = run("rebuild", "--store", own)
+    done = run("rebuild", "--store", farm_copy)
     assert (done.code, "moved to" in done.error, "--force" in done.error) == (1, True, True)
-    segment = Archive(own).segments()[0]
+    segment = Archive(farm_copy).segments()[0]
     segment.path.chmod(0o600)
     segment.path.write_bytes(segment.path.read_bytes()[:-1])
-    (own / "warehouse.duckdb").unlink()
-    done = run("rebuild", "--store", own)
+    (farm_copy / "warehouse.duckdb").unlink()
+    done = run("rebuild", "--store", farm_copy)
     assert done.code == 1
     assert "a damaged segment of the archive" in done.err
 
@@ -69,10 +62,7 @@ def test_a_store_without_an_archive_says_what_to_do(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
-    run: Run, store: Path, tmp_path: Path
-) -> None:
-    own = tmp_path / "bare.store"
+def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(run: Run, own: Path) -> None:
     dump = Path(__file__).parents[2] / "data/corpus/real/load_only.etdp"
     names = ("--device", "d", "--build", "b", "--model", "m", "--store", own)
     assert run("ingest", dump, *names, "--no-archive").code == 0
@@ -84,5 +74,5 @@ def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_a_terminal_sees_progress(own: Path) -> None:
-    assert "segments, " in run_on_terminal("rebuild", "--store", own).text
+def test_a_terminal_sees_progress(farm_copy: Path) -> None:
+    assert "segments, " in run_on_terminal("rebuild", "--store", farm_copy).text

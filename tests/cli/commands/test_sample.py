@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.command import Outcome
-
-Run = Callable[..., Outcome]
+from tests.support.command import Run
 
 
 def test_sample_is_what_ingest_takes_and_may_be_written_again(run: Run, tmp_path: Path) -> None:

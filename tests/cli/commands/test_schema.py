@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from ingest.schemas.dumps import STORED
-from tests.support.command import Outcome
-
-Run = Callable[..., Outcome]
+from tests.support.command import Run
 
 
 def test_every_table_and_column_is_listed_with_its_comment(run: Run, store: Path) -> None:

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from warehouse import Warehouse
 
@@ -16,42 +15,37 @@ NAMES = ("--device", "d", "--build", "b", "--model", "m")
 NOTE = r"note: answered from the snapshot of [-\d]{10} [:\d]{8}Z, which is \d+ s old: the store "
 
 
-@pytest.fixture
-def own(store: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(store, tmp_path / "own.store"))
-
-
-def test_a_snapshot_says_where_it_is(run: Run, own: Path) -> None:
-    done = run("snapshot", "--store", own, "--format", "json")
+def test_a_snapshot_says_where_it_is(run: Run, farm_copy: Path) -> None:
+    done = run("snapshot", "--store", farm_copy, "--format", "json")
     ((row),) = json.loads(done.text)
     assert (done.code, done.err) == (0, "")
-    assert Path(row["path"]).parent == own / "snapshots"
+    assert Path(row["path"]).parent == farm_copy / "snapshots"
     assert row["bytes"] == Path(row["path"]).stat().st_size
 
 
 @pytest.mark.slow
-def test_who_reads_beside_a_writer_is_told_the_age_of_what_is_read(run: Run, own: Path) -> None:
+def test_an_answer_beside_a_writer_tells_the_age_of_its_snapshot(run: Run, farm_copy: Path) -> None:
     asked = (
         ("query", "dumps"),
         ("sql", "SELECT device FROM named_dumps ORDER BY 1"),
         ("schema", "dumps"),
     )
-    before = [run(*args, "--store", own) for args in asked]
+    before = [run(*args, "--store", farm_copy) for args in asked]
     assert {outcome.err for outcome in before} == {""}
-    run("snapshot", "--store", own)
-    with Warehouse.open(own):
+    run("snapshot", "--store", farm_copy)
+    with Warehouse.open(farm_copy):
         for args, alone in zip(asked, before, strict=True):
-            beside = run(*args, "--store", own)
+            beside = run(*args, "--store", farm_copy)
             assert (beside.code, beside.out) == (0, alone.out)
             assert re.match(NOTE, beside.error)
-        assert "locked by process" in run("snapshot", "--store", own).error
+        assert "locked by process" in run("snapshot", "--store", farm_copy).error
 
 
-def test_an_ingest_publishes_a_snapshot_when_it_is_asked_to(run: Run, own: Path) -> None:
-    assert run("ingest", DUMP, *NAMES, "--store", own).code == 0
-    assert not (own / "snapshots").exists()
-    assert run("ingest", DUMP, *NAMES, "--snapshot", "--store", own).code == 0
-    assert len(list((own / "snapshots").glob("*.duckdb"))) == 1
+def test_an_ingest_publishes_a_snapshot_when_it_is_asked_to(run: Run, farm_copy: Path) -> None:
+    assert run("ingest", DUMP, *NAMES, "--store", farm_copy).code == 0
+    assert not (farm_copy / "snapshots").exists()
+    assert run("ingest", DUMP, *NAMES, "--snapshot", "--store", farm_copy).code == 0
+    assert len(list((farm_copy / "snapshots").glob("*.duckdb"))) == 1
 
 
 def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:
@@ -60,11 +54,11 @@ def test_a_snapshot_of_no_store_makes_none(run: Run, tmp_path: Path) -> None:
     assert "no store here" in done.error
 
 
-def test_who_reads_a_snapshot_of_a_damaged_store_is_told_so(run: Run, own: Path) -> None:
-    before = run("query", "dumps", "--store", own)
-    run("snapshot", "--store", own)
-    (own / "warehouse.duckdb").unlink()
-    done = run("query", "dumps", "--store", own)
+def test_an_answer_from_the_snapshot_of_a_damaged_store_says_so(run: Run, farm_copy: Path) -> None:
+    before = run("query", "dumps", "--store", farm_copy)
+    run("snapshot", "--store", farm_copy)
+    (farm_copy / "warehouse.duckdb").unlink()
+    done = run("query", "dumps", "--store", farm_copy)
     assert (done.code, done.out) == (0, before.out)
     told = NOTE.removesuffix("the store ") + r"warehouse.duckdb is gone; .* 'tracehouse rebuild'"
     assert re.fullmatch(told, done.error)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command import Run
 
 
 def test_an_inbox_without_dumps_is_told_as_ingest_tells_it_before_spark_is_started(

@@ -19,7 +19,7 @@ def test_help_lists_the_queries_that_sql_answers(run):
 
 
 @pytest.mark.parametrize("command", ["query", "report"])
-def test_what_is_no_lake_or_an_empty_one_is_told_before_spark_is_started(run, tmp_path, command):
+def test_a_missing_or_empty_lake_is_told_before_spark_is_started(run, tmp_path, command):
     name = ("percentiles",) if command == "query" else ()
     outcome = run("spark", command, *name, "--lake", tmp_path)
     assert outcome.code == 1

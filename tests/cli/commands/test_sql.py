@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import COMMAND, ENVIRONMENT, Outcome, run_process
+from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tests.support.cross_section import cross_section
-
-Run = Callable[..., Outcome]
 
 
 def test_select_prints_its_rows(run: Run, store: Path) -> None:

@@ -2,26 +2,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Outcome, Run, run_on_terminal
 from tests.support.corpus import CORPUS, FARM
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import Refused, StandIn
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 
-Run = Callable[..., Outcome]
 FOLDER = FARM / "lab-x86-quiet"
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def counts(outcome: Outcome) -> dict[str, float]:

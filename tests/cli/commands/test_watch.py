@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import COMMAND, ENVIRONMENT, Outcome
+from tests.support.command import COMMAND, ENVIRONMENT, Run
 from tests.support.stand_in_service import StandIn, stand_in_service
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 from tests.support.waiting import DEADLINE_SECONDS, until
 
-Run = Callable[..., Outcome]
 NAMES = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
 
 
@@ -50,7 +49,7 @@ def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_what_is_refused_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
+def test_a_refused_file_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
     put(farm / "broken.etdp", b"ED00" * 10)
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")
     done = run(*args)

@@ -12,14 +12,8 @@ from cli.remote.choice import ServiceChoice
 from ingest.dump import Dump
 from ingest.errors import ManifestError, ServiceError, SourceError
 from ingest.manifest.models import Manifest
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import Refused, StandIn
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def nameless() -> Manifest:
@@ -51,7 +45,7 @@ def test_few_wait_for_their_turn() -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
+def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
     dumps = [
         tiny_incoming(1),
         Dump.unreadable(SourceError("gone.etdp", "does not exist")),
@@ -76,7 +70,7 @@ def test_what_is_wrong_with_a_dump_is_its_refusal(service: StandIn) -> None:
     ("refusal", "reason"),
     [(Refused(500, reason="internal"), "failed"), (Refused(403, reason="pool"), "pool")],
 )
-def test_what_fails_for_one_dump_may_do_for_the_next(
+def test_a_failure_of_one_dump_does_not_stop_the_next(
     service: StandIn, refusal: Refused, reason: str
 ) -> None:
     service.refusals = [refusal]

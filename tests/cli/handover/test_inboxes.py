@@ -27,7 +27,7 @@ def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_store_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_of_the_store_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_inbox(tmp_path / "store") as take:
         take(BROKEN)
         take(tiny_incoming(1))

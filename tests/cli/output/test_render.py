@@ -15,9 +15,8 @@ import pytest
 
 from cli.output.render import Format, write_table
 from queries.plain_values import FormatError
-from tests.support.command import Outcome, run_on_terminal
+from tests.support.command import Run, run_on_terminal
 
-Run = Callable[..., Outcome]
 Print = Callable[[pa.Table, Format], bytes]
 
 TABLE = pa.table(

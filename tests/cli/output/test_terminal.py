@@ -42,7 +42,7 @@ def test_texts_fold_and_numbers_stay_whole() -> None:
     assert max(map(len, lines)) <= 30
 
 
-def test_what_does_not_fit_follows_below_with_the_first_column_before_it() -> None:
+def test_columns_that_do_not_fit_follow_below_after_the_first_column() -> None:
     table = pa.table({"name": ["a", "b"]} | {f"n_{i}": [10**9 + i, i] for i in range(5)})
     lines = shown(table, 40)
     assert max(map(len, lines)) <= 40

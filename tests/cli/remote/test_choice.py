@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from cli.listing import EXAMPLES
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
 
-Run = Callable[..., Outcome]
 STATUS = pa.table({"problem": [""], "is_uncompacted": [False]})
 
 
@@ -37,7 +36,7 @@ def test_token_of_a_file_is_shown_and_its_line_end_is_not(
     ("content", "problem"),
     [(b"", "not a token"), (b"a\nb", "not a token"), (b"\xff", "not a token"), (None, "No such")],
 )
-def test_what_is_no_token_is_told(
+def test_an_invalid_token_file_is_told(
     run: Run, service: StandIn, tmp_path: Path, content: bytes | None, problem: str
 ) -> None:
     file = tmp_path / "token"
@@ -58,7 +57,7 @@ def test_address_comes_from_the_environment_too(
     assert len(service.asked) == 1
 
 
-def test_what_is_no_address_is_a_usage_error(run: Run) -> None:
+def test_an_invalid_address_is_a_usage_error(run: Run) -> None:
     done = run("--url", "farm", "status")
     assert (done.code, "wanted http://HOST:PORT" in done.error) == (2, True)
 
@@ -91,7 +90,7 @@ def test_commands_that_need_the_store_itself_say_so(run: Run, command: str) -> N
     assert done.error.startswith(f"error: '{command}' works with a local store only")
 
 
-def test_what_compares_stored_values_says_so(run: Run) -> None:
+def test_a_comparison_of_stored_values_says_that_it_needs_the_store(run: Run) -> None:
     done = run("--url", "http://127.0.0.1:1", "numeric-gap", "1", "2")
     assert (done.code, "this needs a local store" in done.error) == (2, True)
 

@@ -3,63 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
-import pytest
 
 from cli.serve.settings import ServiceSettings
 from ingest.remote import connection
-from tests.support.command import Outcome
-from tests.support.cross_section import cross_section
+from tests.support.command import Run
 from tests.support.stand_in_service import (
     Refused,
     StandIn,
     arrow_answer,
-    stand_in_service,
 )
-from warehouse import Warehouse
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
-
-
-@pytest.fixture
-def asked(run: Run, service: StandIn, store: Path) -> Callable[..., tuple[Outcome, Outcome]]:
-    """Ask the store, and the service that has the store's answers."""
-    with Warehouse.open(store, read_only=True) as warehouse:
-        for name in ("dumps", "percentiles"):
-            service.answers[f"/v1/queries/{name}"] = arrow_answer(warehouse.query(name))
-        service.answers["/v1/schema"] = arrow_answer(warehouse.schema())
-        service.answers["/v1/sql"] = arrow_answer(warehouse.sql("SELECT 1 AS one, 'x' AS text"))
-
-    def ask(*args: str) -> tuple[Outcome, Outcome]:
-        return run(*args, "--store", store), run("--url", service.url, *args)
-
-    return ask
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", cross_section(["table", "json", "csv", "arrow", "parquet"], 5))
-def test_answers_are_those_of_the_store(
-    asked: Callable[..., tuple[Outcome, Outcome]], form: str
-) -> None:
-    for args in (
-        ("query", "dumps"),
-        ("query", "percentiles"),
-        ("schema",),
-        ("schema", "named_events"),
-        ("sql", "SELECT 1 AS one, 'x' AS text"),
-    ):
-        here, there = asked(*args, "--format", form)
-        assert (there.code, there.out, there.err) == (0, here.out, here.err), args
 
 
 def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:
@@ -79,15 +35,15 @@ def test_statement_and_its_parameters_are_sent(run: Run, service: StandIn) -> No
 
 
 def test_misspelt_names_are_told_before_the_service_is_asked(
-    asked: Callable[..., tuple[Outcome, Outcome]], service: StandIn
+    run: Run, service: StandIn, store: Path
 ) -> None:
     for args in (("query", "dump"), ("query", "percentiles", "--modle", "x")):
-        here, there = asked(*args)
+        here, there = run(*args, "--store", store), run("--url", service.url, *args)
         assert (there.code, there.err) == (here.code, here.err) == (2, here.err)
     assert service.asked == []
 
 
-def test_what_the_store_cannot_answer_is_told_as_it_is_here(run: Run, service: StandIn) -> None:
+def test_a_refusal_of_the_service_is_told_like_one_of_a_store(run: Run, service: StandIn) -> None:
     service.refusals = [Refused(400, detail="query 'percentiles', parameter 'model': no mv9")]
     done = run("--url", service.url, "query", "percentiles", "--model", "mv9")
     assert (done.code, done.error) == (1, "error: query 'percentiles', parameter 'model': no mv9")
@@ -113,7 +69,7 @@ def test_an_answer_of_another_kind_is_told(run: Run, service: StandIn) -> None:
         )
 
 
-def test_who_waits_asks_again(run: Run, service: StandIn) -> None:
+def test_a_command_that_waits_asks_again(run: Run, service: StandIn) -> None:
     service.answers["/v1/queries/dumps"] = arrow_answer(pa.table({"a": [1]}))
     service.refusals = [Refused(503, {"Retry-After": "0"})] * 2
     assert run("--url", service.url, "query", "dumps").code == 1

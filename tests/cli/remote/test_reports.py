@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, stand_in_service
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def test_night_is_asked_for_without_a_base_and_its_verdict_counts(
     assert file.read_bytes() == service.answers["/v1/report"][1]
 
 
-def test_what_is_printed_is_what_decides_the_exit_status(run: Run, service: StandIn) -> None:
+def test_the_printed_report_decides_the_exit_status(run: Run, service: StandIn) -> None:
     args = ("report", "--nightly", "--format", "json", "--fail-on-regression")
     assert run("--url", service.url, *args).code == 3
     assert questions(service) == [{"format": ["json"]}]

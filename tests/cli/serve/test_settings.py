@@ -70,7 +70,7 @@ def test_the_report_s_settings_stand_beside_the_service_s(tmp_path: Path) -> Non
         (None, "x.toml: No such file"),
     ],
 )
-def test_what_a_file_may_not_say_is_told_with_its_place(
+def test_an_invalid_setting_in_a_file_is_told_with_its_place(
     tmp_path: Path, text: str | bytes | None, said: str
 ) -> None:
     file = Path("x.toml")
@@ -81,7 +81,7 @@ def test_what_a_file_may_not_say_is_told_with_its_place(
     assert str(found.value).startswith(said)
 
 
-def test_what_an_option_or_a_variable_may_not_say_is_told_with_its_name(
+def test_an_invalid_option_or_variable_is_told_with_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(SettingsError, match=r"^--port: wanted less than"):

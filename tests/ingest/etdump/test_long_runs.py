@@ -117,7 +117,7 @@ def test_a_run_is_charged_once_though_it_is_read_twice() -> None:
     ],
     ids=["tensors", "allocators", "text"],
 )
-def test_what_cannot_be_cut_is_refused_beyond_a_size(
+def test_an_event_too_large_for_a_part_is_refused(
     dump: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(long_runs, "MOST_EVENT_BYTES", 10_000)

@@ -65,6 +65,6 @@ def test_damaged_programs_are_read_or_refused(name):
     assert all(text.startswith("x: is ") for text in refused)
 
 
-def test_what_is_no_program_is_refused():
+def test_a_file_that_is_no_program_is_refused():
     with pytest.raises(SourceError, match=r"^x: is not an ExecuTorch program"):
         decode_program(b"PK\3\4" * 9, "x")

@@ -160,7 +160,7 @@ def test_other_opcodes_and_broken_ones_are_refused(opcodes):
     )
 
 
-def test_what_is_no_archive_is_refused():
+def test_a_file_that_is_no_archive_is_refused():
     for data in (b"", b"\x80\x02N.", pickle.dumps([1])):
         with pytest.raises(EtRecordError, match="x: is not a zip of"):
             read_torch_archive(data, "x")

@@ -57,7 +57,7 @@ def test_short_names_stand_for_fields_of_sections() -> None:
     assert manifest.tags == {}
 
 
-def test_what_is_known_of_a_run_has_a_section_of_its_own() -> None:
+def test_facts_of_a_run_have_a_section_of_their_own() -> None:
     facts = {"firmware": 7, "governor": "schedutil", "threads": "4", "temperature_c": 41}
     run = {**facts, "fan": "on", "pair": 3}
     manifest = parse(run=run, session="s1", parent="b6", role="reference")
@@ -78,7 +78,7 @@ def test_what_is_known_of_a_run_has_a_section_of_its_own() -> None:
         ("temperature_c", "warm", r"run\.temperature_c: found 'warm'"),
     ],
 )
-def test_what_cannot_be_known_of_a_run_is_refused(field: str, value: object, problem: str) -> None:
+def test_invalid_facts_of_a_run_are_refused(field: str, value: object, problem: str) -> None:
     with pytest.raises(ManifestError, match=problem):
         check_fields("options", {field: value})
 
@@ -118,7 +118,7 @@ def test_a_counter_is_of_the_whole_dump_or_of_its_runs() -> None:
         ),
     ],
 )
-def test_what_is_no_counter_is_refused(counters: object, problem: str) -> None:
+def test_an_invalid_counter_is_refused(counters: object, problem: str) -> None:
     with pytest.raises(ManifestError, match=problem):
         check_fields("options", {"counters": counters})
 

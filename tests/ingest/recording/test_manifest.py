@@ -23,7 +23,7 @@ def test_recording_is_of_this_machine_and_called_like_the_program():
     assert manifest.captured_at is not None
 
 
-def test_what_is_stated_wins():
+def test_a_stated_field_wins():
     manifest = describe(model="m", os="Debian")
     assert (manifest.model.name, manifest.device.os) == ("m", "Debian")
 

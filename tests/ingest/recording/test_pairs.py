@@ -60,7 +60,7 @@ def test_programs_take_turns_and_state_session_and_pair(folder: Path) -> None:
     assert dumps == [f"{side}-{pair:03}.etdp" for side in ("base", "head") for pair in (1, 2, 3)]
 
 
-def test_what_is_stated_of_the_build_holds_of_one_program_alone(folder: Path) -> None:
+def test_facts_of_the_build_hold_for_one_program_alone(folder: Path) -> None:
     base, head = plan(folder)
     assert (head.fields["commit"], head.fields["parent"]) == ("c1", "b0")
     assert base.fields["build"] == "b0"

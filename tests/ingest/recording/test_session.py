@@ -112,7 +112,7 @@ def test_a_damaged_file_raises_or_gives_arrays(tmp_path, place, byte):
     assert all(array.dtype.kind in "biufc" for array in arrays)
 
 
-def test_what_is_no_program_is_told_at_once(tmp_path):
+def test_a_file_that_is_no_program_is_told_at_once(tmp_path):
     with pytest.raises(SourceError, match=r"load_only.etdp: is not an ExecuTorch program"):
         check_program(str(CORPUS / "real" / "load_only.etdp"))
     with pytest.raises(SourceError, match="cannot be read: Is a directory"):
@@ -173,7 +173,7 @@ def test_progress_begins_when_the_program_is_loaded(stand_in):
         3,
     ),
 )
-def test_what_the_runtime_fails_of_is_told(stand_in, program, problem):
+def test_a_failure_of_the_runtime_is_told(stand_in, program, problem):
     with pytest.raises(RecordingError) as caught:
         record(write_program(stand_in / "a.pte", **program))
     assert str(caught.value).startswith(str(stand_in / "a.pte"))
@@ -206,7 +206,7 @@ def test_an_environment_without_executorch_is_told_what_to_install(tmp_path, mon
     ("python", "problem"),
     [("gone", "gone: cannot be run: No such file"), ("false", "false: exit status 1; wanted Pyth")],
 )
-def test_what_is_no_python_is_told(tmp_path, python, problem):
+def test_an_invalid_python_is_told(tmp_path, python, problem):
     with pytest.raises(RecordingError, match=problem):
         record(write_program(tmp_path / "a.pte"), python=python)
 

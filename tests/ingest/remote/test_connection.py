@@ -51,7 +51,7 @@ def test_path_of_the_address_comes_first(service: StandIn) -> None:
         assert connection.request("GET", "/v1/status").body == b"[1]"
 
 
-def test_what_is_put_off_is_asked_again(service: StandIn) -> None:
+def test_a_deferred_request_is_sent_again(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW), Refused(503, NOW), Refused(0), Refused(502, NOW)]
     with ServiceConnection(service.url, retry_seconds=60) as connection:
         assert connection.request("PUT", "/v1/status", body=[b"ab", memoryview(b"c")]).body == b"[]"
@@ -64,7 +64,7 @@ def test_a_body_that_came_too_slowly_is_sent_again(service: StandIn) -> None:
         assert connection.request("PUT", "/v1/status", body=[b"abc"]).status == 200
 
 
-def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
+def test_a_service_that_does_not_answer_is_told_from_one_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ingest.remote.connection._TIMEOUT_SECONDS", 0.1)
@@ -77,7 +77,7 @@ def test_who_is_there_and_does_not_answer_is_told_from_who_is_not(
             connection.request("GET", "/v1/status")
 
 
-def test_who_does_not_wait_is_told_why(service: StandIn) -> None:
+def test_a_client_that_does_not_wait_is_told_why(service: StandIn) -> None:
     service.refusals = [Refused(429, NOW, "busy", "too much waits")]
     with ServiceConnection(service.url) as connection, pytest.raises(ServiceError) as error:
         connection.request("GET", "/v1/status")
@@ -94,7 +94,7 @@ def test_a_service_that_wants_longer_than_is_waited_is_not_waited_for(service: S
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 415, 500, 507])
-def test_what_is_refused_is_not_asked_again(service: StandIn, status: int) -> None:
+def test_a_refused_request_is_not_sent_again(service: StandIn, status: int) -> None:
     service.refusals = [Refused(status)]
     with (
         ServiceConnection(service.url, retry_seconds=60) as connection,
@@ -113,7 +113,7 @@ def test_refusal_without_a_token_names_the_remedy(service: StandIn) -> None:
         connection.request("GET", "/v1/status")
 
 
-def test_what_is_refused_before_it_is_read_is_told(service: StandIn) -> None:
+def test_a_refusal_before_the_body_is_read_is_told(service: StandIn) -> None:
     service.refusals = [Refused(413, {"Connection": "close"}, "large", "too large", is_read=False)]
     with ServiceConnection(service.url) as connection:
         with pytest.raises(ServiceError) as error:
@@ -177,7 +177,7 @@ def test_a_service_that_is_not_there_is_named() -> None:
         "http://[1",
     ],
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ServiceError, match="not the address of a service; wanted http://HOST:PORT"):
         ServiceConnection(url)
 
@@ -217,7 +217,7 @@ def test_an_address_that_sends_on_is_told_and_not_followed(service: StandIn) -> 
 
 
 @pytest.mark.parametrize("token", ["a\nb", "\u00e9"])
-def test_what_is_no_token_is_not_sent(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+def test_an_invalid_token_is_not_sent(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
     monkeypatch.setenv("TRACEHOUSE_TOKEN", token)
     with pytest.raises(ServiceError, match=r"TRACEHOUSE_TOKEN is not a token"):
         ServiceConnection("http://127.0.0.1:1")

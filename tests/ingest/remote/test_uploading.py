@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from ingest.errors import ServiceError
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import Receipt, upload_dump
-from tests.support.stand_in_service import StandIn, stand_in_service
+from tests.support.stand_in_service import StandIn
 
 DUMP = bytes(range(256)) * 3000
 SHA256 = hashlib.sha256(DUMP).hexdigest()
 MANIFEST = '{"device":"pixel 8 \u00e9\U0001f600","build":"b1","model":"mv2"}'
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def test_dump_is_put_under_its_name_and_known_the_second_time(service: StandIn) -> None:
@@ -36,7 +29,7 @@ def test_dump_is_put_under_its_name_and_known_the_second_time(service: StandIn) 
     assert service.asked[0].headers["Tracehouse-Manifest"].isascii()
 
 
-def test_what_comes_with_a_dump_is_sent_in_a_form(service: StandIn) -> None:
+def test_companions_of_a_dump_are_sent_in_a_form(service: StandIn) -> None:
     with ServiceConnection(service.url) as connection:
         receipt = upload_dump(
             connection, DUMP, MANIFEST, etrecord=b"PK\3\4\r\n--", debug_buffer=b"\0\r\n"

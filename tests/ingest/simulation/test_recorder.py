@@ -146,7 +146,7 @@ def test_without_noise_only_the_first_iteration_differs():
     assert times[0].max() > 1.5
 
 
-def test_what_a_delegate_rounds_off_stays_in_its_call():
+def test_time_that_a_delegate_rounds_off_stays_in_its_call():
     timeline = Timeline.of(FAMILIES[1].program.list_events())
     typical = 1.037 * timeline.own_ns
     own = draw_own_times(timeline, typical, STILL, 3, np.random.default_rng(0))[-1]

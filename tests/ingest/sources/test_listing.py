@@ -92,7 +92,7 @@ def test_a_file_of_that_very_name_comes_first(tmp_path: Path) -> None:
     assert read_source(source) == b"itself"
 
 
-def test_what_lies_beside_a_dump_in_an_inner_zip_belongs_to_it(nested: Path) -> None:
+def test_files_beside_a_dump_in_an_inner_zip_belong_to_it(nested: Path) -> None:
     dump = Source(str(nested), "job/in.ZIP!x/1.etdp")
     assert (dump.file_name, dump.name) == ("1.etdp", f"{nested}!job/in.ZIP!x/1.etdp")
     assert dump.place == f"{nested.parent}/n/job/in/x/1.etdp"

@@ -268,7 +268,7 @@ def test_mutated_zip_is_read_or_refused_but_never_breaks(tmp_path: Path) -> None
                 continue
 
 
-def test_what_is_no_file_is_refused_at_reading_without_waiting(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_refused_at_reading_without_waiting(tmp_path: Path) -> None:
     (tmp_path / "folder.etdp").mkdir()
     os.mkfifo(tmp_path / "pipe.etdp")
     with pytest.raises(SourceError, match=r"folder\.etdp: is a folder, wanted a file"):

@@ -62,7 +62,7 @@ def test_levels_choose_what_scopes_and_helpers_log(options, expected):
     assert [label(event) for event in trace_method(**options)] == expected
 
 
-def test_what_a_scope_logs_belongs_to_its_instruction_at_any_level():
+def test_values_logged_in_a_scope_belong_to_its_instruction_at_any_level():
     for level in ProfilingLevel:
         places = {
             label(event): (event["chain_index"], event["instruction_id"])

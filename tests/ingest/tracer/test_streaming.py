@@ -55,7 +55,7 @@ def test_each_block_has_a_debug_buffer_of_its_own():
     assert [dump.debug_buffer for dump in dumps] == [b"\1", b"\2"]
 
 
-def test_what_a_sink_raises_reaches_the_caller_and_tracing_goes_on():
+def test_an_error_of_a_sink_reaches_the_caller_and_tracing_goes_on():
     dumps = []
 
     def fail_once(dump):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from datetime import datetime
 
 import numpy as np
@@ -12,15 +11,9 @@ import pytest
 
 from ingest.errors import ServiceError, SinkError
 from ingest.tracer import StreamingTracer, UploadSink
-from tests.support.stand_in_service import Refused, StandIn, stand_in_service
+from tests.support.stand_in_service import Refused, StandIn
 
 MANIFEST = {"device": "host", "build": "b1", "model": "mv2"}
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    with stand_in_service() as stand_in:
-        yield stand_in
 
 
 def test_each_block_is_sent_when_it_ends(service: StandIn) -> None:
@@ -40,7 +33,7 @@ def test_each_block_is_sent_when_it_ends(service: StandIn) -> None:
     assert (stated, service.connections) == (MANIFEST, 1)
 
 
-def test_what_the_service_refuses_reaches_the_caller_and_tracing_goes_on(service: StandIn) -> None:
+def test_a_refusal_of_the_service_reaches_the_caller_and_tracing_goes_on(service: StandIn) -> None:
     sink = UploadSink(service.url, MANIFEST)
     tracer = StreamingTracer(sink)
     service.refusals = [Refused(400, detail="no such pool")]

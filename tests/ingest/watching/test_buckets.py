@@ -75,7 +75,7 @@ def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
     "uri",
     ["nowhere://bucket", "file:///none/at/all", pytest.param("s3:", marks=pytest.mark.slow)],
 )
-def test_what_cannot_be_listed_is_told(uri: str) -> None:
+def test_a_bucket_that_cannot_be_listed_is_told(uri: str) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         Bucket(uri)
 

@@ -137,9 +137,9 @@ def test_a_companion_does_not_offer_a_dump_that_is_still_written(farm: Farm) -> 
     assert farm.look() == []
 
 
-def test_what_is_put_off_is_offered_later(farm: Farm) -> None:
+def test_a_deferred_file_is_offered_later(farm: Farm) -> None:
     farm.put("run.etdp")
-    farm.follower.put_off(farm.follower.look().ready, 5)
+    farm.follower.postpone(farm.follower.look().ready, 5)
     assert farm.follower.look() == WatchRound([], True, True, [])
     farm.clock.now += 5
     assert farm.look() == ["run.etdp"]
@@ -169,7 +169,7 @@ def heard(tmp_path: Path) -> Iterator[Farm]:
     farm.notices.close()
 
 
-def test_what_is_heard_of_need_not_wait_for_its_turn(heard: Farm) -> None:
+def test_a_file_that_is_heard_of_need_not_wait_for_its_turn(heard: Farm) -> None:
     heard.put("new.etdp")
     assert heard.look() == ["new.etdp"]
     write(heard.folder / ".x", b"x").rename(heard.folder / "renamed.etdp")

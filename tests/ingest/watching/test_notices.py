@@ -40,14 +40,14 @@ def test_new_folders_are_told_and_those_that_go_are_watched_no_more(tmp_path: Pa
             notices.read()
 
 
-def test_what_is_off_tells_nothing(tmp_path: Path) -> None:
+def test_notices_that_are_off_tell_nothing(tmp_path: Path) -> None:
     with Notices(is_on=False) as notices:
         notices.watch(str(tmp_path))
         write(tmp_path / "run.etdp", b"x")
         assert notices.read() == ([], [])
 
 
-def test_what_cannot_be_watched_is_not(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_watched_is_left_out(tmp_path: Path) -> None:
     with Notices() as notices:
         notices.watch(str(tmp_path / "none"))
         assert notices.read() == ([], [])

@@ -22,7 +22,7 @@ def test_a_file_is_known_until_its_size_or_time_changes() -> None:
         assert A._replace(mtime_ns=21) not in taken
 
 
-def test_what_was_taken_is_known_after_a_restart(tmp_path: Path) -> None:
+def test_taken_files_are_known_after_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "new" / "farm.taken"
     with WatchRecord(file) as taken:
         taken.add([A, B])
@@ -55,7 +55,7 @@ def test_another_kind_of_file_is_left_alone(tmp_path: Path) -> None:
         WatchRecord(file / "below")
 
 
-def test_what_is_gone_is_forgotten_after_a_turn_and_the_file_shrinks(tmp_path: Path) -> None:
+def test_deleted_files_are_forgotten_after_a_turn_and_the_record_shrinks(tmp_path: Path) -> None:
     file = tmp_path / "farm.taken"
     with WatchRecord(file) as taken:
         many = [WatchedFile(f"/farm/{number}.etdp", 1, 2) for number in range(20_000)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ingest.debug_buffer import TensorValue
-from queries.numeric_gap.shapes import is_of_other_kind, is_same_order, reshaped
+from queries.numeric_gap.shapes import differ_in_kind, is_same_order, reshaped
 
 
 def tensor(*shape, dtype="float32"):
@@ -43,10 +43,10 @@ def test_a_tensor_takes_a_shape_of_the_same_order_and_a_view_any():
 def test_a_missing_tensor_stays_as_it_is():
     missing = TensorValue("float32", [2], None, "no debug buffer")
     assert reshaped(missing, [1, 2], is_view=True) is missing
-    assert not is_of_other_kind(missing, tensor(2))
+    assert not differ_in_kind(missing, tensor(2))
 
 
 def test_fractions_and_integers_are_of_other_kinds():
-    assert is_of_other_kind(tensor(2), tensor(2, dtype="int8"))
-    assert not is_of_other_kind(tensor(2), tensor(2, dtype="float64"))
-    assert not is_of_other_kind(tensor(2, dtype="bool"), tensor(2, dtype="int8"))
+    assert differ_in_kind(tensor(2), tensor(2, dtype="int8"))
+    assert not differ_in_kind(tensor(2), tensor(2, dtype="float64"))
+    assert not differ_in_kind(tensor(2, dtype="bool"), tensor(2, dtype="int8"))

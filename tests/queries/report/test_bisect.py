@@ -95,7 +95,7 @@ def test_dumps_of_other_devices_say_nothing(nightly_path, tmp_path, group):
 def test_an_unknown_group_or_build_is_told(nightly, group):
     with pytest.raises(ParameterError, match=f"the report of b8 has no group '{group}'"):
         step(nightly, group, "b9", head="b8")
-    with pytest.raises(ParameterError, match="called 'b99'; did you mean b9"):
+    with pytest.raises(ParameterError, match="'b99' is not in the store; did you mean b9"):
         step(nightly, group, "b99")
 
 

@@ -93,6 +93,6 @@ def test_every_form_says_what_is_broken(broken):
 
 def test_a_limit_that_fits_nothing_or_is_in_another_unit_is_a_warning(kept):
     misspelt, other_unit, *_ = kept.quality.warnings
-    for part in ("load_tme", "fits nothing", "load_time"):
+    for part in ("load_tme", "matches nothing", "load_time"):
         assert part in misspelt
     assert "is in bytes, its values are in ns" in other_unit

@@ -91,7 +91,7 @@ def test_a_host_that_does_not_answer_is_given_up() -> None:
     "url", ["file:///etc/passwd", "hooks.example.org/x", "https:///x", "http://[", "ftp://h/x", ""]
 )
 def test_only_urls_of_the_web_are_posted_to(url: str) -> None:
-    with pytest.raises(PostError, match="URL to post to is not one of http"):
+    with pytest.raises(PostError, match="URL needs http"):
         post_payload("{}", url)
 
 

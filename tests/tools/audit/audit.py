@@ -10,7 +10,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tests.tools.audit.comparing import Difference, Row, compare_order, compare_rows
-from tests.tools.audit.differences import EXPLAINED, KNOWN, ORACLE, REFUSED, UNAUDITED, Known
+from tests.tools.audit.differences import (
+    EXPLAINED,
+    KNOWN,
+    ORACLE,
+    REFUSED,
+    UNAUDITED,
+    KnownDifference,
+)
 from tests.tools.audit.farms import Farm
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import Question
@@ -35,7 +42,7 @@ class Finding:
     against: str
     question: str
     difference: Difference | None
-    known: Known | None = None
+    known: KnownDifference | None = None
 
     @property
     def is_fault(self) -> bool:
@@ -134,12 +141,12 @@ def _ask(surface: Surface, store: Path, questions: Sequence[Question], farm: Far
         numbers = {dump.number: known[dump.sha256] for dump in farm.recordings}
         answers = []
         for question in questions:
-            asked = {
+            params = {
                 name: numbers[value] if name == "dump" else value
-                for name, value in question.asked.items()
+                for name, value in question.params.items()
             }
             try:
-                table = ask(question.query, **asked)
+                table = ask(question.query, **params)
             except QueryError:  # each surface says so in words of its own
                 answers.append(Answer(question, [REFUSED], [{REFUSED: True}]))
                 continue
@@ -158,13 +165,13 @@ def _renumbered(answer: pa.Table, numbers: Mapping[int, int]) -> list[Row]:
 
 def _audit_values(tally: Tally, farm: Farm, answer: Answer) -> None:
     question = answer.question
-    wanted = ORACLES[question.query](farm.recordings, question.asked)
+    wanted = ORACLES[question.query](farm.recordings, question.params)
     if answer.columns == [REFUSED]:
         refusal = Difference(REFUSED, "no row", REFUSED, f"{len(wanted)} rows")
         tally.findings += explain(ORACLE, question, [refusal])
         return
     names = [name for name in answer.columns if wanted and name in wanted[0]]
-    bounds = OF_APPROXIMATE if question.asked.get("approx") else None
+    bounds = OF_APPROXIMATE if question.params.get("approx") else None
     _count(tally, answer, names)
     differences = compare_rows(answer.rows, wanted, names, bounds=bounds)
     tally.findings += explain(ORACLE, question, differences)
@@ -183,7 +190,7 @@ def explain(
     against: str,
     question: Question,
     differences: Sequence[Difference],
-    listed: Sequence[Known] = LISTED,
+    listed: Sequence[KnownDifference] = LISTED,
 ) -> list[Finding]:
     """Differences with their reasons, and those that are listed but are none."""
     own = [one for one in listed if one.is_of(against, question.name)]

@@ -32,6 +32,7 @@ def compare_rows(
     columns: Sequence[str],
     *,
     bounds: Mapping[str, str] | None = None,
+    near: float = NEAR,
 ) -> list[Difference]:
     """The first difference of each column, rows taken in an order of their own.
 
@@ -43,6 +44,7 @@ def compare_rows(
         wanted: Rows that should have been.
         columns: What to look at.
         bounds: By column the one that says how far off it may be, as a share of it.
+        near: How far off other fractions may be, likewise.
     """
     if len(found) != len(wanted):
         return [_lone_rows(found, wanted, columns)]
@@ -51,8 +53,8 @@ def compare_rows(
     differences: dict[str, Difference] = {}
     for mine, theirs in zip(_sorted(found, order), _sorted(wanted, order), strict=True):
         for name in columns:
-            near = mine[bounds[name]] if bounds and name in bounds else ROUGH.get(name, NEAR)
-            if name not in differences and not is_same(mine[name], theirs[name], near):
+            off = mine[bounds[name]] if bounds and name in bounds else ROUGH.get(name, near)
+            if name not in differences and not is_same(mine[name], theirs[name], off):
                 row = ", ".join(f"{key}={mine[key]}" for key in names if mine[key] is not None)
                 differences[name] = Difference(name, row, mine[name], theirs[name])
     return list(differences.values())

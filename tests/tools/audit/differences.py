@@ -19,7 +19,7 @@ RETAINED = "store without raw events"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownDifference:
     """Where answers differ, in globs.
 
     Attributes:
@@ -43,15 +43,17 @@ class Known:
         return any(fnmatchcase(column, glob) for glob in self.columns)
 
 
-KNOWN: tuple[Known, ...] = ()
+KNOWN: tuple[KnownDifference, ...] = ()
 
 
-def _explained(questions: str, columns: str, reason: str) -> tuple[Known, ...]:
+def _explained(questions: str, columns: str, reason: str) -> tuple[KnownDifference, ...]:
     listed = tuple(columns.split(", "))
-    return tuple(Known(RETAINED, question, listed, reason) for question in questions.split(" | "))
+    return tuple(
+        KnownDifference(RETAINED, question, listed, reason) for question in questions.split(" | ")
+    )
 
 
-EXPLAINED: tuple[Known, ...] = (
+EXPLAINED: tuple[KnownDifference, ...] = (
     *_explained("*/percentiles | */percentiles group_by*", "p*_ns, missing_count",
                 "exact percentiles need raw events; missing_count says how many are gone"),
     *_explained("plain/outlier_runs min_excess* | corpus/outlier_runs",
@@ -68,8 +70,10 @@ EXPLAINED: tuple[Known, ...] = (
     *_explained("*memory/memory_by_instruction | corpus/memory_by_instruction", "*",
                 "raw events tell which instruction allocated; without them it is none"),
     *_explained("*/data_quality", ROWS, "it says that events are gone"),
-    Known(ORACLE, "corpus/build_history event=[*]", ("sample_count", "p50_ns", "min_ns", "max_ns"),
-          "of runs of one name whose events come in several orders, the commonest order counts"),
+    KnownDifference(
+        ORACLE, "corpus/build_history event=[*]", ("sample_count", "p50_ns", "min_ns", "max_ns"),
+        "of runs of one name whose events come in several orders, the commonest order counts",
+    ),
 )  # fmt: skip
 
 # Columns that no oracle works out, by query, and why.

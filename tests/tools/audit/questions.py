@@ -16,16 +16,18 @@ class Question:
 
     farm: str
     query: str
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """A name for it: ``plain/percentiles model=net``."""
-        return " ".join([f"{self.farm}/{self.query}", *(f"{k}={v}" for k, v in self.asked.items())])
+        return " ".join(
+            [f"{self.farm}/{self.query}", *(f"{k}={v}" for k, v in self.params.items())]
+        )
 
 
-Asked = Mapping[str, Any]
-NOTHING: Asked = {}
+Params = Mapping[str, Any]
+NOTHING: Params = {}
 
 # Asked only of the farms that MORE names, which have an answer.
 SELDOM = {
@@ -33,20 +35,20 @@ SELDOM = {
     "roofline", "scaling", "variance_components",
 }  # fmt: skip
 VALUES = {"event": "*", "dump": 1}
-OPTIONS: Mapping[str, Asked] = {
+OPTIONS: Mapping[str, Params] = {
     "device_comparison": {"event": "*"},
     "framework_tax": {"scope": "all"},
 }
 # Asked of farms that have an old and a new build.
 OF_TWO_BUILDS = [name for name in load_catalogue() if takes(name, "base") and name not in SELDOM]
 # Asked of every farm, with these parameters.
-EVERYWHERE: Sequence[tuple[str, Asked]] = [
+EVERYWHERE: Sequence[tuple[str, Params]] = [
     (name, required(name, **VALUES) | OPTIONS.get(name, {}))
     for name in load_catalogue()
     if name not in {*SELDOM, *OF_TWO_BUILDS}
 ]
 # Asked of one farm, beside the others.
-MORE: tuple[tuple[str, str, Asked], ...] = (
+MORE: tuple[tuple[str, str, Params], ...] = (
     ("plain", "operator_hotspots", {"top_n": 3, "device": "phone"}),
     ("plain", "percentiles", {"group_by": "pool", "since": "2026-01-01T03:00:00Z"}),
     ("plain", "framework_tax", {"scope": "total", "pool": "lab"}),
@@ -98,7 +100,7 @@ PAIRS = {
 }
 
 QUESTIONS: tuple[Question, ...] = (
-    *(Question(farm, query, asked) for farm in FARMS for query, asked in EVERYWHERE),
+    *(Question(farm, query, params) for farm in FARMS for query, params in EVERYWHERE),
     *(
         Question(farm, query, {"base": base, "head": head})
         for farm, (base, head) in PAIRS.items()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from zipfile import ZipFile
 
 from tests.support.corpus import CORPUS, FARM, dump_names, read_dump
-from tests.support.reference_reader import DumpFault, read_reference
+from tests.support.reference_reader import is_well_formed
 from tests.tools.audit.farms import Farm, farm, manifest
 
 
@@ -67,16 +67,8 @@ def corpus() -> Farm:
     known: set[bytes] = set()
     for hour, name in enumerate(dump_names("real", "capi", "synthetic", "upstream")):
         data = read_dump(name)
-        if data not in known and _is_well_formed(data):
+        if data not in known and is_well_formed(data):
             known.add(data)
             backend = "xnnpack" if "xnnpack" in name else None
             made.add(data, manifest("host", name.split("/")[0], name, backend, hour=hour))
     return made
-
-
-def _is_well_formed(data: bytes) -> bool:
-    try:
-        read_reference(data)
-    except DumpFault:
-        return False
-    return True

@@ -12,7 +12,7 @@ from tests.support.reference_reader import DumpFault, read_reference
 from tests.tools.audit import audit, made_farms, shipped_farms  # noqa: F401 - they fill MAKERS
 from tests.tools.audit.audit import Tally, audit_farm, explain
 from tests.tools.audit.comparing import ORDER, ROWS, Difference, compare_order, compare_rows
-from tests.tools.audit.differences import KNOWN, ORACLE, UNAUDITED, Known
+from tests.tools.audit.differences import KNOWN, ORACLE, UNAUDITED, KnownDifference
 from tests.tools.audit.farms import MAKERS
 from tests.tools.audit.oracles import NOT_COMPUTED, ORACLES
 from tests.tools.audit.questions import QUESTIONS, Question
@@ -114,7 +114,7 @@ def test_bound_of_an_approximation_is_held() -> None:
 
 def test_difference_that_is_not_listed_is_a_fault_and_so_is_one_that_is_gone() -> None:
     question = Question("plain", "stability", {})
-    listed = [Known(ORACLE, "plain/stability", ("cv",), "a reason")]
+    listed = [KnownDifference(ORACLE, "plain/stability", ("cv",), "a reason")]
     cv, drift = (Difference(name, "", 1, 2) for name in ("cv", "drift"))
     assert [one.is_fault for one in explain(ORACLE, question, [cv], listed)] == [False]
     assert [one.is_fault for one in explain(ORACLE, question, [cv, drift], listed)] == [False, True]
@@ -124,16 +124,16 @@ def test_difference_that_is_not_listed_is_a_fault_and_so_is_one_that_is_gone() -
 
 
 def test_wrong_answer_of_a_query_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [question for question in QUESTIONS if question.name == "memory/memory_totals"]
+    params = [question for question in QUESTIONS if question.name == "memory/memory_totals"]
     right = ORACLES["memory_totals"]
 
-    def wrong(dumps, asked):
-        rows = copy.deepcopy(right(dumps, asked))
+    def wrong(dumps, params):
+        rows = copy.deepcopy(right(dumps, params))
         rows[-1]["peak_bytes"] += 1
         return rows
 
     monkeypatch.setitem(audit.ORACLES, "memory_totals", wrong)
-    (fault,) = audit_farm(MAKERS["memory"](), asked, []).faults
+    (fault,) = audit_farm(MAKERS["memory"](), params, []).faults
     assert "memory/memory_totals: peak_bytes: found" in fault
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -41,7 +40,7 @@ _BUILDS = "SELECT build FROM builds_in_order ORDER BY position DESC LIMIT 2"
 
 
 @contextmanager
-def asked(engine: str, place: str, master: str | None) -> Iterator[Any]:
+def opened(engine: str, place: str, master: str | None) -> Iterator[Any]:
     """What answers: the store, or the lake."""
     if engine == "store":
         with Warehouse.open(place, read_only=True) as store:
@@ -90,21 +89,20 @@ def main(engine: str, place: str, answers: str, master: str | None = None) -> No
     folder.mkdir(parents=True, exist_ok=True)
     costs = {}
 
-    def cost(name: str, began: float, before: float) -> None:
-        wall, cpu = time.perf_counter() - began, tree.seconds() - before
+    def note(name: str, wall: float, cpu: float) -> None:
         costs[name] = {"wall s": wall, "CPU s": cpu}
         print(f"{engine} {master or ''} {name}: {wall:.1f} s, CPU {cpu:.1f} s", flush=True)
         (folder / "costs.json").write_text(json.dumps(costs))
 
     with watched_tree() as tree:
-        began, before = time.perf_counter(), tree.seconds()
-        with asked(engine, place, master) as store:
+        cost_since = tree.start()
+        with opened(engine, place, master) as store:
             questions = list_questions(store)
-            cost("start", began, before)
+            note("start", *cost_since())
             for name, ask in questions.items():
-                began, before = time.perf_counter(), tree.seconds()
+                cost_since = tree.start()
                 answer = ask()
-                cost(name, began, before)
+                note(name, *cost_since())
                 answers_file = folder / f"{name}.arrow"
                 feather.write_feather(answer, answers_file, compression="uncompressed")
 

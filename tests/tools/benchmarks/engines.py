@@ -9,19 +9,18 @@ cost is recorded. An event of the simulator's farm is one of 5,300 of a dump at 
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.fs as pafs
 
 from tests.support.buckets import serving_s3
+from tests.support.command import COMMAND
+from tests.tools.audit.comparing import compare_rows
 from tests.tools.benchmarks.cost import Cost, measure
 from tests.tools.benchmarks.record import Figures, Record
 from warehouse import Warehouse
@@ -92,9 +91,8 @@ def _make_store(folder: Path, store: Path, sizes: list[int]) -> None:
 
 
 def _export(store: Path, lake: Path) -> None:
-    code = "import sys; from cli.main import main; sys.exit(main())"
-    arguments = ["export", "lake", str(lake), "--store", str(store)]
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+    command = [*COMMAND, "export", "lake", str(lake), "--store", str(store)]
+    subprocess.run(command, check=True)
 
 
 def _seconds(cost: Cost) -> dict[str, float]:
@@ -110,34 +108,16 @@ def _copy(lake: Path, uri: str) -> None:
 
 
 def compare(one: Path, other: Path) -> None:
-    """Pass if both engines gave the same answers; the order of equal ones may differ."""
+    """Pass if both engines gave the same answers; the order of equal rows may differ.
+
+    Sums are made in another order, so that fractions differ in their last digits.
+    """
     for path in sorted(one.glob("*.arrow")):
-        wanted, found = (_rows(feather.read_table(folder / path.name)) for folder in (one, other))
-        assert len(wanted) == len(found), (path.stem, other.name, len(wanted), len(found))
-        for mine, theirs in zip(wanted, found, strict=True):
-            assert all(map(_is_same, mine, theirs)), (path.stem, other.name, mine, theirs)
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    # A store numbers dumps on its own.
-    kept = [name for name in table.column_names if not name.endswith("dump_id")]
-    columns = [table[name].to_pylist() for name in kept]
-    return sorted(zip(*columns, strict=True), key=_sorted_by)
-
-
-def _sorted_by(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
-    return [(cell is None, _rounded(cell)) for cell in row]
-
-
-def _rounded(cell: Any) -> Any:
-    return f"{cell:.6e}" if isinstance(cell, float) else str(cell)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        # Sums are made in another order, and a difference of two shares has what both are off by.
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-11)
-    return bool(one == other)
+        wanted, found = (feather.read_table(folder / path.name) for folder in (one, other))
+        # A store numbers dumps on its own.
+        columns = [name for name in wanted.column_names if not name.endswith("dump_id")]
+        differences = compare_rows(found.to_pylist(), wanted.to_pylist(), columns, near=1e-9)
+        assert not differences, (path.stem, other.name, *map(str, differences))
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import duckdb
 
+from tests.support.command import COMMAND
 from tests.tools.benchmarks.cost import measure
 from tests.tools.benchmarks.record import Figures, render_figure
 from warehouse import Warehouse
 
 DEVICES, MODELS, BUILDS, DUMPS, OPERATORS = 200, 20, 30, 10, 10  # dumps of a night of a model
 PAIR = (80, 20, 2, 30, 10)  # 16,000 series
-COMMAND = "import sys; from cli.main import main; sys.exit(main())"
 
 _NAMES = """
 INSERT INTO devices BY NAME SELECT i::INT AS device_id, 'device-' || i AS name
@@ -112,8 +112,7 @@ def bench_scale(
 
 
 def _time(*arguments: str) -> dict[str, float]:
-    command = [sys.executable, "-c", COMMAND, *arguments]
-    cost = measure(lambda: subprocess.run(command, check=True, capture_output=True))
+    cost = measure(lambda: subprocess.run([*COMMAND, *arguments], check=True, capture_output=True))
     return {"s wall": cost.wall, "s CPU": cost.cpu}
 
 

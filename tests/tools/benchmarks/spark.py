@@ -10,15 +10,14 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
 from ingest import decode_dumps
 from tests.support.command import COMMAND
 from tests.support.stores import MANIFEST, write
 from tests.support.tasks import TasksHere
 from tests.tools.benchmarks.cost import Cost, measure
+from tests.tools.benchmarks.record import Figures, Record
 from tests.tools.benchmarks.tree_cpu import watched_tree
 from tests.tools.reliability.spark_kills import kill_session
 from tests.tools.service.dumps import DumpMaker
@@ -27,8 +26,6 @@ from warehouse.spark.ingest import LakeIngester
 DUMPS = 96
 EVENTS, RUNS = 1_000, 20  # of a dump of about 1.6 MB
 MASTERS = ("local[2,4]", "local-cluster[2,1,1024]")
-
-Figures = dict[str, float]
 
 
 def make_inbox(inbox: Path, count: int) -> Path:
@@ -40,7 +37,7 @@ def make_inbox(inbox: Path, count: int) -> Path:
     return inbox
 
 
-def measure_decoding(inbox: Path) -> Figures:
+def measure_decoding(inbox: Path) -> Cost:
     """Decode the dumps, and nothing else."""
     buffers = [path.read_bytes() for path in sorted(inbox.glob("*.etdp"))]
 
@@ -48,51 +45,47 @@ def measure_decoding(inbox: Path) -> Figures:
         for first in range(0, len(buffers), 8):
             decode_dumps(buffers[first : first + 8])
 
-    return _figures(measure(decode))
+    return measure(decode)
 
 
-def measure_lake(inbox: Path, lake: Path) -> Figures:
+def measure_lake(inbox: Path, lake: Path) -> Cost:
     """Take the dumps into a lake, in this process."""
-    return _figures(measure(LakeIngester(TasksHere(1), str(inbox), str(lake)).take_all))
+    return measure(LakeIngester(TasksHere(1), str(inbox), str(lake)).ingest_all)
 
 
-def measure_spark(inbox: Path, lake: Path, master: str) -> Figures:
+def measure_spark(inbox: Path, lake: Path, master: str) -> Cost:
     """Take the dumps into a lake, by a command that starts Spark."""
     command = [*COMMAND, "spark", "ingest", str(inbox), str(lake), "--master", master]
     with watched_tree() as tree:
-        start, before = time.perf_counter(), tree.seconds()
+        cost_since = tree.start()
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         code = process.wait()
-        cost = Cost(time.perf_counter() - start, tree.seconds() - before)
+        cost = cost_since()
     kill_session(process.pid)
     assert code == 0
-    return _figures(cost)
+    return cost
 
 
-def _figures(cost: Cost) -> Figures:
-    return {"seconds": cost.wall, "cpu_seconds": cost.cpu}
-
-
-def run() -> dict[str, Any]:
+def run() -> Figures:
     """Measure each once."""
     with tempfile.TemporaryDirectory() as folder:
         inbox = make_inbox(Path(folder, "inbox"), DUMPS)
         nothing = make_inbox(Path(folder, "nothing"), 1)
-        figures: dict[str, Figures] = {
+        costs = {
             "decoding alone": measure_decoding(inbox),
             "a lake, by one process": measure_lake(inbox, Path(folder, "lake")),
         }
         for number, master in enumerate(MASTERS):
             lakes = Path(folder, f"started-{number}"), Path(folder, f"lake-{number}")
-            figures[f"Spark, {master}, one dump"] = measure_spark(nothing, lakes[0], master)
-            figures[f"Spark, {master}"] = measure_spark(inbox, lakes[1], master)
-    return {"events": DUMPS * EVENTS * RUNS, "dumps": DUMPS, "figures": figures}
+            costs[f"Spark, {master}, one dump"] = measure_spark(nothing, lakes[0], master)
+            costs[f"Spark, {master}"] = measure_spark(inbox, lakes[1], master)
+    figures = {what: {"s wall": cost.wall, "s CPU": cost.cpu} for what, cost in costs.items()}
+    return figures | {"of": {"dumps": DUMPS, "events": DUMPS * EVENTS * RUNS}}
 
 
 if __name__ == "__main__":
-    text = json.dumps(run(), indent=1) + "\n"
-    sys.stdout.write(text)
-    Path(sys.argv[1]).parent.mkdir(exist_ok=True)
-    Path(sys.argv[1]).write_text(text, encoding="utf-8")
+    record = Record.of(run())
+    record.write(Path(sys.argv[1]))
+    print(json.dumps(record.figures, indent=1))

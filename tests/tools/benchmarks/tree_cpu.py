@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.support.processes import list_processes
+from tests.support.waiting import repeating
+from tests.tools.benchmarks.cost import Cost
 
 _PAUSE_SECONDS = 0.1
 
@@ -32,20 +35,15 @@ class TreeCpu:
                 left = [process for process in left if process.pid not in tree]
             return sum(self._seconds.values())
 
+    def start(self) -> Callable[[], Cost]:
+        """Begin to measure: calling what this returns gives the cost since then."""
+        wall, cpu = time.perf_counter(), self.seconds()
+        return lambda: Cost(time.perf_counter() - wall, self.seconds() - cpu)
+
 
 @contextmanager
 def watched_tree() -> Iterator[TreeCpu]:
     """The tree of this process, looked at again and again in a thread."""
-    tree, is_over = TreeCpu(), threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(_PAUSE_SECONDS):
-            tree.seconds()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    tree = TreeCpu()
+    with repeating(tree.seconds, _PAUSE_SECONDS):
         yield tree
-    finally:
-        is_over.set()
-        thread.join()

@@ -62,7 +62,7 @@ NOISES = (
 )
 
 
-class Planted(NamedTuple):
+class PlantedChange(NamedTuple):
     """A change of one series from one night on."""
 
     series: int
@@ -81,7 +81,7 @@ class Farm(NamedTuple):
 
     values: Floats
     family: Ints
-    planted: tuple[Planted, ...] = ()
+    planted: tuple[PlantedChange, ...] = ()
 
 
 def simulate_farm(noise: Noise, *, families: int, nights: int, rng: np.random.Generator) -> Farm:
@@ -105,7 +105,7 @@ def plant_changes(farm: Farm, ratio: float, *, nights: range, rng: np.random.Gen
         series = int(rng.choice(np.flatnonzero(farm.family == family)))
         first_bad = int(rng.integers(nights.start, nights.stop))
         values[series, first_bad:] *= ratio
-        planted.append(Planted(series, first_bad, ratio))
+        planted.append(PlantedChange(series, first_bad, ratio))
     return Farm(values, farm.family, tuple(planted))
 
 
@@ -114,7 +114,7 @@ def plant_cause(farm: Farm, ratio: float, *, position: int, first_bad: int) -> F
     values = farm.values.copy()
     series = np.arange(position, len(values), SERIES_PER_FAMILY)
     values[series, first_bad:] *= ratio
-    planted = (Planted(one, first_bad, ratio) for one in series.tolist())
+    planted = (PlantedChange(one, first_bad, ratio) for one in series.tolist())
     return Farm(values, farm.family, tuple(planted))
 
 

@@ -21,7 +21,7 @@ from tests.tools.detection.farms import Farm
 ROOT = Path(__file__).parents[3]
 
 
-class Named(NamedTuple):
+class PeerAlarm(NamedTuple):
     """A build that a detector names in the report of a night; direction as of an alarm."""
 
     series: int
@@ -44,11 +44,11 @@ class Peer:
             [self._python, "-m", "tests.tools.detection.peers_worker", self._name],
             input=json.dumps(levels), stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
         ).stdout  # fmt: skip
-        named = (Named(*one) for one in json.loads(answer))
+        named = (PeerAlarm(*one) for one in json.loads(answer))
         return keep_first([one._replace(series=series[one.series]) for one in named])
 
 
-def keep_first(named: list[Named], near: int = 2) -> list[Alarm]:
+def keep_first(named: list[PeerAlarm], near: int = 2) -> list[Alarm]:
     """Alarms: builds of a series that no night before named, nor one within `near` of them."""
     alarms: list[Alarm] = []
     told: dict[tuple[int, int], list[int]] = {}

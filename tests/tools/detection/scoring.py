@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.tools.detection.detectors import Alarm
-from tests.tools.detection.farms import Planted
+from tests.tools.detection.farms import PlantedChange
 
 NEAR = 2  # builds between the one that changed and the one named, for a change to be found
 NEVER = 1_000_000
 
 
-class Found(NamedTuple):
+class DetectionResult(NamedTuple):
     """What became of planted changes.
 
     Attributes:
@@ -38,7 +38,7 @@ class Found(NamedTuple):
         return float(np.mean(right)) if right else None
 
 
-def find_planted(alarms: Sequence[Alarm], planted: Sequence[Planted]) -> Found:
+def find_planted(alarms: Sequence[Alarm], planted: Sequence[PlantedChange]) -> DetectionResult:
     """Which changes were found: by an alarm of the same series and direction, near enough."""
     builds, is_right = [], []
     for change in planted:
@@ -53,7 +53,7 @@ def find_planted(alarms: Sequence[Alarm], planted: Sequence[Planted]) -> Found:
         first = min(hits, key=lambda alarm: alarm.night, default=None)
         builds.append(first.night - change.first_bad + 1 if first else NEVER)
         is_right.append(first is not None and first.first_bad == change.first_bad)
-    return Found(builds, is_right)
+    return DetectionResult(builds, is_right)
 
 
 def alarmed_share(alarms: Sequence[Alarm], series_count: int) -> float:

@@ -10,8 +10,8 @@ from tests.tools.detection.agreement import (
     try_command_line,
 )
 from tests.tools.detection.detectors import Alarm, detect_nightly
-from tests.tools.detection.farms import NOISES, Planted, plant_changes, simulate_farm
-from tests.tools.detection.peers import Named, keep_first
+from tests.tools.detection.farms import NOISES, PlantedChange, plant_changes, simulate_farm
+from tests.tools.detection.peers import PeerAlarm, keep_first
 from tests.tools.detection.pools import POOL_FALSE, try_pools
 from tests.tools.detection.scoring import NEVER, alarmed_share, find_planted
 from tests.tools.detection.trials import try_one_cause
@@ -52,7 +52,7 @@ def test_nights_that_resemble_each_other_do_so_by_half():
 
 
 def test_a_change_counts_as_found_by_an_alarm_of_its_series_and_direction_near_it():
-    planted = [Planted(series, 10, 1.05) for series in range(6)]
+    planted = [PlantedChange(series, 10, 1.05) for series in range(6)]
     alarms = [
         Alarm(0, 11, 10, 1),  # right, in its second build
         Alarm(1, 14, 12, 1),  # near, in its fifth
@@ -69,12 +69,12 @@ def test_a_change_counts_as_found_by_an_alarm_of_its_series_and_direction_near_i
 
 def test_a_build_named_night_after_night_is_one_alarm():
     named = [
-        Named(0, 12, 10, 1),
-        Named(0, 13, 10, 1),
-        Named(0, 14, 12, 1),  # wandered
-        Named(0, 20, 17, 1),
-        Named(0, 20, 10, -1),
-        Named(1, 20, 10, 1),
+        PeerAlarm(0, 12, 10, 1),
+        PeerAlarm(0, 13, 10, 1),
+        PeerAlarm(0, 14, 12, 1),  # wandered
+        PeerAlarm(0, 20, 17, 1),
+        PeerAlarm(0, 20, 10, -1),
+        PeerAlarm(1, 20, 10, 1),
     ]
     assert keep_first(named) == [
         Alarm(0, 12, 10, 1),

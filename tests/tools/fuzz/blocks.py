@@ -28,7 +28,7 @@ STRANGERS = (0, 0, 1, 2)  # mutants of any fate beside them
 IN_PARTS = 48  # one in so many is decoded a run at a time, as big dumps are decoded in parts
 SAMPLE = 192  # one in so many, and each bomb, is decoded alone, for its time and memory
 
-Said = Content | DumpFault
+Reading = Content | DumpFault
 
 
 @dataclass
@@ -70,18 +70,18 @@ class Tally:
 def check_block(first: int, count: int = BLOCK) -> Tally:
     """Check the mutants of seeds first, first + 1, ..."""
     dumps = [mutant(first + i) for i in range(count)]
-    said = [read_or_fault(dump) for dump in dumps]
+    readings = [read_or_fault(dump) for dump in dumps]
     tally = Tally(count)
-    for reason in map(_reason, said):
+    for reason in map(_reason, readings):
         tally.accepted += not reason
         tally.refused[reason] += bool(reason)
     tally.refused = +tally.refused
-    for members in _batches(first, said):
-        _check_members(first, (dumps, said), members, tally)
+    for members in _batches(first, readings):
+        _check_members(first, (dumps, readings), members, tally)
     for i in range(0, count, IN_PARTS):
         for part in ((1 << 20, 1 << 16), (1, 3), (300, 2)):
             with parts_of(*part), always_looking_for_repeats():
-                findings = check_batch([dumps[i]], [said[i]])
+                findings = check_batch([dumps[i]], [readings[i]])
             for what in findings.differences.values():
                 tally.differences.setdefault(first + i, f"{what} (in parts of {part})")
     bombs = {i for i in range(count) if is_bomb(first + i)}
@@ -96,42 +96,42 @@ def check_block(first: int, count: int = BLOCK) -> Tally:
     return tally
 
 
-def _batches(first: int, said: Sequence[Said]) -> Iterator[list[int]]:
+def _batches(first: int, readings: Sequence[Reading]) -> Iterator[list[int]]:
     """Every mutant once among its like, for speed, and some more as strangers among others."""
     rng = random.Random(first)  # noqa: S311
-    order = rng.sample(range(len(said)), len(said))
-    order.sort(key=lambda i: (_reason(said[i]), _place(said[i])))
+    order = rng.sample(range(len(readings)), len(readings))
+    order.sort(key=lambda i: (_reason(readings[i]), _place(readings[i])))
     while order:
-        size = rng.choice(REFUSED if _reason(said[order[0]]) else ACCEPTED)
-        members = order[:size] + rng.choices(range(len(said)), k=rng.choice(STRANGERS))
+        size = rng.choice(REFUSED if _reason(readings[order[0]]) else ACCEPTED)
+        members = order[:size] + rng.choices(range(len(readings)), k=rng.choice(STRANGERS))
         order = order[size:]
         rng.shuffle(members)
         yield members
 
 
-def _reason(said: Said) -> str:
-    return said.reason if isinstance(said, DumpFault) else ""
+def _reason(reading: Reading) -> str:
+    return reading.reason if isinstance(reading, DumpFault) else ""
 
 
-def _place(said: Said) -> str:
+def _place(reading: Reading) -> str:
     """Type of the innermost table that the reference reader was in when it found the fault."""
-    frames = walk_tb(said.__traceback__ if isinstance(said, DumpFault) else None)
+    frames = walk_tb(reading.__traceback__ if isinstance(reading, DumpFault) else None)
     names = [frame.f_locals["name"] for frame, _ in frames if "name" in frame.f_locals]
     return str(names[-1]) if names else ""
 
 
 def _check_members(
-    first: int, block: tuple[list[bytes], list[Said]], members: list[int], tally: Tally
+    first: int, block: tuple[list[bytes], list[Reading]], members: list[int], tally: Tally
 ) -> None:
-    dumps, said = block
+    dumps, readings = block
     intact = victims()[(first + members[0]) % len(victims())].dump
     batch = [intact, *(dumps[i] for i in members)]
-    content = [read_or_fault(intact), *(said[i] for i in members)]
+    content = [read_or_fault(intact), *(readings[i] for i in members)]
     with always_looking_for_repeats() if members[0] % 2 else nullcontext():
         findings = check_batch(batch, content)
     for place, what in findings.differences.items():
         i = members[max(place - 1, 0)]
-        alone = check_batch([dumps[i]], [said[i]]).differences
+        alone = check_batch([dumps[i]], [readings[i]]).differences
         note = "" if alone else f" (only in its batch, in the block of seed {first})"
         subject = "an intact dump beside it " if place == 0 else ""
         tally.differences[first + i] = f"{subject}{what}{note}"

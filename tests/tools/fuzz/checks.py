@@ -61,7 +61,7 @@ def read_or_fault(dump: bytes) -> Content | DumpFault:
         return fault
 
 
-def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> Findings:
+def check_batch(dumps: Sequence[bytes], readings: Sequence[Content | DumpFault]) -> Findings:
     """Decode the dumps in one call, and compare with what the reference reader said of each."""
     start = time.process_time()
     try:
@@ -73,14 +73,14 @@ def check_batch(dumps: Sequence[bytes], said: Sequence[Content | DumpFault]) -> 
         return Findings(differences=dict.fromkeys(range(len(dumps)), f"takes {seconds:.1f} s"))
     reasons = {row["dump_index"]: row["reason"] for row in batch.errors.to_pylist()}
     findings = Findings(len(dumps) - len(reasons), Counter(reasons.values()))
-    for i, content in enumerate(said):
+    for i, content in enumerate(readings):
         if is_profiler_blob(dumps[i]):  # a profiler blob by chance: it has an oracle of its own
             continue
         if (i in reasons) != isinstance(content, DumpFault):
             verdict = f"refused, {reasons[i]}" if i in reasons else "accepted"
             findings.differences[i] = f"is {verdict}; the reference reader: {str(content)[:99]}"
     if not findings.differences:
-        read = {i: (dumps[i], c) for i, c in enumerate(said) if not isinstance(c, DumpFault)}
+        read = {i: (dumps[i], c) for i, c in enumerate(readings) if not isinstance(c, DumpFault)}
         findings.differences = _compare(batch, read)
     return findings
 

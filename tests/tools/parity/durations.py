@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.support.plain_rows import expected_flags
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.grouping import Json, Member
 
 PER_SECOND = {"ns": 1000000000, "us": 1000000, "ms": 1000, "s": 1, "cycles": 1}
@@ -37,7 +38,7 @@ def samples(
     """The numbers of an event: raw, statistics, start_time and metadata; null without any.
 
     Raises:
-        Raised: if the Inspector would.
+        InspectorError: if the Inspector would.
     """
     chosen = [member.profile for members in runs for member in _kept(members, bugs)]
     profiles = [profile for profile in chosen if profile is not None]
@@ -64,9 +65,7 @@ def _kept(members: Sequence[Member], bugs: frozenset[Bug]) -> list[Member]:
 
 def is_possible(profile: Json) -> bool:
     """Whether the readings of an event's clock can be right: a backward clock has 32 bits."""
-    start, end = profile["start_time"], profile["end_time"]
-    is_backward = end < start
-    return start <= _LARGEST_32 if is_backward else bool(end - start < 2**63)
+    return expected_flags(profile["start_time"], profile["end_time"]) <= 1
 
 
 def _duration(
@@ -79,7 +78,7 @@ def _duration(
         if (Bug.I3 if end < start else Bug.X3) not in bugs:
             return None
         if end < start and (not is_delegated or start / divisor > _LARGEST_32):
-            raise Raised(Bug.I3, "ValueError", "Expected start_time (")
+            raise InspectorError(Bug.I3, "ValueError", "Expected start_time (")
     if is_delegated and Bug.I2 in bugs:
         return float(_elapsed(start / divisor, end / divisor, 2**32 / divisor, bugs))
     return float(_elapsed(start, end, 2**32, bugs)) / divisor

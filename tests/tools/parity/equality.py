@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.tensors import Tensor
 
 _EVENTS = "Corresponding debug events in multiple iterations"
@@ -19,24 +19,24 @@ def require_equal_events(first: Sequence[Any], later: Sequence[Any]) -> None:
     """Compare an event's values in two runs, as far as both have some.
 
     Raises:
-        Raised: if they differ.
+        InspectorError: if they differ.
     """
     for one, other in zip(later, first, strict=False):
         if not _is_equal_event(one, other):
-            raise Raised(Bug.I11, "AssertionError", _EVENTS)
+            raise InspectorError(Bug.I11, "AssertionError", _EVENTS)
 
 
 def require_equal_outputs(first: Sequence[Any], later: Sequence[Any]) -> None:
     """Compare the program outputs of two runs.
 
     Raises:
-        Raised: if they differ, or cannot be compared.
+        InspectorError: if they differ, or cannot be compared.
     """
     if len(first) != len(later):
-        raise Raised(Bug.I11, "AssertionError", _UNEQUAL)
+        raise InspectorError(Bug.I11, "AssertionError", _UNEQUAL)
     for one, other in zip(first, later, strict=True):
         if not isinstance(one, type(other)) or not _is_equal_output(one, other):
-            raise Raised(Bug.I11, "AssertionError", _UNEQUAL)
+            raise InspectorError(Bug.I11, "AssertionError", _UNEQUAL)
 
 
 def _is_equal_event(one: Any, other: Any) -> bool:
@@ -53,7 +53,7 @@ def _is_equal_event(one: Any, other: Any) -> bool:
 def _is_equal_number(tensor: Tensor, number: float) -> bool:
     """As `if tensor == number`: torch knows the truth of one element alone."""
     if tensor.array.size != 1:
-        raise Raised(Bug.I11, "RuntimeError", "Boolean value of Tensor")
+        raise InspectorError(Bug.I11, "RuntimeError", "Boolean value of Tensor")
     return bool(tensor.array.item() == number)
 
 
@@ -72,7 +72,7 @@ def _is_equal_output(one: Any, other: Any) -> bool:
         try:
             np.broadcast_shapes(one.shape or (), other.shape or ())
         except ValueError:
-            raise Raised(Bug.I11, "RuntimeError", "The size of tensor a") from None
+            raise InspectorError(Bug.I11, "RuntimeError", "The size of tensor a") from None
         return _elements_equal(one, other)
     if isinstance(one, list):
         return _are_equal_lists(one, other)
@@ -85,7 +85,7 @@ def _are_equal_lists(one: Sequence[Tensor], other: Sequence[Tensor]) -> bool:
         return False
     for a, b in zip(one, other, strict=True):
         if a.array.size != 1 or b.array.size != 1:
-            raise Raised(Bug.I11, "RuntimeError", "Boolean value of Tensor")
+            raise InspectorError(Bug.I11, "RuntimeError", "Boolean value of Tensor")
         if not _elements_equal(a, b):
             return False
     return True

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tests.tools.parity.bugs import Bug
 
 
-class Raised(Exception):  # noqa: N818
+class InspectorError(Exception):
     """The Inspector would raise here, because of one bug."""
 
     def __init__(self, bug: Bug, type_: str, message: str) -> None:

@@ -50,7 +50,7 @@ def judge_pair(folder: Path, model: str) -> PairFinding:
     """The gaps between the two recordings of a model."""
     table = numeric_gap(_read(folder / f"{model}_p"), _read(folder / f"{model}_x"), ["snr"])
     compared = [row for row in table.to_pylist() if row["verdict"] != "not_compared"]
-    wrong = [_told(model, row) for row in compared if _is_float(row) and row["snr"] < LEAST_DB]
+    wrong = [_describe(model, row) for row in compared if _is_float(row) and row["snr"] < LEAST_DB]
     least = min((row["snr"] for row in compared), default=float("nan"))
     return PairFinding(model, len(compared), _expected().get(model, 0), least, wrong)
 
@@ -81,6 +81,6 @@ def _is_float(row: dict[str, Any]) -> bool:
     return "float" in row["base_dtype"]
 
 
-def _told(model: str, row: dict[str, Any]) -> str:
+def _describe(model: str, row: dict[str, Any]) -> str:
     events = f"{row['base_event']} and {row['head_event']}"
     return f"{model}: {events} of handle {row['debug_handle']} are {row['snr']:.1f} dB apart"

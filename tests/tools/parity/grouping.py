@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.support.plain_signatures import group_key, is_output, text, unless
+from tests.support.plain_signatures import event_groups, is_output, text, unless
 
 Json = dict[str, Any]
 
@@ -80,13 +80,8 @@ def outputs_of(run: Mapping[str, Any]) -> list[Json]:
 def _run_events(
     events: Sequence[Mapping[str, Any]], kinds_per_event: int
 ) -> dict[Signature, list[Member]]:
-    groups: dict[tuple[Any, ...], list[tuple[int, str, Json]]] = {}
-    for place, event in enumerate(events):
-        kinds = [kind for kind in ("profile_event", "debug_event") if kind in event]
-        for kind in kinds[:kinds_per_event]:
-            groups.setdefault(group_key(event[kind]), []).append((place, kind, event[kind]))
     found: dict[Signature, list[Member]] = {}
-    for group in groups.values():
+    for group in event_groups(events, kinds_per_event):
         debug = {place: event for place, kind, event in group if kind == "debug_event"}
         logged = {place: event for place, event in debug.items() if not is_output(event)}
         values = {place: event.get("debug_entry") for place, event in logged.items()}

@@ -13,7 +13,7 @@ from typing import Any
 from tests.tools.parity.bugs import Bug
 from tests.tools.parity.durations import DURATION_BUGS, samples
 from tests.tools.parity.equality import require_equal_events, require_equal_outputs
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.evidence import Evidence
 from tests.tools.parity.grouping import Block, Json, Member, Signature, outputs_of
 from tests.tools.parity.reading import require_readable
@@ -44,7 +44,7 @@ class Inspector:
         """The event blocks as JSON.
 
         Raises:
-            Raised: if the Inspector would.
+            InspectorError: if the Inspector would.
         """
         self._require_readable()
         outputs = [self._run_output(i) for i in range(len(self.blocks))]
@@ -89,7 +89,7 @@ class Inspector:
         if Bug.I9 in self.bugs and any(
             not {"profile_event", "debug_event"} & names for names in members
         ):
-            raise Raised(Bug.I9, "ValueError", "Unable to find populated event")
+            raise InspectorError(Bug.I9, "ValueError", "Unable to find populated event")
 
     def _run_output(self, block: int) -> list[Any]:
         """The program outputs of the first run of a block that has any."""
@@ -166,12 +166,12 @@ class Inspector:
         first, *others = methods or [None]
         events = self.blocks[block].events if others else [signature]
         for event in events:
-            told = self._told_by(first, block, event)
-            if any(self._told_by(method, block, event) != told for method in others):
+            found = self._symbols_by(first, block, event)
+            if any(self._symbols_by(method, block, event) != found for method in others):
                 return dict(NOTHING)
-        return self._told_by(first, block, signature)
+        return self._symbols_by(first, block, signature)
 
-    def _told_by(self, method: str | None, block: int, signature: Signature) -> Json:
+    def _symbols_by(self, method: str | None, block: int, signature: Signature) -> Json:
         program = self.evidence.program
         if program is None or method is None:
             return dict(NOTHING)

@@ -12,6 +12,7 @@ from queries.inspector import Event, EventBlock
 from tests.tools.parity.comparison import is_same
 from tests.tools.parity.durations import STATISTICS
 from tests.tools.parity.goldens import Json
+from tests.tools.parity.tensors import plain_number
 
 _FIELDS = (
     "name", "op_types", "delegate_debug_identifier", "debug_handles", "num_outputs", "stack_traces",
@@ -71,7 +72,7 @@ def _unequal_values(place: str, values: Any, objects: Any) -> Iterator[str]:
     elif isinstance(values, dict):
         yield from _tensor_faults(place, values, objects)
     else:
-        yield from _unequal(place, {"value": (values, _json_number(objects))})
+        yield from _unequal(place, {"value": (values, plain_number(objects))})
 
 
 def _tensor_faults(place: str, tensor: Json, array: Any) -> Iterator[str]:
@@ -83,9 +84,3 @@ def _tensor_faults(place: str, tensor: Json, array: Any) -> Iterator[str]:
         digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         pairs["sha256"] = (tensor["sha256"], digest)
     yield from _unequal(place, pairs)
-
-
-def _json_number(value: Any) -> Any:
-    if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value

@@ -13,7 +13,7 @@ from typing import Any
 from ingest.etrecord.torch_archive import read_torch_archive
 from queries.event_blocks.value_json import value_json
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 
 Json = dict[str, Any]
 
@@ -72,11 +72,11 @@ class Program:
         """Load it as the Inspector does.
 
         Raises:
-            Raised: if the Inspector would.
+            InspectorError: if the Inspector would.
         """
         outputs = (output for graph in self.graphs.values() for output in graph["outputs"])
         if Bug.I21 in bugs and any(not _OUTPUTS & output.keys() for output in outputs):
-            raise Raised(Bug.I21, "SerializeError", "Unable to deserialize output node")
+            raise InspectorError(Bug.I21, "SerializeError", "Unable to deserialize output node")
 
     def require_forward(self, bugs: frozenset[Bug]) -> None:
         """Find the only method that the Inspector looks for, and the maps that it needs.
@@ -84,16 +84,16 @@ class Program:
         A record whose saving raised has the parts alone that were written before.
 
         Raises:
-            Raised: if it is not there, or not alone.
+            InspectorError: if it is not there, or not alone.
         """
         needed = ("debug_handle_map", "instruction_id_to_num_outs_map")
         if Bug.I21 in bugs and any(self.members[name] is None for name in needed):
-            raise Raised(Bug.I21, "TypeError", "'NoneType' object is not subscriptable")
+            raise InspectorError(Bug.I21, "TypeError", "'NoneType' object is not subscriptable")
         if Bug.I15 in bugs and "forward" not in self.methods:
-            raise Raised(Bug.I15, "KeyError", "forward")
+            raise InspectorError(Bug.I15, "KeyError", "forward")
         edge = [path for path in self.graphs if path.startswith(f"{_EDGE}/")]
         if Bug.I15 in bugs and len(edge) > 1:
-            raise Raised(Bug.I15, "AttributeError", "graph_module")
+            raise InspectorError(Bug.I15, "AttributeError", "graph_module")
 
 
 def read_program(path: Path) -> Program:

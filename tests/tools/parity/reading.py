@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.etdump_schema import TABLES
 from tests.support.reference_reader import is_size_prefixed
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 
 # Fields that the Inspector's dataclasses require and a dump may lack.
 _REQUIRED = {
@@ -32,23 +32,23 @@ def require_readable(dump: bytes, content: Mapping[str, Any], bugs: frozenset[Bu
     """Read a well-formed dump as the Inspector does.
 
     Raises:
-        Raised: if the Inspector would.
+        InspectorError: if the Inspector would.
     """
     if not bugs & _READING:
         return
     tables = list(_tables("ETDump", content))
     if Bug.I23 in bugs and not is_size_prefixed(dump):
-        raise Raised(Bug.I23, *_FLATC)
+        raise InspectorError(Bug.I23, *_FLATC)
     values = [value for _, table in tables for value in table.values()]
     if Bug.I24 in bugs and any(isinstance(value, bytes) for value in values):
-        raise Raised(Bug.I24, *_FLATC)
+        raise InspectorError(Bug.I24, *_FLATC)
     if Bug.I5 in bugs and any(isinstance(v, float) and not math.isfinite(v) for v in values):
-        raise Raised(Bug.I5, "JSONDecodeError", "Expecting value")
+        raise InspectorError(Bug.I5, "JSONDecodeError", "Expecting value")
     for name, table in tables:
         if Bug.X1 in bugs and name == "Tensor" and table["scalar_type"] not in _NAMED:
-            raise Raised(Bug.X1, "KeyError", str(table["scalar_type"]))
+            raise InspectorError(Bug.X1, "KeyError", str(table["scalar_type"]))
         if Bug.I24 in bugs and any(field not in table for field in _REQUIRED.get(name, ())):
-            raise Raised(Bug.I24, "TypeError", "Invalid Buffer. Received no value")
+            raise InspectorError(Bug.I24, "TypeError", "Invalid Buffer. Received no value")
 
 
 def _tables(name: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

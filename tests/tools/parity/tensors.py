@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tests.support.plain_rows import DTYPES
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 
 MOST_VALUES = 64
 # The element types that the Inspector knows, and those that only we do.
@@ -66,7 +66,7 @@ def read_tensor(tensor: dict[str, Any], buffer: bytes | None, bugs: frozenset[Bu
     """The tensor that a dump describes.
 
     Raises:
-        Raised: if the Inspector would.
+        InspectorError: if the Inspector would.
     """
     dtype, sizes = _dtype(tensor["scalar_type"], bugs), tensor.get("sizes")
     width, count = _WIDTHS.get(dtype), math.prod(sizes or ())
@@ -90,13 +90,15 @@ def _dtype(code: str | int, bugs: frozenset[Bug]) -> str:
     if dtype == "bits16" and Bug.X2 in bugs:
         return "uint16"
     if dtype not in _KNOWN and Bug.X1 in bugs:
-        raise Raised(Bug.X1, "RuntimeError", "Unsupported scalar type in get_scalar_type_size")
+        raise InspectorError(
+            Bug.X1, "RuntimeError", "Unsupported scalar type in get_scalar_type_size"
+        )
     return dtype
 
 
 def _unreadable(missing: Tensor, message: str, bugs: frozenset[Bug]) -> Tensor:
     if Bug.X1 in bugs:
-        raise Raised(Bug.X1, "RuntimeError", message)
+        raise InspectorError(Bug.X1, "RuntimeError", message)
     return missing
 
 

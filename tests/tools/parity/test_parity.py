@@ -12,7 +12,7 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.evidence import Dump, read_evidence
 from tests.tools.parity.files import SUFFIX, Finding, find_goldens, judge_file
 from tests.tools.parity.goldens import Variant, read_variants
@@ -148,8 +148,8 @@ def test_a_wrong_module_total_is_found_on_either_side():
 def test_totals_by_key_are_of_that_key_and_totals_by_path_of_all_its_keys():
     dump, variant, ours = _trial()
     blocks = dump.blocks(frozenset())
-    told = copy.deepcopy(Trial(variant, ours, read_evidence(CORPUS, dump, variant)).right)
-    events = [event for block in told for event in block["events"]]
+    described = copy.deepcopy(Trial(variant, ours, read_evidence(CORPUS, dump, variant)).right)
+    events = [event for block in described for event in block["events"]]
     for event in events:
         event["module_hierarchy"] = {}
     first, again = [e for e in events if e["is_delegated_op"] and e["debug_handles"]][:2]
@@ -157,7 +157,7 @@ def test_totals_by_key_are_of_that_key_and_totals_by_path_of_all_its_keys():
     again["module_hierarchy"] = {"node": {"L__self__a@1": ["a", "Module"]}}
     times = [sum(event["raw"]) / len(event["raw"]) for event in (first, again)]
     found = [
-        module_total(blocks, told, name, frozenset())
+        module_total(blocks, described, name, frozenset())
         for name in ("L__self__a", "L__self__a@1", "a", "L__self__L__self__a")
     ]
     assert found == pytest.approx([*times, sum(times), sum(times)])
@@ -169,7 +169,7 @@ def test_a_record_whose_saving_raised_is_refused_by_the_inspector_alone(tmp_path
         archive.writestr("ETRECORD_V0", b"")
     program = read_program(record)
     program.require_forward(frozenset())
-    with pytest.raises(Raised) as raised:
+    with pytest.raises(InspectorError) as raised:
         program.require_forward(frozenset(Bug))
     golden = {"type": "TypeError", "message": "'NoneType' object is not subscriptable"}
     assert raised.value.is_like(golden)

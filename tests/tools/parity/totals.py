@@ -28,8 +28,8 @@ def module_total(
     are different modules.
     """
     total, is_inside = 0.0, _named(answer, module, bugs)
-    for block, told in zip(blocks, answer, strict=True):
-        pairs = zip(block.events, told["events"], strict=True)
+    for block, answered in zip(blocks, answer, strict=True):
+        pairs = zip(block.events, answered["events"], strict=True)
         timed = [(signature, event) for signature, event in pairs if event["avg"] is not None]
         if Bug.I6 in bugs:
             named = (event for signature, event in timed if signature.name != "OPERATOR_CALL")

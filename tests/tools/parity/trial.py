@@ -9,7 +9,7 @@ from itertools import groupby
 from queries.printable import printable
 from tests.tools.parity.bugs import ALL, NONE, SPEAKING, Bug
 from tests.tools.parity.comparison import Difference, compare_blocks, is_same
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.evidence import Evidence
 from tests.tools.parity.goldens import Json, Variant
 from tests.tools.parity.inspector import Inspector
@@ -36,15 +36,17 @@ class Trial:
         self._evidence = evidence
         self.right = self._inspector(NONE).answer()
         self.theirs: list[Json] = []
-        self.raised: Raised | None = None
+        self.raised: InspectorError | None = None
         try:
             self.theirs = self._inspector(ALL).answer()
-        except Raised as raised:
+        except InspectorError as raised:
             self.raised = raised
 
     def faults(self) -> Iterator[str]:
         """Sentences on what is wrong with our answer, or cannot be explained in the Inspector's."""
-        yield from _told("we are wrong: ours, right", compare_blocks(self._ours.blocks, self.right))
+        yield from _describe(
+            "we are wrong: ours, right", compare_blocks(self._ours.blocks, self.right)
+        )
         if self._ours.tsv and not self._is_table_of(self._ours.tsv, self._ours.blocks):
             yield "our TSV does not hold our event blocks"
         yield from (f"the drop-in is wrong: {fault}" for fault in self._ours.object_faults)
@@ -90,11 +92,11 @@ class Trial:
     def _unexplained_answer(self) -> Iterator[str]:
         golden = self._variant.blocks
         what = "its bugs do not explain it: explained, golden"
-        yield from _told(what, compare_blocks(self.theirs, golden))
+        yield from _describe(what, compare_blocks(self.theirs, golden))
         yield from self._unexplained_table(golden)
         for module, total in self._variant.totals.items():
-            if not _is_close(total, told := self._total(module, ALL)):
-                yield f"{what}: total for module '{module}': {told} | {total}"
+            if not _is_close(total, explained := self._total(module, ALL)):
+                yield f"{what}: total for module '{module}': {explained} | {total}"
 
     def _unexplained_table(self, golden: Sequence[Json]) -> Iterator[str]:
         tsv, table = (self._variant.answer.get(name) for name in ("tsv", "table"))
@@ -163,7 +165,7 @@ def _is_close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=1e-12)
 
 
-def _told(what: str, differences: Iterable[Difference]) -> Iterator[str]:
+def _describe(what: str, differences: Iterable[Difference]) -> Iterator[str]:
     for block, event, name, left, right in differences:
         values = f"{str(left)[:_MOST_SHOWN]} | {str(right)[:_MOST_SHOWN]}"
         yield f"{what}: block {block} event {event} {name}: {values}"

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.plain_rows import SCALAR_MEMBERS
 from tests.tools.parity.bugs import Bug
-from tests.tools.parity.errors import Raised
+from tests.tools.parity.errors import InspectorError
 from tests.tools.parity.tensors import Tensor, plain_number, read_tensor
 
-_SCALARS = {
-    "Int": ("int_value", "int_val"),
-    "Bool": ("bool_value", "bool_val"),
-    "Float": ("float_value", "float_val"),
-    "Double": ("double_value", "double_val"),
-}
 _DIGITS = {"Float": 6, "Double": 12}
 
 Json = dict[str, Any]
@@ -23,17 +18,17 @@ def inflate(entry: Json | None, buffer: bytes | None, bugs: frozenset[Bug]) -> A
     """A logged value: a Tensor, a list of them, a bool, a number or None.
 
     Raises:
-        Raised: if the Inspector would.
+        InspectorError: if the Inspector would.
     """
     kind = entry["val"] if entry else "Null"
-    if entry is None or kind not in (*_SCALARS, "Tensor", "TensorList"):
+    if entry is None or kind not in (*SCALAR_MEMBERS, "Tensor", "TensorList"):
         return None
     if kind == "Tensor":
         return _tensor(entry.get("tensor"), buffer, bugs)
     if kind == "TensorList":
         tensors = (_member(entry, "tensor_list", kind, bugs) or {}).get("tensors", [])
         return [_tensor(tensor, buffer, bugs) for tensor in tensors]
-    member, name = _SCALARS[kind]
+    member, name = SCALAR_MEMBERS[kind]
     found = _member(entry, member, kind, bugs)
     if found and kind in _DIGITS and Bug.I5 in bugs:
         return float(f"{found[name]:.{_DIGITS[kind]}f}")
@@ -49,7 +44,7 @@ def plain(value: Any) -> Any:
 
 def _member(entry: Json, member: str, kind: str, bugs: frozenset[Bug]) -> Json | None:
     if member not in entry and Bug.X1 in bugs:
-        raise Raised(Bug.X1, "ValueError", f"Expected {kind} value, `None` provided")
+        raise InspectorError(Bug.X1, "ValueError", f"Expected {kind} value, `None` provided")
     return entry.get(member)
 
 
@@ -57,5 +52,5 @@ def _tensor(tensor: Json | None, buffer: bytes | None, bugs: frozenset[Bug]) -> 
     if tensor is not None:
         return read_tensor(tensor, buffer, bugs)
     if Bug.X1 in bugs:
-        raise Raised(Bug.X1, "ValueError", "Tensor cannot be None")
+        raise InspectorError(Bug.X1, "ValueError", "Tensor cannot be None")
     return None

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import CORPUS
+from tests.support.forks import fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.processes import fork, kill_after, wait
 from warehouse import Warehouse
 from warehouse.errors import StoreError
 
@@ -32,20 +32,20 @@ LONGEST_SECONDS = 0.4
 
 
 def make_and_ingest(store: Path) -> None:
-    """What is killed."""
+    """Make a store and ingest a dump."""
     with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([DUMP], manifest=MANIFEST)
 
 
 def limit_files(byte_count: int, *, is_full_disk: bool) -> None:
-    """Let no file of this process grow further: the write that tries kills it, or fails."""
+    """Limit the size of files: the write that exceeds it kills this process, or fails."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN if is_full_disk else signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, byte_count))
 
 
 def kill_at_size(byte_count: int, action: Callable[[], None], *, is_full_disk: bool) -> str:
-    """What becomes of a process that does something, if no file of it may grow further."""
+    """The outcome of a process whose files are limited in size."""
 
     def act() -> None:
         limit_files(byte_count, is_full_disk=is_full_disk)
@@ -55,7 +55,7 @@ def kill_at_size(byte_count: int, action: Callable[[], None], *, is_full_disk: b
 
 
 def check(store: Path) -> str:
-    """What is wrong with the store that is left; "" if nothing is."""
+    """Problems of the store that is left; "" without any."""
     try:
         with Warehouse.open(store, read_only=True) as warehouse:
             found = warehouse.query("dumps").num_rows
@@ -78,7 +78,7 @@ def check(store: Path) -> str:
 
 
 def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, Any]:
-    """Kill that many makings, half of them at sizes and half of them at times."""
+    """Kill so many processes that make a store, half of them at sizes, half at times."""
     findings = Findings(seed)
     for number in range(count):
         step = number if is_full_disk else number // 2
@@ -99,7 +99,7 @@ def torture(count: int, *, seed: int, is_full_disk: bool = False) -> dict[str, A
 
 
 def run(count: int, seed: int) -> Results:
-    """Kill makings, and let others meet a full disk."""
+    """Kill processes that make a store, and let others meet a full disk."""
     return {
         "killed": torture(count, seed=seed),
         "full_disk": torture(count // 4, seed=seed, is_full_disk=True),

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.corpus import dump_names, read_dump
+from tests.support.forks import fork, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.processes import fork, wait
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP
@@ -73,7 +73,7 @@ def damage(path: Path, kind: str, random_: random.Random) -> None:
 
 
 def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
-    """What became of a store whose file or log is damaged, and what is wrong with that."""
+    """Outcome and problem of a store whose file or log is damaged."""
     try:
         Warehouse.open(store).close()
         if read_rows(store) == expected:
@@ -87,7 +87,7 @@ def judge_index(store: Path, expected: Rows) -> tuple[str, str]:
 
 
 def judge_archive(store: Path, segment: str, expected: Rows) -> tuple[str, str]:
-    """The same, of a store with a damaged segment: the index answers, the others are whole."""
+    """Outcome and problem of a store with a damaged segment: all else must be whole."""
     is_gone = not any(one.path.name == segment for one in Archive(store).segments())
     Warehouse.open(store).close()
     rows = read_rows(store)
@@ -130,7 +130,7 @@ def _check_files(store: Path) -> str:
 def torture(
     count: int, *, seed: int, kinds: Sequence[str] = KINDS, is_log_only: bool = False
 ) -> dict[str, Any]:
-    """Damage a store that many times, each time another copy of it: any file, or DuckDB's log."""
+    """Damage copies of a store, so many: any file, or only DuckDB's log."""
     findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder, "store")
@@ -157,7 +157,7 @@ def torture(
 
 
 def run(count: int, seed: int) -> Results:
-    """Damage stores, and once more what DuckDB's own checksums are worst at."""
+    """Damage stores, and zero logs, which DuckDB's own checksums notice least."""
     zeroed = torture(count // 2, seed=seed, kinds=("zero",), is_log_only=True)
     return {"damaged": torture(count, seed=seed), "zeroed_log": zeroed}
 

@@ -29,7 +29,7 @@ ROOM_BYTES = 64 << 10
 
 
 def make_logged_store(folder: Path) -> tuple[Path, Path, list[int]]:
-    """A store, the one log in its inbox, and where the records of that begin and end."""
+    """A store, the one log in its inbox, and the offsets at which its records begin and end."""
     store = folder / "store"
     Warehouse.open(store, create=True).close()
     with Inbox.open(store) as inbox:
@@ -44,7 +44,7 @@ def make_logged_store(folder: Path) -> tuple[Path, Path, list[int]]:
 
 
 def damage(path: Path, kind: str, random_: random.Random) -> tuple[int, int]:
-    """Cut, zero or flip some of a file; from where to where it differs."""
+    """Cut, zero or flip a part of a file; the offsets between which the file differs."""
     data = bytearray(path.read_bytes())
     size = len(data)
     start = random_.randrange(size)
@@ -60,7 +60,7 @@ def damage(path: Path, kind: str, random_: random.Random) -> tuple[int, int]:
 
 
 def check_damaged(store: Path, edges: list[int], start: int, end: int) -> str:
-    """What is wrong with what a drain makes of a damaged log."""
+    """Problems after a drain of a damaged log."""
     records = list(pairwise(edges))
     whole = sum(start >= last or end <= first for first, last in records)
     with Warehouse.open(store) as warehouse:
@@ -78,7 +78,7 @@ def check_damaged(store: Path, edges: list[int], start: int, end: int) -> str:
 
 
 def torture(count: int, *, seed: int) -> dict[str, Any]:
-    """Damage that many logs."""
+    """Damage so many logs."""
     findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         store, path, edges = make_logged_store(Path(folder))

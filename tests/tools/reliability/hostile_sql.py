@@ -15,7 +15,6 @@ import itertools
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,8 +26,9 @@ from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.service_process import ServiceProcess
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
+from tests.support.waiting import repeating
 from tests.tools.reliability.findings import Results, run_recorded
-from tests.tools.service.client import Tally, upload
+from tests.tools.service.client import Tally, upload, uploading
 from tests.tools.service.dumps import DumpMaker
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.opening.snapshots import find_snapshots
@@ -62,7 +62,7 @@ def ask(port: int, text: str) -> tuple[int, str]:
 
 
 def attack(seed: int) -> dict[str, Any]:
-    """What comes of all attacks, in some order."""
+    """The results of all attacks, in random order."""
     problems, statuses = [], Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         ground = AttackGround(Path(name))
@@ -81,7 +81,7 @@ def attack(seed: int) -> dict[str, Any]:
 
 
 def bomb(rounds: int, seed: int) -> dict[str, Any]:
-    """What comes of that many rounds of bombs, while dumps are uploaded."""
+    """The results of so many rounds of bombs, while dumps are uploaded."""
     tallies, seconds, peaks = (Tally(), Tally()), dict[str, float](), [0]
     with tempfile.TemporaryDirectory() as name:
         ground = AttackGround(Path(name))
@@ -91,7 +91,10 @@ def bomb(rounds: int, seed: int) -> dict[str, Any]:
                 service.port, packets, tallies[0], connections=4, seconds=QUIET_SECONDS, rate=RATE
             )
             asyncio.run(loading)
-            with _uploading(service, packets, tallies[1]), _watched(service, peaks):
+            with (
+                uploading(service.port, packets, tallies[1], connections=4, rate=RATE),
+                _watched(service, peaks),
+            ):
                 names = random.Random(seed).sample(list(BOMBS) * rounds, len(BOMBS) * rounds)  # noqa: S311
                 statuses = _ask_all(service.port, names, seconds)
     late = {name: taken - SECONDS for name, taken in seconds.items()}
@@ -106,8 +109,8 @@ def bomb(rounds: int, seed: int) -> dict[str, Any]:
         "worst": worst,
         "worst_late_seconds": round(late[worst], 3),
         "worker_peak_bytes": peaks[0],
-        "uploads_before": _told(tallies[0]),
-        "uploads_meanwhile": _told(tallies[1]),
+        "uploads_before": _describe(tallies[0]),
+        "uploads_meanwhile": _describe(tallies[1]),
         "problems": problems,
     }
 
@@ -125,45 +128,17 @@ def _ask_all(port: int, names: list[str], seconds: dict[str, float]) -> Counter[
 
 
 @contextmanager
-def _uploading(service: ServiceProcess, packets: Iterator[Any], tally: Tally) -> Iterator[None]:
-    is_over = threading.Event()
-    loading = upload(
-        service.port,
-        packets,
-        tally,
-        connections=4,
-        seconds=10**6,
-        rate=RATE,
-        is_ended=is_over.is_set,
-    )
-    uploader = threading.Thread(target=asyncio.run, args=[loading])
-    uploader.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        uploader.join()
-
-
-@contextmanager
 def _watched(service: ServiceProcess, peaks: list[int]) -> Iterator[None]:
-    """The most memory that one of the service's workers had, looked at as often as can be."""
-    is_over = threading.Event()
+    """The most memory that one of the service's workers had."""
 
-    def watch() -> None:
-        while not is_over.wait(0.01):
-            peaks[0] = max([peaks[0], *service.child_peaks("warehouse.sandbox.worker")])
+    def look() -> None:
+        peaks[0] = max([peaks[0], *service.child_peaks("warehouse.sandbox.worker")])
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
+    with repeating(look, 0.01):
         yield
-    finally:
-        is_over.set()
-        watcher.join()
 
 
-def _told(tally: Tally) -> dict[str, Any]:
+def _describe(tally: Tally) -> dict[str, Any]:
     return {
         "uploads": len(tally.seconds),
         "p50_milliseconds": round(tally.percentile(0.5) * 1000, 1),
@@ -172,7 +147,7 @@ def _told(tally: Tally) -> dict[str, Any]:
 
 
 def run(count: int, seed: int) -> Results:
-    """All attacks, and that many rounds of bombs."""
+    """All attacks, and so many rounds of bombs."""
     return {"attacks": attack(seed), "bombs": bomb(count, seed)}
 
 

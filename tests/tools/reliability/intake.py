@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from tests.support.forks import fork, wait
 from tests.support.tiny_dumps import tiny_dump, tiny_dump_events, tiny_incoming
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
-from tests.tools.reliability.processes import fork, wait
-from tests.tools.reliability.rounds import kill_stores
+from tests.tools.reliability.rounds import KillTrial, kill_stores
 from warehouse import Inbox, Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import VARIABLE
@@ -41,8 +41,8 @@ LINE_BYTES = 65  # of an acknowledgement
 READY_SECONDS = 5.0
 
 
-class Trial:
-    """A store that rounds of killing go through, and what it must hold."""
+class Trial(KillTrial):
+    """A store for rounds of killing, and the dumps that it must hold."""
 
     def __init__(self, store: Path) -> None:
         """Make the store."""
@@ -84,13 +84,13 @@ class Trial:
         return outcome
 
     def _await_bytes(self, size: int) -> None:
-        """Wait until that much is acknowledged; each process alone acknowledges more in a round."""
+        """Wait until the file of acknowledgements is longer than this."""
         deadline = time.monotonic() + LONGEST_WAIT
         while self.acknowledged.stat().st_size <= size and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def check_round(self) -> str:
-        """What is wrong with the store that is left; notes the seconds until it was ready."""
+        """Problems of the store that is left; measures the seconds until it is ready."""
         start = time.perf_counter()
         try:
             with Warehouse.open(self.store) as warehouse:
@@ -103,14 +103,10 @@ class Trial:
         problem = judge_store(self.store, acknowledged, lambda sha256: [self._events[sha256]])
         return problem or (f"ready after {seconds:.1f} s" if seconds > READY_SECONDS else "")
 
-    def check_end(self) -> str:
-        """Nothing: every round checks all."""
-        return ""
-
     def _hand_over(
         self, numbers: Sequence[int], seed: float, point: str, *, is_draining: bool
     ) -> None:
-        """What is killed."""
+        """Accept dumps in several threads; one of the two processes drains, too."""
         random_ = random.Random(seed)  # noqa: S311 - for choosing an order
         deliveries = [n for n in numbers for _ in range(random_.randint(1, 5))]
         random_.shuffle(deliveries)
@@ -133,7 +129,7 @@ class Trial:
 
 
 def _drain_while(threads: Sequence[Thread], store: Path) -> None:
-    """Drain for as long as others hand over."""
+    """Drain as long as the threads run, and once more."""
     with Warehouse.open(store) as warehouse:
         while any(thread.is_alive() for thread in threads):
             warehouse.drain()
@@ -151,7 +147,7 @@ def _hash(number: int) -> str:
 
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
-    """Kill that many times: at random moments, or in turn at each of the points."""
+    """Kill so many times: at random moments, or in turn at each of the points."""
     trials, results = kill_stores(Trial, count, seed=seed, points=points)
     return {"slowest_ready_seconds": round(max(one.slowest for one in trials), 3), **results}
 

@@ -1,4 +1,4 @@
-"""What is done to keep a store in order, and a store with a history that it is done to."""
+"""Operations that keep a store in order, and a store with a history to try them on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Operation = Callable[[Path], None]
 
 
 def command(*args: str | Path) -> Operation:
-    """What a command line does to a store."""
+    """The operation of a command line."""
 
     def run_on(store: Path) -> None:
         try:
@@ -35,7 +35,7 @@ def command(*args: str | Path) -> Operation:
 
 
 def ingest_folder(build: str, folder: Path) -> Operation:
-    """What the ingest of a folder does to a store."""
+    """The ingest of a folder."""
     manifest = MANIFEST | {"build": build}
 
     def run_on(store: Path) -> None:
@@ -51,7 +51,7 @@ def merge(store: Path) -> None:
 
 
 def list_operations(files: Path) -> dict[str, Operation]:
-    """What is killed, by name."""
+    """The operations that are killed, by name."""
     corrections = ("--set", "build=b9", "--set", "device.os=Linux")
     return {
         "ingest": ingest_folder("b7", files / "more"),
@@ -66,7 +66,7 @@ def list_operations(files: Path) -> dict[str, Operation]:
 
 
 def write_files(folder: Path) -> None:
-    """Files to ingest, by folder: dumps, an ETRecord, a debug buffer and what is refused."""
+    """Write folders to ingest: dumps, an ETRecord, a debug buffer and a file that is refused."""
     for name, numbers in {"b1": range(4), "b3": range(4, 7), "b4": (7,), "b6": (8, 9)}.items():
         for number in numbers:
             write(folder / name / f"{number}.etdp", tiny_dump(number))
@@ -82,7 +82,7 @@ def write_files(folder: Path) -> None:
 
 
 def make_history(store: Path, files: Path) -> None:
-    """Make a store that has been through all of it, whose last commits are in the log alone."""
+    """Make a store on which all operations were done; its last commits are in the log alone."""
     for build in ("b1", "b2", "b4"):
         ingest_folder(build, files / build)(store)
     command("forget", "--build", "b4", "--yes")(store)

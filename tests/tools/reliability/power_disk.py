@@ -20,7 +20,7 @@ SHARES = (0, 0.5, 0.9, 1)  # of what was written since the last sync
 _HEAD = struct.Struct("=6Q")
 
 
-class Done(NamedTuple):
+class FileOperation(NamedTuple):
     """One thing that was done.
 
     Attributes:
@@ -40,8 +40,8 @@ class Done(NamedTuple):
     data: bytes
 
 
-def read_log(log: Path) -> list[Done]:
-    """All that was done, in order."""
+def read_log(log: Path) -> list[FileOperation]:
+    """All operations of a log, in order."""
     data = memoryview(log.read_bytes())
     listed, position = [], 0
     while position < len(data):
@@ -52,23 +52,23 @@ def read_log(log: Path) -> list[Done]:
             parts.append(bytes(data[position : position + size]))
             position += size
         paths = [PurePosixPath(part.decode()) for part in parts[:2]]
-        listed.append(Done(chr(kind), inode, offset, *paths, parts[2]))
+        listed.append(FileOperation(chr(kind), inode, offset, *paths, parts[2]))
     return listed
 
 
 @dataclass(eq=False)
 class _File:
-    """What is safe of a file, and what was done to it since."""
+    """The content of a file that is safe, and the operations since."""
 
     safe: bytearray = field(default_factory=bytearray)
-    later: list[Done] = field(default_factory=list)
+    later: list[FileOperation] = field(default_factory=list)
 
     def sync(self) -> None:
         self.safe = self.content(lambda: True, 1 << 62)
         self.later = []
 
     def content(self, comes_through: Callable[[], bool], sector: int) -> bytearray:
-        """What is there, if `comes_through` decides of each sector and each truncation."""
+        """The content, if `comes_through` decides about each sector and each truncation."""
         content = bytearray(self.safe)
         for done in self.later:
             if done.kind in "WZ":
@@ -78,7 +78,9 @@ class _File:
         return content
 
 
-def _write(content: bytearray, done: Done, comes_through: Callable[[], bool], sector: int) -> None:
+def _write(
+    content: bytearray, done: FileOperation, comes_through: Callable[[], bool], sector: int
+) -> None:
     data = done.data if done.kind == "W" else bytes(int(done.data))
     start, last = done.offset, done.offset + len(data)
     if done.kind == "Z":
@@ -91,7 +93,7 @@ def _write(content: bytearray, done: Done, comes_through: Callable[[], bool], se
         start = end
 
 
-def _resize(content: bytearray, done: Done) -> None:
+def _resize(content: bytearray, done: FileOperation) -> None:
     if done.kind == "T":
         del content[done.offset :]
     size = done.offset + int(done.data or 0)
@@ -99,7 +101,7 @@ def _resize(content: bytearray, done: Done) -> None:
 
 
 class _Folder:
-    """A folder; the disk knows what is in it."""
+    """A folder; the disk knows its entries."""
 
 
 _Node = _File | _Folder
@@ -108,10 +110,10 @@ _Names = dict[tuple[_Folder, str], _Node]
 
 
 class Disk:
-    """A disk that did what a log says so far."""
+    """A disk on which the operations of a log are done, one after the other."""
 
     def __init__(self) -> None:
-        """An empty one."""
+        """Begin with an empty disk."""
         self._root = _Folder()
         self._inodes: dict[int, _Node] = {}
         self._names: _Names = {}
@@ -120,7 +122,7 @@ class Disk:
 
     @classmethod
     def holding(cls, folder: Path) -> Disk:
-        """One that holds what is in a folder, all of it safe."""
+        """A disk that holds the files of a folder, all of them safe."""
         disk = cls()
         disk._add(folder, disk._root)
         disk._safe = dict(disk._names)
@@ -133,8 +135,8 @@ class Disk:
             if isinstance(node, _Folder):
                 self._add(path, node)
 
-    def do(self, done: Done) -> None:
-        """Do one thing more."""
+    def do(self, done: FileOperation) -> None:
+        """Do one more operation."""
         if done.kind == "B":
             self._inodes[done.inode] = self._root
         elif done.kind == "S":
@@ -147,11 +149,11 @@ class Disk:
             self._file(done.inode).later.append(done)
 
     def write_all(self, folder: Path) -> None:
-        """Make a folder of what is there as long as the power is."""
+        """Write the files as they are while there is power."""
         self._write(folder, self._root, self._names, lambda file: file.content(lambda: True, 512))
 
     def write_left(self, folder: Path, random_: random.Random) -> None:
-        """Make a folder of what may be there after it failed."""
+        """Write the files as they may be after the power failed."""
         end = random_.choice((0, 0.1, 0.5, 1))  # likelihood of each change to be the first lost
         names, ended = dict(self._safe), set[_Folder]()
         for change in self._later:
@@ -183,7 +185,7 @@ class Disk:
             else:
                 (path / name).write_bytes(content(node))
 
-    def _change(self, done: Done) -> _Change:
+    def _change(self, done: FileOperation) -> _Change:
         place, name = self._folder(done.path.parent), done.path.name
         if done.kind in "CD":
             node = self._inodes[done.inode] = _File() if done.kind == "C" else _Folder()

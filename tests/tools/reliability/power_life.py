@@ -29,18 +29,18 @@ from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 DUMPS = 6  # handed over together
-DEEDS = 7  # in a life of a store
+ACTIONS = 7  # in a life of a store
 MOST_DUMPS = 1_000
 CORRECTION = "device.os=Linux"
 
-Known = defaultdict[str, set[str]]  # words on dumps, by SHA-256
+Marks = defaultdict[str, set[str]]  # words on dumps, by SHA-256
 
 
 class Life:
-    """What is done with a store, in an order that a seed says."""
+    """Actions on a store, in an order that a seed chooses."""
 
     def __init__(self, store: Path, marks: Path, seed: int) -> None:
-        """Take a store that is not there yet."""
+        """Begin with no store."""
         self.store = store
         self._marks = os.open(marks, os.O_WRONLY | os.O_CREAT)
         self._random = random.Random(seed)  # noqa: S311 - for choosing an order
@@ -48,14 +48,14 @@ class Life:
         self._ingested: list[str] = []
 
     def live(self, count: int) -> None:
-        """Do so many things, at most `DEEDS`."""
+        """Do so many actions, at most `ACTIONS`."""
         with Warehouse.open(self.store, create=True) as warehouse:
             self._ingest(warehouse)
         upkeep = [self._drop, self._amend, self._forget, self._make_anew]
-        deeds = [self._work, self._work, self._work, *upkeep]
-        self._random.shuffle(deeds)
-        for deed in deeds[:count]:
-            deed()
+        actions = [self._work, self._work, self._work, *upkeep]
+        self._random.shuffle(actions)
+        for action in actions[:count]:
+            action()
 
     def _work(self) -> None:
         """Ingest and hand over, in several threads, while the inbox is drained."""
@@ -83,7 +83,7 @@ class Life:
         """Drop the events of all dumps."""
         with Warehouse.open(self.store) as warehouse:
             old = find_old_events(warehouse.writing, days=0)
-            with self._marked("dropping", "dropped", old["sha256"].to_pylist()):
+            with self._marking("dropping", "dropped", old["sha256"].to_pylist()):
                 drop_old_events(warehouse.writing, self.store, old)
 
     def _amend(self) -> None:
@@ -92,7 +92,7 @@ class Life:
             chosen = self._choose(warehouse)
             stated = parse_corrections([CORRECTION])
             planned = plan_amendments(warehouse.writing, chosen, stated)
-            with self._marked("amending", "amended", [one.sha256 for one in chosen]):
+            with self._marking("amending", "amended", [one.sha256 for one in chosen]):
                 amend_manifests(warehouse.writing, self.store, planned)
 
     def _forget(self) -> None:
@@ -101,7 +101,7 @@ class Life:
             chosen = self._choose(warehouse)
             hashes = [one.sha256 for one in chosen]
             self._ingested = [one for one in self._ingested if one not in hashes]
-            with self._marked("forgetting", "forgotten", hashes):
+            with self._marking("forgetting", "forgotten", hashes):
                 forget_dumps(warehouse.writing, self.store, chosen)
         finish_forgetting(self.store, wait=0)
 
@@ -125,7 +125,7 @@ class Life:
         return range(self._number - DUMPS, self._number)
 
     @contextmanager
-    def _marked(self, before: str, after: str, hashes: Sequence[str]) -> Iterator[None]:
+    def _marking(self, before: str, after: str, hashes: Sequence[str]) -> Iterator[None]:
         self._mark(before, hashes)
         yield
         self._mark(after, hashes)
@@ -134,15 +134,15 @@ class Life:
         os.write(self._marks, "".join(f"{word} {sha256}\n" for sha256 in hashes).encode())
 
 
-def learn(known: Known, marks: bytes) -> None:
-    """Take note of words that were put down."""
+def read_marks(known: Marks, marks: bytes) -> None:
+    """Add the marks that a process wrote."""
     for line in marks.decode().splitlines():
         word, sha256 = line.split()
         known[sha256].add(word)
 
 
 def recover(store: Path, *, create: bool) -> str:
-    """Make a store ready that is left; what that took."""
+    """Make a store ready that is left: opened, or rebuilt."""
     outcome = "opened"
     try:
         Warehouse.open(store, create=create).close()
@@ -154,8 +154,8 @@ def recover(store: Path, *, create: bool) -> str:
     return outcome
 
 
-def check(store: Path, known: Known) -> tuple[str, str]:
-    """What became of a store that is left, and what is wrong with that."""
+def check(store: Path, known: Marks) -> tuple[str, str]:
+    """Outcome and problem of a store that is left."""
     try:
         outcome = recover(store, create=not any("in" in words for words in known.values()))
     except WarehouseError as error:
@@ -180,8 +180,8 @@ def check(store: Path, known: Known) -> tuple[str, str]:
     return outcome, ", ".join(filter(None, [problem, describe_problems(wrong)]))
 
 
-def _are_amended(store: Path, known: Known) -> Iterator[bool]:
-    """Whether each dump's manifest is corrected, or not, as far as one can know."""
+def _are_amended(store: Path, known: Marks) -> Iterator[bool]:
+    """For each dump, whether its manifest is as the marks demand."""
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.sql("SELECT sha256, manifest FROM dumps").to_pylist()
     for row in rows:

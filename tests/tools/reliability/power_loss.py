@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from tests.support.documents import ROOT
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.power_disk import Disk, Done, read_log
-from tests.tools.reliability.power_life import DEEDS, Known, Life, check, learn, recover
+from tests.tools.reliability.power_disk import Disk, FileOperation, read_log
+from tests.tools.reliability.power_life import ACTIONS, Life, Marks, check, read_marks, recover
 
 MODULE = "tests.tools.reliability.power_loss"
 SHIM = Path(__file__).with_name("power_shim.c")
@@ -33,20 +33,20 @@ TURNING = "SRUDCM"  # after these things another state is safe, or may be there
 
 
 def build_shim(folder: Path) -> Path:
-    """What is preloaded; a CalledProcessError or OSError where it cannot be built."""
+    """The library to preload; a CalledProcessError or OSError where it cannot be built."""
     shim = folder / "power_shim.so"
     subprocess.run([COMPILER, "-shared", "-fPIC", "-O2", "-o", shim, SHIM, "-ldl"], check=True)
     return shim
 
 
-def log_life(folder: Path, shim: Path, seed: int, deeds: int = DEEDS) -> list[Done]:
-    """What was done in a life of a store, which is in `folder` / "disk" afterwards."""
+def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> list[FileOperation]:
+    """The operations of a life of a store, which is in `folder` / "disk" afterwards."""
     (folder / "disk").mkdir()
-    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(deeds))
+    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(actions))
 
 
-def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[Done]:
-    """What a process of this module did to the files in a folder."""
+def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
+    """The operations of a process of this module on the files in a folder."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
         "POWER_ROOT": str(disk),
@@ -58,7 +58,7 @@ def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[Done]:
 
 
 def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
-    """Cut the power, too, while a store that is left is made ready."""
+    """Cut the power once more, while a store that is left is made ready."""
     disk, log = Disk.holding(left), left.with_name("again")
     done = _log(left, log, shim, "recover")
     (point,) = choose_points(done, 1, random_)
@@ -70,7 +70,7 @@ def cut_again(left: Path, shim: Path, random_: random.Random) -> None:
 
 
 class PowerLoss(NamedTuple):
-    """What became of a store, when the power failed, and what is wrong with the store."""
+    """The outcome of one loss of power, its moment, and the problem of the store."""
 
     outcome: str
     where: str
@@ -78,7 +78,7 @@ class PowerLoss(NamedTuple):
 
 
 def cut_power(
-    done: Sequence[Done], points: Sequence[int], random_: random.Random, shim: Path
+    done: Sequence[FileOperation], points: Sequence[int], random_: random.Random, shim: Path
 ) -> Iterator[PowerLoss]:
     """A power loss at each of the points.
 
@@ -88,12 +88,12 @@ def cut_power(
         random_: Chooses what is left of it.
         shim: What logs; a folder for what is left is made beside it.
     """
-    disk, known, position, left = Disk(), Known(set), 0, shim.with_name("left")
+    disk, known, position, left = Disk(), Marks(set), 0, shim.with_name("left")
     for point in points:
         for one in done[position:point]:
             disk.do(one)
             if one.kind == "M":
-                learn(known, one.data)
+                read_marks(known, one.data)
         position = point
         disk.write_left(left, random_)
         is_again = random_.random() < AGAIN and any("in" in words for words in known.values())
@@ -106,22 +106,22 @@ def cut_power(
         shutil.rmtree(left)
 
 
-def choose_points(done: Sequence[Done], count: int, random_: random.Random) -> list[int]:
+def choose_points(done: Sequence[FileOperation], count: int, random_: random.Random) -> list[int]:
     """Moments of which half are just before or after something that changes what is safe."""
     turning = [n for n, one in enumerate(done) if one.kind in TURNING]
     chosen = [random_.choice(turning) + random_.randint(0, 1) for _ in range(count // 2)]
     return sorted(chosen + [random_.randint(0, len(done)) for _ in range(count - len(chosen))])
 
 
-def torture(count: int, *, seed: int, deeds: int = DEEDS) -> dict[str, Any]:
-    """Cut the power that many times."""
+def torture(count: int, *, seed: int, actions: int = ACTIONS) -> dict[str, Any]:
+    """Cut the power so many times."""
     findings, things = Findings(seed), 0
     with tempfile.TemporaryDirectory() as name:
         shim = build_shim(Path(name))
         for first in range(0, count, POINTS):
             folder = Path(name, str(first))
             folder.mkdir()
-            done = log_life(folder, shim, seed + first, deeds)
+            done = log_life(folder, shim, seed + first, actions)
             things += len(done)
             points = choose_points(done, min(POINTS, count - first), findings.random)
             for loss in cut_power(done, points, findings.random, shim):

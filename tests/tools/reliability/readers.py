@@ -2,7 +2,7 @@
 
 One process ingests with snapshots, drops events, amends manifests, compacts and publishes in turn;
 others loop over the Python API and over `query` and `sql` of the command line. None may meet an
-error, and every answer must be of a state that the store was in between two of these deeds: all
+error, and every answer must be of a state that the store was in between two of these actions: all
 that is asked of an open store, of the same one.
 """
 
@@ -20,15 +20,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.support.forks import fork, wait
 from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.operations import Operation, command
-from tests.tools.reliability.processes import fork, wait
 from warehouse import Warehouse
 from warehouse.errors import QueryError, WarehouseError
 
-ROUNDS = 4  # of deeds with a store, before another takes its place
+ROUNDS = 4  # of work on a store, before another takes its place
 DUMPS = 3  # that a round ingests
 READERS = 3  # the first of them by commands
 QUERIES = ("operator_hotspots", "percentiles", "framework_tax")
@@ -45,8 +45,8 @@ SELECT
 State = tuple[Any, ...]
 
 
-def list_deeds(number: int, files: Path) -> dict[str, Operation]:
-    """What is done in a round, each of which makes another state, or the same."""
+def list_actions(number: int, files: Path) -> dict[str, Operation]:
+    """The actions of a round; each makes another state, or leaves the same."""
     build, patience = f"b{number}", ("--wait", "300")
     manifest = ("--device", "pixel8", "--build", build, "--model", "mv2", "--snapshot")
     corrections = ("--set", f"device.os={number:03}", "--yes")
@@ -60,13 +60,13 @@ def list_deeds(number: int, files: Path) -> dict[str, Operation]:
 
 
 def work(store: Path, files: Path, states: Path, rounds: int) -> None:
-    """Do all deeds, and put down the state after each."""
+    """Do all actions, and write down the state after each."""
     signal.alarm(LONGEST_LIFE)
     for number in range(1, rounds + 1):
-        for name, do in list_deeds(number, files).items():
+        for name, do in list_actions(number, files).items():
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 do(store)
-            _note(states, {"deed": name, "state": read_state(store)})
+            _append_line(states, {"deed": name, "state": read_state(store)})
 
 
 def read_state(store: Path) -> State:
@@ -82,7 +82,7 @@ def ask_state(warehouse: Warehouse) -> State:
 
 
 def ask_python(store: Path) -> Iterator[dict[str, Any]]:
-    """What the Python API answers: one state, whatever is asked of it meanwhile."""
+    """The answers of the Python API: one state, whatever happens meanwhile."""
     with Warehouse.open(store, read_only=True) as warehouse:
         state = ask_state(warehouse)
         n_dumps = warehouse.query("dumps").num_rows
@@ -95,7 +95,7 @@ def ask_python(store: Path) -> Iterator[dict[str, Any]]:
 
 
 def ask_commands(store: Path) -> Iterator[dict[str, Any]]:
-    """What two command lines answer: a state each."""
+    """The answers of two command lines: a state each."""
     for words in (("sql", STATE), ("query", "dumps")):
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
@@ -106,19 +106,19 @@ def ask_commands(store: Path) -> Iterator[dict[str, Any]]:
 
 
 def read(store: Path, answers: Path, end: Path, seed: int) -> None:
-    """Ask until it is said that this is the end, and put down what is answered."""
+    """Ask until the file `end` is there, and write down the answers."""
     signal.alarm(LONGEST_LIFE)
     ask = ask_python if seed % READERS else ask_commands
     while not end.exists():
         try:
             for answer in ask(store):
-                _note(answers, answer)
+                _append_line(answers, answer)
         except (AssertionError, QueryError, WarehouseError, ValueError) as error:
-            _note(answers, {"problem": f"{type(error).__name__}: {error}"})
+            _append_line(answers, {"problem": f"{type(error).__name__}: {error}"})
 
 
 def torture(count: int, *, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Work with that many stores, one after the other, while readers ask each."""
+    """Work on so many stores, one after the other, while readers ask each."""
     counts: Counter[str] = Counter()
     problems: list[str] = []
     for number in range(count):
@@ -128,14 +128,14 @@ def torture(count: int, *, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
 
 
 def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[str]:
-    """What is wrong with the answers while a store is worked with."""
+    """Problems of the answers during the work on a store."""
     store, states, end = folder / "store", folder / "states", folder / "end"
     for number in range((rounds + 1) * DUMPS):
         write(folder / f"files/b{number // DUMPS}/{number}.etdp", tiny_dump(number))
     manifest = {"device": "pixel8", "build": "b0", "model": "mv2"}
     with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([folder / "files/b0"], manifest=manifest, snapshot=True)
-    _note(states, {"deed": "begin", "state": read_state(store)})
+    _append_line(states, {"deed": "begin", "state": read_state(store)})
     files = [folder / f"answers{number}" for number in range(READERS)]
     readers = [
         fork(partial(read, store, file, end, READERS * seed + number))
@@ -144,8 +144,8 @@ def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[s
     ends = [wait(fork(lambda: work(store, folder / "files", states, rounds)))]
     end.touch()
     ends += map(wait, readers)
-    known = [tuple(one["state"]) for one in _noted(states)]
-    answers = [answer for file in files for answer in _noted(file)]
+    known = [tuple(one["state"]) for one in _read_lines(states)]
+    answers = [answer for file in files for answer in _read_lines(file)]
     counts["answers"] += len(answers)
     counts["of_snapshots"] += sum(answer.get("is_snapshot", False) for answer in answers)
     counts["deeds"] += len(known) - 1
@@ -154,7 +154,7 @@ def _watch(folder: Path, seed: int, rounds: int, counts: Counter[str]) -> list[s
 
 
 def _judge(answer: dict[str, Any], known: Sequence[State]) -> str:
-    """What is wrong with an answer."""
+    """The problem of an answer; "" without any."""
     if answer["problem"]:
         return str(answer["problem"])
     state = tuple(answer["state"])
@@ -162,17 +162,17 @@ def _judge(answer: dict[str, Any], known: Sequence[State]) -> str:
     return "" if is_known else f"{state} is no state the store was in"
 
 
-def _note(file: Path, line: dict[str, Any]) -> None:
+def _append_line(file: Path, line: dict[str, Any]) -> None:
     with file.open("a") as opened:
         opened.write(json.dumps(line) + "\n")
 
 
-def _noted(file: Path) -> list[dict[str, Any]]:
+def _read_lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def run(count: int, seed: int) -> Results:
-    """Read beside others' work."""
+    """Read while another process works."""
     return {"readers": torture(count, seed=seed)}
 
 

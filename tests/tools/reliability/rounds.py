@@ -5,30 +5,34 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from tests.support.forks import BAD_ENDS
 from tests.tools.reliability.findings import Findings
-from tests.tools.reliability.processes import BAD_ENDS
 
 ROUNDS = 20  # of a store, before another takes its place
 
 
-class Killed(Protocol):
-    """A store that rounds of killing go through."""
+class KillTrial(ABC):
+    """A store for rounds of killing."""
 
+    @abstractmethod
     def kill_round(self, random_: random.Random, point: str = "") -> str:
-        """Kill a process, where `point` says or at some moment; what became of the process."""
+        """Kill a process at a failpoint, or at some moment; the outcome of the process."""
 
     def check_round(self) -> str:
-        """What is wrong with the store after a round."""
+        """Problems of the store after a round; "" without any."""
+        return ""
 
     def check_end(self) -> str:
-        """What is wrong with the store after its last round."""
+        """Problems of the store after its last round; "" without any."""
+        return ""
 
 
-_Trial = TypeVar("_Trial", bound=Killed)
+_Trial = TypeVar("_Trial", bound=KillTrial)
 
 
 def kill_stores(

@@ -8,12 +8,10 @@ After some rounds it is told to end, and its store must hold what `judge_store` 
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import random
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,8 +21,8 @@ from typing import Any
 from tests.support.service_process import NotStartedError, ServiceProcess
 from tests.tools.reliability.findings import Results, run_recorded
 from tests.tools.reliability.judge import judge_store
-from tests.tools.reliability.rounds import kill_stores
-from tests.tools.service.client import Tally, upload
+from tests.tools.reliability.rounds import KillTrial, kill_stores
+from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse.engine.failpoints import VARIABLE
 
@@ -40,11 +38,11 @@ LARGE_SHARE = 0.05
 READY_SECONDS = 60.0
 
 
-class Trial:
-    """A store that rounds of killing go through, and what it must hold."""
+class Trial(KillTrial):
+    """A store for rounds of killing, and the dumps that it must hold."""
 
     def __init__(self, store: Path) -> None:
-        """Nothing was acknowledged yet."""
+        """Begin with no store and no dump."""
         self.store = store
         self.acknowledged: Counter[str] = Counter()
         self._numbers = itertools.count()
@@ -67,24 +65,15 @@ class Trial:
         environment = {VARIABLE: f"{point}:{random_.randint(1, 3)}"} if point else {}
         seconds = LONGEST_WAIT if point else random_.uniform(0.05, LONGEST_LIFE)
         tally = Tally(lambda sha256: self.acknowledged.update([sha256]))
-        with ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service:
-            ended = threading.Event()
-            loading = threading.Thread(
-                target=self._load, args=(service.port, tally, random_.random(), ended)
-            )
-            loading.start()
-            try:
-                return _kill(service, seconds, is_random=not point)
-            finally:
-                ended.set()
-                loading.join()
-
-    def check_round(self) -> str:
-        """Nothing: the next service goes on with what is left."""
-        return ""
+        packets = self._packets(random.Random(random_.random()))  # noqa: S311 - for sizes
+        with (
+            ServiceProcess(self.store, environment, snapshot_seconds=1, **SETTINGS) as service,
+            uploading(service.port, packets, tally, connections=CONNECTIONS),
+        ):
+            return _kill(service, seconds, is_random=not point)
 
     def check_end(self) -> str:
-        """What is wrong with the store, after a service that was started over it and ended."""
+        """Problems of the store after one more service has started and ended."""
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
             code = service.wait(READY_SECONDS)
@@ -92,13 +81,6 @@ class Trial:
             self.store, self.acknowledged.keys(), lambda sha256: [self._events[sha256]]
         )
         return problem or (f"exit status {code}" if code else "")
-
-    def _load(self, port: int, tally: Tally, seed: float, ended: threading.Event) -> None:
-        packets = self._packets(random.Random(seed))  # noqa: S311 - for choosing sizes
-        loading = upload(
-            port, packets, tally, connections=CONNECTIONS, seconds=10**6, is_ended=ended.is_set
-        )
-        asyncio.run(loading)
 
     def _packets(self, random_: random.Random) -> Iterator[Packet]:
         before: list[Packet] = []
@@ -127,7 +109,7 @@ def _kill(service: ServiceProcess, seconds: float, *, is_random: bool) -> str:
 
 
 def torture(count: int, *, seed: int, points: Sequence[str] = ()) -> dict[str, Any]:
-    """Kill that many times: at random moments, or in turn at each of the points."""
+    """Kill so many times: at random moments, or in turn at each of the points."""
     trials, results = kill_stores(Trial, count, seed=seed, points=points)
     return {"acknowledged": sum(len(one.acknowledged) for one in trials), **results}
 

@@ -59,10 +59,10 @@ FROM {dumps} AS d JOIN {events} AS e USING (dump_id) GROUP BY d.sha256
 
 
 class LakeTrial:
-    """An inbox and its lake, which rounds of killing go through."""
+    """An inbox and its lake, for rounds of killing."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        """Nothing was put into the inbox yet."""
+        """Begin with an empty inbox."""
         self.inbox, self.lake = folder / "inbox", folder / "lake"
         self.random = random.Random(seed)  # noqa: S311 - for choosing moments
         self._maker = DumpMaker(EVENTS, runs=RUNS)
@@ -120,7 +120,7 @@ class LakeTrial:
         return sum(file.dumps or 0 for file in files)
 
     def check_files(self) -> str:
-        """What is wrong with the files there are, for a reader who knows nothing of commits."""
+        """Problems of the files of the lake, for a reader that knows nothing of commits."""
         if not any(self.lake.glob("dumps/**/*.parquet")):
             return ""
         with duckdb.connect() as connection:
@@ -130,7 +130,7 @@ class LakeTrial:
         return describe_problems(judge_rows(stored, set(), lambda sha256: counts[sha256]))
 
     def check_lake(self, store: Path) -> str:
-        """What is wrong with the lake, beside a store of the same dumps."""
+        """Differences between the lake and a store of the same dumps."""
         state = read_state(Lake(self.lake))
         files = {
             name: f"read_parquet({[str(self.lake / one.path) for one in state.of(name)]}, "
@@ -149,7 +149,7 @@ class LakeTrial:
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float) -> bool:
-    """Whether it came to be so in time."""
+    """Whether a condition became true in time."""
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:
@@ -184,7 +184,7 @@ def kill_executor(session: int, random_: random.Random) -> bool:
 
 
 def kill_drivers(trial: LakeTrial, count: int, command: list[str]) -> Iterator[str]:
-    """Kill the driver, most often while dumps are decoded; outcomes, and what is wrong."""
+    """Kill the driver, most often while dumps are decoded; outcomes, and problems."""
     for number in range(count):
         trial.add_dumps()
         with trial.running(*command) as process:
@@ -266,7 +266,7 @@ _OUTCOMES = {"killed", "too late"}
 
 
 def torture(name: str, count: int, *, seed: int) -> dict[str, Any]:
-    """Kill that many times in a trial."""
+    """Kill so many times in a trial."""
     findings = Findings(seed)
     with tempfile.TemporaryDirectory() as folder:
         trial = LakeTrial(Path(folder), seed)

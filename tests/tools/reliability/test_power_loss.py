@@ -11,7 +11,7 @@ import pytest
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.power_disk import Disk
-from tests.tools.reliability.power_life import Known, check, learn
+from tests.tools.reliability.power_life import Marks, check, read_marks
 from tests.tools.reliability.power_loss import COMPILER, build_shim, log_life, torture
 from warehouse import Warehouse
 
@@ -39,7 +39,7 @@ def test_all_that_was_done_is_logged(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [20261122, 20261123])
 def test_nothing_acknowledged_is_lost_with_the_power(seed: int) -> None:
-    found = torture(4, seed=seed, deeds=1)
+    found = torture(4, seed=seed, actions=1)
     assert found["problems"] == []
     assert sum(found["outcomes"].values()) == 4
 
@@ -52,16 +52,16 @@ def test_a_disk_that_holds_a_folder_is_that_folder_whatever_is_lost(tmp_path: Pa
 
 
 def test_what_is_known_of_dumps_is_missed(tmp_path: Path) -> None:
-    store, known = tmp_path / "store", Known(set)
+    store, known = tmp_path / "store", Marks(set)
     with Warehouse.open(store, create=True) as warehouse:
         warehouse.ingest([tiny_incoming(number) for number in range(4)])
     hashes = [sha256 for sha256, _ in stored_event_counts(store)]
     words = "".join(f"in {sha256}\n" for sha256 in hashes)
-    learn(known, words.encode())
+    read_marks(known, words.encode())
     assert check(store, known) == ("opened", "")
     for word, sha256 in zip(
         ("in", "amended", "dropped", "forgotten"), ("0" * 64, *hashes), strict=False
     ):
-        learn(known, f"{word} {sha256}\n".encode())
+        read_marks(known, f"{word} {sha256}\n".encode())
     found = "lost: 1, partial: 1, not forgotten: 1, not amended: 1"
     assert check(store, known) == ("opened", found)

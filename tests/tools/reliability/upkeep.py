@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
+from tests.support.forks import BAD_ENDS, fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.operations import (
     Operation,
@@ -30,7 +31,6 @@ from tests.tools.reliability.operations import (
     make_history,
     write_files,
 )
-from tests.tools.reliability.processes import BAD_ENDS, fork, kill_after, wait
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.verification import indexed_segments, verify_archive
@@ -62,8 +62,8 @@ def read_state(store: Path) -> State:
         return warehouse.sql(" UNION ALL ".join(parts)).sort_by("name").to_pylist()
 
 
-class Expected(NamedTuple):
-    """An operation, with the states around it and what it takes when nobody kills it."""
+class Expectation(NamedTuple):
+    """An operation, the states before and after it, and its seconds when it is not killed."""
 
     name: str
     operation: Operation
@@ -73,10 +73,10 @@ class Expected(NamedTuple):
 
 
 class Trial:
-    """A store with a history, copies of which are worked on and killed."""
+    """A store with a history; operations on copies of the store are killed."""
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
-        """Make the store, and find out what operations do to it."""
+        """Make the store, and try each operation once without killing it."""
         self._folder = folder
         self._whole, self._store = folder / "whole", folder / "store"
         self._rebuilt: set[str] = set()
@@ -85,7 +85,7 @@ class Trial:
         operations = list_operations(folder / "files")
         self.expected = [self._expect(name, operations[name]) for name in names]
 
-    def _expect(self, name: str, operation: Operation) -> Expected:
+    def _expect(self, name: str, operation: Operation) -> Expectation:
         self._copy()
         Warehouse.open(self._store).close()
         before = read_state(self._store)
@@ -93,16 +93,16 @@ class Trial:
         start = time.perf_counter()
         self._run(partial(operation, self._store))
         seconds = time.perf_counter() - start
-        return Expected(name, operation, before, read_state(self._store), seconds)
+        return Expectation(name, operation, before, read_state(self._store), seconds)
 
-    def kill(self, expected: Expected, *, seconds: float = 0.0, point: str = "") -> str:
-        """Do the operation, killed after that time or at that point: what became of it."""
+    def kill(self, expected: Expectation, *, seconds: float = 0.0, point: str = "") -> str:
+        """The outcome of an operation that is killed after a time or at a failpoint."""
         self._copy()
         act = partial(self._do, expected.operation, point)
         return wait(fork(act)) if point else kill_after(seconds, act)
 
-    def check(self, expected: Expected, outcome: str) -> tuple[str, float]:
-        """What is wrong with the store that is left, and the seconds until it was ready."""
+    def check(self, expected: Expectation, outcome: str) -> tuple[str, float]:
+        """Problems of the store that is left, and the seconds until it was ready."""
         start = time.perf_counter()
         seconds = 0.0
         wanted = [expected.after] if outcome == "done" else [expected.before, expected.after]
@@ -125,7 +125,7 @@ class Trial:
         return ", ".join(name for name, is_so in problems.items() if is_so), seconds
 
     def _is_rebuilt_equal(self, state: State) -> bool:
-        """Whether a rebuild gives the same; tried once of the same archive beside the same rows."""
+        """Whether a rebuild gives the same rows; each archive is tried once."""
         tried = f"{sorted(path.name for path in Archive(self._store).folder.iterdir())} {state}"
         if tried not in self._rebuilt:
             done = rebuild_store(self._store)
@@ -134,7 +134,7 @@ class Trial:
             self._rebuilt.add(tried)
         return True
 
-    def _look_at_files(self, expected: Expected, *, is_after: bool) -> dict[str, bool]:
+    def _look_at_files(self, expected: Expectation, *, is_after: bool) -> dict[str, bool]:
         archive = Archive(self._store)
         verified = verify_archive(archive, indexed_segments(self._store))
         names = {path.name for path in self._store.iterdir()}
@@ -181,12 +181,12 @@ class Trial:
 
 
 def _rows(state: State) -> State:
-    """Without what is known of the archive, which a forget erases after it was committed."""
+    """The state without archived files, whose rows a forget erases after its commit."""
     return [one for one in state if one["name"] != "archived_files"]
 
 
 def random_moments(trial: Trial, count: int, random_: random.Random) -> Iterator[tuple[Any, ...]]:
-    """Kill each operation in turn after some time: the operation, the moment, what became of it."""
+    """Kill each operation in turn after some time: the operation, the moment, the outcome."""
     longest = {one.name: one.seconds for one in trial.expected}
     for number in range(count):
         expected = trial.expected[number % len(trial.expected)]
@@ -198,7 +198,7 @@ def random_moments(trial: Trial, count: int, random_: random.Random) -> Iterator
 
 
 def every_point(trial: Trial, points: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Kill operations wherever they come by a failpoint, each time they do."""
+    """Kill operations at each failpoint, each time that they reach it."""
     for expected in trial.expected:
         for point in points:
             outcome, count = "killed", 0
@@ -212,7 +212,7 @@ def every_point(trial: Trial, points: Sequence[str]) -> Iterator[tuple[Any, ...]
 def torture(
     count: int, *, seed: int, points: Sequence[str] = (), names: Sequence[str] = OPERATIONS
 ) -> dict[str, Any]:
-    """Kill these operations that many times at random moments, and wherever they meet a point."""
+    """Kill operations so many times at random moments, and each time they reach a point."""
     findings, slowest = Findings(seed), 0.0
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), names)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import socket
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import NamedTuple
@@ -58,6 +61,30 @@ async def upload(
     end = time.monotonic() + seconds
     pace = _Pace(_turns(rate), pause, lambda: time.monotonic() >= end or is_ended())
     await asyncio.gather(*(_work(port, packets, tally, pace) for _ in range(connections)))
+
+
+@contextmanager
+def uploading(
+    port: int,
+    packets: Iterator[Packet],
+    tally: Tally,
+    *,
+    connections: int,
+    rate: float | None = None,
+) -> Iterator[None]:
+    """Upload in a thread until the body ends."""
+    is_over = threading.Event()
+    uploads = upload(
+        port, packets, tally, connections=connections, seconds=math.inf, rate=rate,
+        is_ended=is_over.is_set,
+    )  # fmt: skip
+    thread = threading.Thread(target=asyncio.run, args=[uploads])
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 class _Pace(NamedTuple):

@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.support.service_process import ServiceProcess
+from tests.support.waiting import repeating
 from tests.tools.benchmarks.record import Figures, Record
 from tests.tools.service.client import Tally, upload
 from tests.tools.service.dumps import DumpMaker, Packet
@@ -35,12 +35,12 @@ LARGE_RUNS = 250
 LARGE_CONNECTIONS = 4
 _PAUSE = 0.1  # seconds that a connection with large uploads waits when it is put off
 _LOOK = 0.25  # seconds between two looks
-_TELL = 10.0  # seconds between two words of what is seen
+_REPORT = 10.0  # seconds between two lines about the memory
 _BACK = 120.0  # seconds within which a service has to be back to normal
 
 
 class Watch:
-    """Looks at a service while it is under load, in a thread.
+    """What is seen of a service while it is under load.
 
     Attributes:
         most_bytes: The most memory that it held.
@@ -48,35 +48,27 @@ class Watch:
     """
 
     def __init__(self, service: ServiceProcess) -> None:
-        """Look from now on."""
         self.most_bytes = 0
         self.queryable_seconds: list[float] = []
-        self._service, self._ended = service, threading.Event()
-        self._asked: tuple[str, float] | None = None
-        self._thread = threading.Thread(target=self._look)
-        self._thread.start()
+        self._service = service
+        self._followed: tuple[str, float] | None = None
+        self._start = self._reported = time.monotonic()
 
     def acknowledged(self, sha256: str) -> None:
         """Follow an upload, unless another is being followed."""
-        if self._asked is None:
-            self._asked = sha256, time.monotonic()
+        if self._followed is None:
+            self._followed = sha256, time.monotonic()
 
-    def end(self) -> None:
-        """Look no more."""
-        self._ended.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        start = told = time.monotonic()
-        while not self._ended.wait(_LOOK):
-            held, now = self._service.resident_bytes(), time.monotonic()
-            self.most_bytes = max(self.most_bytes, held)
-            if now - told >= _TELL:
-                told = now
-                sys.stderr.write(f"after {now - start:.0f} s: {held / 1e6:.0f} MB\n")
-            if self._asked and state_of(self._service.port, self._asked[0]) == "indexed":
-                self.queryable_seconds.append(time.monotonic() - self._asked[1])
-                self._asked = None
+    def look(self) -> None:
+        """Look at the service's memory, and at what became of the upload that is followed."""
+        held, now = self._service.resident_bytes(), time.monotonic()
+        self.most_bytes = max(self.most_bytes, held)
+        if now - self._reported >= _REPORT:
+            self._reported = now
+            sys.stderr.write(f"after {now - self._start:.0f} s: {held / 1e6:.0f} MB\n")
+        if self._followed and state_of(self._service.port, self._followed[0]) == "indexed":
+            self.queryable_seconds.append(time.monotonic() - self._followed[1])
+            self._followed = None
 
 
 def state_of(port: int, sha256: str) -> str:
@@ -110,13 +102,14 @@ def load(
         tally = Tally(note)
         start, computed = time.monotonic(), service.cpu_seconds()
         packets = map(maker.packet, itertools.count())
-        asyncio.run(
-            upload(service.port, packets, tally, connections=connections, seconds=seconds, **pace)
+        loading = upload(
+            service.port, packets, tally, connections=connections, seconds=seconds, **pace
         )
-        taken = time.monotonic() - start
-        back = _await_normal(service.port, maker.packet(1 << 40))
-        computed = service.cpu_seconds() - computed
-        watch.end()
+        with repeating(watch.look, _LOOK):
+            asyncio.run(loading)
+            taken = time.monotonic() - start
+            back = _await_normal(service.port, maker.packet(1 << 40))
+            computed = service.cpu_seconds() - computed
         service.signal(signal.SIGTERM)
         code = service.wait(600)
     accepted = tally.statuses[201]

@@ -91,7 +91,7 @@ def test_what_packs_well_is_not_merged_again_and_again(
     assert merge_segments(archive) == 0
 
 
-def test_what_a_killed_merge_left_is_cleared(archive: Archive, tmp_path: Path) -> None:
+def test_what_a_killed_merge_left_is_cleared(archive: Archive) -> None:
     for name in "abc":
         add(archive, name)
     small = {one.path: one.path.read_bytes() for one in archive.segments()}

@@ -29,7 +29,7 @@ def test_what_engines_spell_differently_is_translated_outside_texts_and_comments
         ("is_chosen(:run, r.run)", "(CAST(:run AS ARRAY<STRING>) IS NULL OR array_contains(CAST("),
         ("exact_sum(f(a,\n  b))", "CASE WHEN count(f(a, b)) > 0 THEN aggregate(array_sort("),
         ("variation(v, e)", "(sqrt(greatest(CASE WHEN count(e * e) > 0 THEN aggregate("),
-        ("tag(t, 'a, (b')", "try_element_at(from_json(t, 'MAP<STRING, STRING>'), 'a, (b')"),
+        ("tag_of(t, 'a, (b')", "try_element_at(from_json(t, 'MAP<STRING, STRING>'), 'a, (b')"),
         ("drifted(a)", "drifted(a)"),
     ],
 )

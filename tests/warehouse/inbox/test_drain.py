@@ -45,7 +45,9 @@ def damage(store: Path, offset: int, data: bytes) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_drained_is_as_if_its_files_were_ingested(store: Path, tmp_path: Path) -> None:
+def test_drained_dumps_are_stored_as_if_their_files_were_ingested(
+    store: Path, tmp_path: Path
+) -> None:
     name = "multiout_portable_n3_debug"
     data, buffer = read_dump(f"real/{name}"), (CORPUS / f"real/{name}.debug.bin").read_bytes()
     record = (MODELS / "multiout_portable.etrecord").read_bytes()
@@ -78,7 +80,7 @@ def test_dumps_in_from_many_sides_at_once_are_in_once(store: Path) -> None:
     assert len(stored_event_counts(store)) == 20
 
 
-def test_what_is_handed_over_meanwhile_is_for_the_next_drain(
+def test_dumps_handed_over_during_a_drain_are_for_the_next_one(
     warehouse: Warehouse, store: Path
 ) -> None:
     with Inbox.open(store) as inbox:
@@ -132,7 +134,9 @@ def test_a_log_stays_where_its_dumps_went_into_a_store_that_is_gone(
     assert [Path(name).suffix for name in names_in_inbox(store)] == [".sealed", ".tally"]
 
 
-def test_what_could_not_be_committed_stays(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumps_that_could_not_be_committed_stay_in_the_inbox(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hand_over(store, tiny_incoming(1))
     with Warehouse.open(store) as warehouse, monkeypatch.context() as patched:
         patched.setattr(pipeline.Committer, "commit", lambda *_: _fail())

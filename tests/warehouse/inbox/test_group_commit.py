@@ -67,3 +67,25 @@ def test_a_caller_writes_a_few_groups_and_a_thread_writes_the_rest() -> None:
     own = [writer is threading.current_thread() for writer in writers]
     assert own == [True] * 8 + [False] * 12
     assert len(set(writers)) == 2
+
+
+def test_waiters_of_an_interrupted_write_are_told_to_submit_their_items_again() -> None:
+    later: Future[int] = Future()
+
+    def write(items: Sequence[int]) -> Sequence[int]:
+        if items == [1]:
+            group.join(2, later)
+            raise KeyboardInterrupt
+        return items
+
+    group = GroupCommit("here", write)
+    waiters: list[Future[int]] = [Future() for _ in range(2)]
+    group.join(1, waiters[0])
+    with pytest.raises(KeyboardInterrupt):
+        group.run()
+    for waiter in (waiters[0], later):
+        with pytest.raises(StoreError, match="here: interrupted; submit it again"):
+            waiter.result(0)
+    assert group.join(3, waiters[1])
+    group.run()
+    assert waiters[1].result(0) == 3

@@ -40,7 +40,7 @@ def test_files_of_a_writer_that_died_are_deleted(farm, lake: Lake) -> None:
     assert lake.list(PLANS) == []
 
 
-def test_files_of_a_writer_at_work_stay(farm, lake: Lake) -> None:
+def test_files_of_a_writer_at_work_stay_elsewhere_for_a_day(farm, lake: Lake) -> None:
     written = write_dumps(farm, lake, dump_ids(farm))
     clear_plans(lake)
     state_plan(lake, pid=os.getppid())
@@ -48,6 +48,9 @@ def test_files_of_a_writer_at_work_stay(farm, lake: Lake) -> None:
     state_plan(lake, host="elsewhere")
     clear_plans(lake)
     assert parquet_files(lake) == {file.path for file in written.added}
+    state_plan(lake, host="elsewhere", at=(datetime.now(UTC) - timedelta(days=2)).isoformat())
+    clear_plans(lake)
+    assert parquet_files(lake) == set()
 
 
 @pytest.mark.system
@@ -64,13 +67,6 @@ def test_files_of_a_plan_that_another_takes_over_meanwhile_stay(
     monkeypatch.setattr("warehouse.lake.plans.read_state", taken_over)
     clear_plans(lake)
     assert parquet_files(lake) == {file.path for file in written.added}
-
-
-def test_files_of_a_writer_elsewhere_go_after_a_day(farm, lake: Lake) -> None:
-    write_dumps(farm, lake, dump_ids(farm))
-    state_plan(lake, host="elsewhere", at=(datetime.now(UTC) - timedelta(days=2)).isoformat())
-    clear_plans(lake)
-    assert parquet_files(lake) == set()
 
 
 @pytest.mark.system

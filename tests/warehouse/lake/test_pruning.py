@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lakes import fill, real_looking_farm, shared_numbers
+from tests.support.small_farm import small_farm
 from tests.support.store_rows import Event, StoreRows
 from warehouse import Warehouse
 from warehouse.catalogue.answers import answer_query
@@ -41,7 +42,7 @@ FILTERED = [
 
 @pytest.fixture(scope="module")
 def farm():
-    farm = real_looking_farm()
+    farm = real_looking_farm(lambda: small_farm(runs=12))
     farm.execute(_SPREAD)
     return farm
 

@@ -22,7 +22,7 @@ from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import run
 from tests.support.store_inbox import hand_over, names_in_inbox
-from tests.support.stores import MANIFEST, contents
+from tests.support.stores import MANIFEST, contents, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events, tiny_incoming
 from tests.support.waiting import until
 from warehouse import Warehouse
@@ -65,8 +65,9 @@ HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
 # What is told of a dump that does so.
 DIED = "its decoder died of SIGKILL; if it is genuine, write it"
-ENDED = "its decoder ended with 3; if it is honest"
-ATE = "takes more than 2,048 MiB of memory to decode; if it is honest"
+ENDED = "its decoder ended with 3; if it is genuine"
+ATE = "takes more than 2,048 MiB of memory to decode; if it is genuine"
+HUNG = "took more than 3 s to decode; if it is genuine"
 IS_BUG = "KeyError: 'bug'; this is a bug"
 Break = Callable[..., Path]
 
@@ -108,10 +109,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[children.DecodingChild]:
         pytest.param(EAT, False, ATE, id="memory", marks=pytest.mark.slow),
         pytest.param(BUG, False, IS_BUG, id="bug", marks=pytest.mark.slow),
         pytest.param(BUG, True, IS_BUG, id="bug in parts", marks=pytest.mark.slow),
+        pytest.param(HANG, False, HUNG, id="hangs", marks=pytest.mark.slow),
     ],
 )
-def test_a_dump_that_breaks_a_child_costs_only_itself(
+def test_a_dump_that_breaks_a_child_costs_only_itself_and_its_owner_can_ingest_it(
     store: Path,
+    tmp_path: Path,
     broken_child: Break,
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
@@ -120,6 +123,8 @@ def test_a_dump_that_breaks_a_child_costs_only_itself(
 ) -> None:
     if is_streamed:
         monkeypatch.setattr(pipeline, "STREAM_BYTES", 1)
+    if fault == HANG:
+        monkeypatch.setattr(children, "MOST_SECONDS", 3.0)
     broken_child(fault)
     hand_over(store, *map(tiny_incoming, range(12)))
     with Warehouse.open(store) as warehouse:
@@ -138,34 +143,9 @@ def test_a_dump_that_breaks_a_child_costs_only_itself(
     kept = Archive(store).find(BAD_SHA256)
     assert kept is not None
     assert bytes(kept.data) == tiny_dump(BAD)
-
-
-@pytest.mark.slow
-def test_a_dump_that_makes_a_child_hang_costs_only_itself(
-    store: Path, broken_child: Break, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(children, "MOST_SECONDS", 3.0)
-    broken_child(HANG)
-    hand_over(store, *map(tiny_incoming, range(BAD - 3, BAD + 3)))
+    honest = write(tmp_path / "honest.etdp", tiny_dump(BAD))
     with Warehouse.open(store) as warehouse:
-        summary = warehouse.drain()
-        hand_over(store, tiny_incoming(20))
-        assert warehouse.drain().n_dumps == 1
-    assert (summary.n_dumps, [r.sha256 for r in summary.refused]) == (5, [BAD_SHA256])
-    assert summary.refused[0].detail.startswith("took more than 3 s to decode; if it is honest")
-
-
-@pytest.mark.slow
-def test_what_a_child_did_not_survive_can_be_ingested_by_its_owner(
-    store: Path, tmp_path: Path, broken_child: Break
-) -> None:
-    broken_child(KILL)
-    hand_over(store, tiny_incoming(BAD))
-    with Warehouse.open(store) as warehouse:
-        warehouse.drain()
-        (tmp_path / "honest.etdp").write_bytes(bytes(Archive(store).find(BAD_SHA256).data))  # type: ignore[union-attr]
-        summary = warehouse.ingest([tmp_path / "honest.etdp"], manifest=MANIFEST)
-        assert summary.n_dumps == 1
+        assert warehouse.ingest([honest], manifest=MANIFEST).n_dumps == 1
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
 
 

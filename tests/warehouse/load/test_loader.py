@@ -11,10 +11,13 @@ import pytest
 
 from ingest import DecodedBatch
 from ingest.dump import Refusal
+from ingest.found_dumps import file_at
 from ingest.manifest.resolver import Manifest
 from ingest.simulation.dump_template import repeat_runs
+from ingest.sources.paths import Source
 from tests.support.corpus import dump_names, read_dump
 from tests.support.cross_section import cross_section
+from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, writing
 from warehouse.archive.archive import Archive
 from warehouse.archive.segment_writer import SegmentWriter
@@ -25,6 +28,7 @@ from warehouse.load.content import Content, decode_content
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.loader import Loader
 from warehouse.load.new_dump import NewDump
+from warehouse.programs.reader import ProgramReader
 
 NAMES = dump_names("real")[:3]
 
@@ -156,11 +160,13 @@ def test_a_long_dump_in_parts_has_the_histograms_of_the_whole(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_what_is_in_memory_is_right_again_after_a_failed_commit(tmp_path: Path) -> None:
-    """Ids of dumps, signatures, devices, models and builds of the batch that was rolled back."""
+    """Ids of dumps, signatures, dimensions and ETRecords of the batch that was rolled back."""
+    program = ProgramReader().read(file_at(Source(str(MODELS / "mixed_xnnpack.etrecord"))))
     contents_of = [decode_content([read_dump(name)]) for name in NAMES]
     dumps = [
         new_dump(name)._replace(
-            manifest=Manifest.model_validate({"device": name, "build": name, "model": name})
+            program=program,
+            manifest=Manifest.model_validate({"device": name, "build": name, "model": name}),
         )
         for name in "abcz"
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -99,36 +98,6 @@ def test_equal_contents_are_stored_once_over_many_dumps_and_ingests(tmp_path: Pa
     found = [np.frombuffer(row["data"], np.float32)[0] for row in values(tmp_path / "store")]
     assert found == [0, 0, 0, 0, 0, 1]
     assert len(contents(tmp_path / "store")["tensors"]) == 2
-
-
-@pytest.mark.slow
-def test_a_buffer_in_a_zip_artifact_is_found(tmp_path: Path) -> None:
-    path = place(tmp_path / "in")
-    with zipfile.ZipFile(tmp_path / "artifact.zip", "w", zipfile.ZIP_DEFLATED) as file:
-        for name in (path.name, path.with_suffix(".debug.bin").name):
-            file.write(path.parent / name, f"job/{name}")
-    ingest(tmp_path / "whole", tmp_path / "in")
-    ingest(tmp_path / "store", tmp_path / "artifact.zip")
-    assert values(tmp_path / "store") == values(tmp_path / "whole") != []
-
-
-@pytest.mark.slow
-def test_a_buffer_that_comes_later_is_attached_as_if_it_had_been_there(tmp_path: Path) -> None:
-    path = place(tmp_path / "in", "real/stateful_portable_n3_debug")
-    other = place(tmp_path / "in")
-    ingest(tmp_path / "whole", tmp_path / "in")
-    hidden = [
-        shutil.move(file.with_suffix(".debug.bin"), tmp_path / file.name) for file in (path, other)
-    ]
-    ingest(tmp_path / "store", tmp_path / "in")
-    for file, place_ in zip(hidden, (path, other), strict=True):
-        shutil.move(file, place_.with_suffix(".debug.bin"))
-    summary = ingest(tmp_path / "store", tmp_path / "in")
-    assert (summary.n_dumps, summary.n_duplicates) == (0, 2)
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-    path.with_suffix(".debug.bin").unlink()
-    ingest(tmp_path / "store", tmp_path / "in")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,15 @@ def test_an_etrecord_is_read_once_for_all_dumps_of_a_folder(tmp_path: Path) -> N
     assert [file and file.name for file in files] == [str(tmp_path / "net.etrecord")]
 
 
-def test_a_bad_path_is_refused_and_the_others_are_taken(tmp_path: Path) -> None:
-    good = write(tmp_path / "a.etdp", read_dump("real/load_only"))
-    summary = ingest(tmp_path / "store", tmp_path / "gone", good)
-    assert (summary.n_files, summary.n_dumps) == (2, 1)
-    assert [(r.source, r.reason) for r in summary.refused] == [
-        (str(tmp_path / "gone"), "unreadable")
-    ]
-    write(tmp_path / "gone", read_dump("real/mixed_xnnpack_n20"))
-    ingest(tmp_path / "store", tmp_path / "gone")
-    with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
-        assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
+def test_a_bad_path_is_refused_and_the_others_are_taken(store: Path, tmp_path: Path) -> None:
+    good, bad = write(tmp_path / "a.etdp", tiny_dump(1)), tmp_path / "gone"
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.ingest([bad, good], manifest=MANIFEST)
+        assert (summary.n_files, summary.n_dumps) == (2, 1)
+        assert [(r.source, r.reason) for r in summary.refused] == [(str(bad), "unreadable")]
+        write(bad, tiny_dump(2))
+        warehouse.ingest([bad], manifest=MANIFEST)
+        assert conflicts(warehouse) == [("unreadable", True)]
 
 
 @pytest.mark.slow
@@ -86,41 +85,46 @@ def test_other_cursors_keep_their_threads_and_the_collector_comes_back(
     assert gc.isenabled()
 
 
-def conflicts(store: Path) -> list[tuple[str, bool]]:
-    with Warehouse.open(store, read_only=True) as warehouse:
-        rows = warehouse.query("ingest_errors").to_pylist()
+def conflicts(warehouse: Warehouse) -> list[tuple[str, bool]]:
+    rows = warehouse.query("ingest_errors").to_pylist()
     return [(row["reason"], row["is_resolved"]) for row in rows]
 
 
-def test_a_conflict_says_what_differs_and_stays_open_until_the_file_agrees(tmp_path: Path) -> None:
-    path, store = write(tmp_path / "a.etdp", read_dump("real/load_only")), tmp_path / "store"
-    ingest(store, path)
-    before = contents(store)["dumps"]
+def test_a_conflict_says_what_differs_and_stays_open_until_the_file_agrees(
+    store: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.etdp", read_dump("real/load_only"))
+    copy = write(tmp_path / "b.etdp", path.read_bytes())
     other = {**MANIFEST, "device": "pixel9", "os": "android"}
-    for _ in range(2):
-        summary = ingest(store, path, manifest=other)
-        assert (summary.n_dumps, summary.n_conflicts) == (0, 1)
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([path], manifest=MANIFEST)
+        for _ in range(2):
+            summary = warehouse.ingest([path], manifest=other)
+            assert (summary.n_dumps, summary.n_conflicts) == (0, 1)
+        (refusal,) = summary.refused
         wanted = "(device.name: 'pixel9' here, 'pixel8' there; device.os: 'android' here, nothing"
-        assert wanted in summary.refused[0].detail
-        assert "build" not in summary.refused[0].detail
-        assert conflicts(store) == [("conflict", False)]
-    assert contents(store)["dumps"] == before
-    ingest(store, write(tmp_path / "b.etdp", path.read_bytes()))
-    assert conflicts(store) == [("conflict", False)]
-    ingest(store, path)
-    assert conflicts(store) == [("settled_conflict", True)]
-    ingest(store, path, manifest=other)
-    assert sorted(conflicts(store)) == [("conflict", False), ("settled_conflict", True)]
+        assert wanted in refusal.detail
+        assert "build" not in refusal.detail
+        assert warehouse.query("dumps")["device"].to_pylist() == ["pixel8"]
+        warehouse.ingest([copy], manifest=MANIFEST)
+        assert conflicts(warehouse) == [("conflict", False)]
+        warehouse.ingest([path], manifest=MANIFEST)
+        assert conflicts(warehouse) == [("settled_conflict", True)]
+        warehouse.ingest([path], manifest=other)
+        assert sorted(conflicts(warehouse)) == [("conflict", False), ("settled_conflict", True)]
 
 
-def test_a_zip_that_was_refused_is_resolved_when_its_dumps_are_in(tmp_path: Path) -> None:
+def test_a_zip_that_was_refused_is_resolved_when_its_dumps_are_in(
+    store: Path, tmp_path: Path
+) -> None:
     path = write(tmp_path / "a.zip", b"no zip")
-    write(tmp_path / "b.etdp", read_dump("real/load_only"))
-    ingest(tmp_path / "store", path, tmp_path / "b.etdp")
-    assert conflicts(tmp_path / "store") == [("unreadable", False)]
-    write(path, build_zip({"x.etdp": read_dump("real/mixed_xnnpack_n20")}))
-    ingest(tmp_path / "store", path)
-    assert conflicts(tmp_path / "store") == [("unreadable", True)]
+    dump = write(tmp_path / "b.etdp", tiny_dump(1))
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([path, dump], manifest=MANIFEST)
+        assert conflicts(warehouse) == [("unreadable", False)]
+        write(path, build_zip({"x.etdp": tiny_dump(2)}))
+        warehouse.ingest([path], manifest=MANIFEST)
+        assert conflicts(warehouse) == [("unreadable", True)]
 
 
 @pytest.fixture
@@ -138,7 +142,7 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     for name in (
         "mixed_xnnpack_n20", "traced_str_n20", "stateful_portable_n3_debug",
-        "dyn_portable_shapes_debug", "traced_intdesc_n1_debug",
+        "dyn_portable_shapes_debug",
     ):  # fmt: skip
         write(folder / f"{name}.etdp", read_dump(f"real/{name}"))
         if name.endswith("_debug"):
@@ -154,7 +158,7 @@ def test_a_big_dump_is_stored_in_parts_with_the_same_result(
     ingest(tmp_path / "whole", folder)
     request.getfixturevalue("parts")
     summary = ingest(tmp_path / "parts", folder)
-    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (5, 0, ())
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (4, 0, ())
     stored = contents(tmp_path / "parts")
     assert stored == contents(tmp_path / "whole")
     assert stored["event_origins"]
@@ -198,3 +202,36 @@ def test_dumps_of_a_commit_that_failed_in_the_end_are_known_to_the_open_store(
                 warehouse.ingest([path], manifest=MANIFEST)
         summary = warehouse.ingest([path], manifest=MANIFEST)
     assert (summary.n_dumps, summary.n_duplicates) == (0, 1)
+
+
+def test_companions_that_come_later_are_attached_as_if_they_had_been_there(
+    tmp_path: Path, folder: Path
+) -> None:
+    ingest(tmp_path / "whole", folder)
+    companions = [path for path in folder.iterdir() if path.suffix != ".etdp"]
+    for path in companions:
+        path.rename(tmp_path / path.name)
+    ingest(tmp_path / "store", folder)
+    assert contents(tmp_path / "store")["tensors"] == []
+    for path in companions:
+        (tmp_path / path.name).rename(path)
+    summary = ingest(tmp_path / "store", folder)
+    assert (summary.n_dumps, summary.n_duplicates, summary.refused) == (0, 4, ())
+    whole = contents(tmp_path / "whole")
+    assert contents(tmp_path / "store") == whole
+    for path in companions:
+        path.unlink()
+    ingest(tmp_path / "store", folder)  # nothing is taken from dumps that come without them
+    assert contents(tmp_path / "store") == whole
+
+
+@pytest.mark.slow
+def test_companions_in_a_zip_artifact_are_found(tmp_path: Path, folder: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "artifact.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        for path in folder.iterdir():
+            file.write(path, f"job/{path.name}")
+    ingest(tmp_path / "whole", folder)
+    ingest(tmp_path / "store", tmp_path / "artifact.zip")
+    stored, whole = contents(tmp_path / "store"), contents(tmp_path / "whole")
+    for table in ("graph_nodes", "event_origins", "event_modules", "debug_values", "tensors"):
+        assert stored[table] == whole[table] != []

@@ -73,12 +73,13 @@ def count_consistently(store: Path) -> tuple[int, bool]:
 
 
 def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
-    assert count_consistently(store) == (1, False)
+    with Warehouse.open(store, read_only=True) as reader, Warehouse.open(store, read_only=True):
+        assert (reader.damage, reader.snapshot_time) == ("", None)
     (taken,) = find_snapshots(store)
     with Warehouse.open(store) as writer:
         assert writer.snapshot_time is None
         with Warehouse.open(store, read_only=True) as reader:
-            assert reader.snapshot_time == taken.taken_at
+            assert (reader.snapshot_time, reader.damage) == (taken.taken_at, "")
             assert reader.schema().num_rows
     taken.path.unlink()
     with Warehouse.open(store), pytest.raises(StoreLockedError):
@@ -86,7 +87,7 @@ def test_a_snapshot_is_read_only_while_another_writes(store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_later(
+def test_a_reader_beside_a_waiting_writer_reads_a_snapshot_or_the_store_a_little_later(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("warehouse.opening.read.PATIENCE", 0.1)
@@ -102,7 +103,7 @@ def test_who_asks_while_a_writer_waits_reads_a_snapshot_or_the_store_a_little_la
         writer.result().close()
 
 
-def test_without_a_snapshot_who_asks_waits_for_a_writer_that_is_soon_done(
+def test_without_a_snapshot_a_reader_waits_for_a_writer_that_is_soon_done(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("warehouse.opening.read.PATIENCE", 60.0)
@@ -271,10 +272,3 @@ def test_damage_that_shows_when_it_is_read_tells_how_to_ask_a_snapshot(
         pytest.raises(DamagedStoreError, match=r"'tracehouse rebuild'$"),
     ):
         reader.sql(ALL)
-
-
-def test_a_store_that_is_well_has_no_damage(store: Path) -> None:
-    with Warehouse.open(store, read_only=True) as reader, Warehouse.open(store, read_only=True):
-        assert (reader.damage, reader.snapshot_time) == ("", None)
-    with Warehouse.open(store), Warehouse.open(store, read_only=True) as reader:
-        assert (reader.damage, reader.snapshot_time is None) == ("", False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -57,22 +58,15 @@ def test_absent_graph_is_told_with_those_there_are(parsed):
 
 
 @pytest.mark.parametrize("where", cross_section(["file", "zip"], 2))
-def test_store_finds_the_etrecord_by_its_id_or_a_dump(parsed, tmp_path, where):
-    record = RECORD if where == "file" else _zipped(tmp_path)
+def test_store_finds_the_etrecord_by_its_id_or_a_dump_and_in_its_archive(parsed, tmp_path, where):
+    record = _zipped(tmp_path) if where == "zip" else shutil.copy(RECORD, tmp_path)
     with Warehouse.open(tmp_path / "store", create=True) as store:
         store.ingest([DUMP], manifest=_NAMES, etrecord=record)
+        if where == "file":
+            (tmp_path / RECORD.name).unlink()
         assert store.exported_program(dump_id=1) == "edge"
         (row,) = store.sql("SELECT etrecord_id FROM etrecords").to_pylist()
         assert store.exported_program(row["etrecord_id"], graph="aten/decode") == "aten"
-
-
-def test_an_archived_etrecord_is_read_from_there(parsed, tmp_path):
-    record = tmp_path / "a.etrecord"
-    record.write_bytes(RECORD.read_bytes())
-    with Warehouse.open(tmp_path / "store", create=True) as store:
-        store.ingest([DUMP], manifest=_NAMES, etrecord=record)
-        record.unlink()
-        assert store.exported_program(dump_id=1) == "edge"
 
 
 def test_etrecord_that_changed_or_moved_is_told_if_it_is_not_archived(parsed, tmp_path):

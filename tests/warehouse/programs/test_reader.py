@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import zipfile
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from ingest.dump import Refusal
 from ingest.errors import EtRecordError
 from ingest.etrecord.record import read_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from ingest.found_dumps import file_at
-from ingest.manifest.resolver import Manifest
 from ingest.sources.paths import Source
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
@@ -23,12 +19,7 @@ from tests.support.etrecord_builder import MODELS, build_zip, read_members
 from tests.support.event_blocks import run, timed
 from tests.support.stores import MANIFEST, contents, ingest, write
 from warehouse import Warehouse
-from warehouse.engine.connection import open_writer, use_database
-from warehouse.engine.migrations import migrate
 from warehouse.load import batches
-from warehouse.load.content import decode_content
-from warehouse.load.loader import Loader
-from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import ProgramReader
 
 MIXED = MODELS / "mixed_xnnpack.etrecord"
@@ -106,31 +97,6 @@ def test_the_etrecord_of_a_folder_is_stored_once(tmp_path: Path, folder: Path) -
     assert len(contents(tmp_path / "store")["etrecords"]) == 1
 
 
-@pytest.mark.slow
-def test_equal_etrecords_are_one_wherever_they_lie(tmp_path: Path, folder: Path) -> None:
-    for name in DUMPS:
-        shutil.copy(MIXED, folder / f"{name}.etrecord")
-    ingest(tmp_path / "store", folder)
-    assert set(links(tmp_path / "store").values()) == {"mixed_portable_n20.etrecord"}
-    assert len(contents(tmp_path / "store")["etrecords"]) == 1
-
-
-@pytest.mark.slow
-def test_an_etrecord_in_a_zip_artifact_is_found(tmp_path: Path, folder: Path) -> None:
-    archive = tmp_path / "artifact.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        for name in DUMPS:
-            file.write(folder / f"{name}.etdp", f"job/{name}.etdp")
-        file.write(MIXED, "job/net.etrecord")
-    ingest(tmp_path / "store", archive)
-    shutil.copy(MIXED, folder / "net.etrecord")
-    ingest(tmp_path / "folder", folder)
-    assert set(links(tmp_path / "store").values()) == {"net.etrecord"}
-    stored, expected = contents(tmp_path / "store"), contents(tmp_path / "folder")
-    for table in ("graph_nodes", "delegates", "event_origins", "event_modules"):
-        assert stored[table] == expected[table]
-
-
 def test_an_etrecord_that_is_given_is_that_of_all_dumps(tmp_path: Path, folder: Path) -> None:
     shutil.copy(OTHER, folder / f"{DUMPS[0]}.etrecord")
     ingest(tmp_path / "store", folder, etrecord=MIXED)
@@ -177,31 +143,6 @@ def test_a_repaired_etrecord_is_attached_and_its_refusal_resolved(
     assert set(links(tmp_path / "store").values()) == {"net.etrecord"}
     with Warehouse.open(tmp_path / "store", read_only=True) as warehouse:
         assert warehouse.query("ingest_errors")["is_resolved"].to_pylist() == [True]
-
-
-@pytest.mark.slow
-def test_an_etrecord_that_comes_later_is_attached_as_if_it_had_been_there(
-    tmp_path: Path, folder: Path
-) -> None:
-    ingest(tmp_path / "store", folder)
-    shutil.copy(MIXED, folder / "net.etrecord")
-    ingest(tmp_path / "whole", folder)
-    second = ingest(tmp_path / "store", folder)
-    assert (second.n_dumps, second.n_duplicates) == (0, 3)
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-    ingest(tmp_path / "store", folder)
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-
-
-def test_a_dump_that_comes_again_without_its_etrecord_keeps_it(
-    tmp_path: Path, folder: Path
-) -> None:
-    shutil.copy(MIXED, folder / "net.etrecord")
-    ingest(tmp_path / "store", folder)
-    before = contents(tmp_path / "store")
-    (folder / "net.etrecord").unlink()
-    ingest(tmp_path / "store", folder)
-    assert contents(tmp_path / "store") == before
 
 
 @pytest.mark.slow
@@ -255,30 +196,6 @@ def test_neither_refused_dumps_nor_conflicts_bring_an_etrecord_in(
     assert {r.reason for r in summary.refused} == {"conflict", "bad_identifier"}
     assert set(links(tmp_path / "store").values()) == {None}
     assert contents(tmp_path / "store")["etrecords"] == []
-
-
-@pytest.mark.slow
-def test_nothing_is_remembered_of_a_batch_that_was_rolled_back(tmp_path: Path) -> None:
-    data = read_dump("real/mixed_xnnpack_n20")
-    program = ProgramReader().read(file_at(Source(str(MIXED))))
-    dump = NewDump("a.etdp", "f" * 64, Manifest.model_validate(MANIFEST), program)
-    impossible = Refusal("b.etdp", None, "reason", "no number", "detail")  # type: ignore[arg-type]
-    (tmp_path / "store").mkdir()
-    connection = open_writer(tmp_path / "store/warehouse.duckdb")
-    use_database(connection)
-    migrate(connection)
-    loader, content = Loader(connection), decode_content([data])._replace(dumps=[dump])
-    for _ in range(2):
-        with pytest.raises(pa.ArrowInvalid):
-            loader.load([content], [impossible])
-    loader.load([content], [])
-    connection.close()
-    write(tmp_path / "in/a.etdp", data)
-    ingest(tmp_path / "whole", tmp_path / "in", etrecord=MIXED)
-    stored, expected = contents(tmp_path / "store"), contents(tmp_path / "whole")
-    del stored["dumps"], expected["dumps"]
-    assert stored == expected
-    assert set(links(tmp_path / "store").values()) == {MIXED.name}
 
 
 def test_a_reader_reads_each_etrecord_once_and_equal_ones_into_one(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.support.histories import history, nights
 from warehouse.regressions.groups import SeriesPlace, group_changes
@@ -106,15 +107,6 @@ def test_models_that_share_operator_types_by_a_chain_are_of_one_cause():
     assert len(group.changes) == 4
 
 
-def test_the_id_stays_when_other_operator_types_and_backends_join_a_night_later():
-    names = ("relu.out", "conv.out", "Convolution (NHWC)")
-    places = [place(number, name, model="net") for number, name in enumerate(names)]
-    first = [change(0, 5)]
-    later = [*first, change(1, 5, suspected=6), change(2, 5, suspected=7)]
-    ids = {grouped(each, places, BUILDS)[0].id for each in (first, later[:2], later)}
-    assert len(ids) == 1
-
-
 def test_neighbouring_nights_are_of_one_cause_and_chains_of_them_are_not():
     places = [place(number) for number in range(5)]
     changes = [change(0, 5), change(1, 7), change(2, 9), change(3, 12), change(4, 13)]
@@ -155,29 +147,35 @@ def test_a_container_alone_is_a_group_of_its_own():
     assert members(grouped(other_time, [place(), total()], BUILDS)) == [[0], [1]]
 
 
-def test_the_id_stays_when_the_suspicion_is_confirmed_and_others_join():
-    places = [place(number) for number in range(3)]
-    suspected = [change(0, 5, confirmed=False)]
-    confirmed = [change(0, 5), change(1, 6, confirmed=False)]
-    later = [change(0, 5), change(1, 6), change(2, 7)]
-    ids = {grouped(each, places, BUILDS)[0].id for each in (suspected, confirmed, later)}
-    assert len(ids) == 1
+JOINING = [
+    place(n, name, model="net")
+    for n, name in enumerate(("relu.out", "conv.out", "Convolution (NHWC)"))
+]
+GROWING = {
+    "other operator types and backends join": (
+        JOINING, [change(0, 5)], [change(0, 5), change(1, 5, suspected=6)],
+        [change(0, 5), change(1, 5, suspected=6), change(2, 5, suspected=7)],
+    ),
+    "the suspicion is confirmed and others join": (
+        [place(0), place(1), place(2)], [change(0, 5, confirmed=False)],
+        [change(0, 5), change(1, 6, confirmed=False)], [change(0, 5), change(1, 6), change(2, 7)],
+    ),
+    "the change turns out to be older": (
+        [place()], [change(0, 5, confirmed=False)], [change(0, 3, suspected=5)],
+    ),
+    "a watched series with an older suspicion is confirmed": (
+        [place(0), place(1)], [change(1, 6)],
+        [change(0, 5, is_loud=False, confirmed=8), change(1, 6)],
+    ),
+}  # fmt: skip
 
 
-def test_the_id_stays_when_the_change_turns_out_to_be_older():
-    places = [place()]
-    (before,) = grouped([change(0, 5, confirmed=False)], places, BUILDS)
-    (after,) = grouped([change(0, 3, suspected=5)], places, BUILDS)
-    assert after.first_bad == 3
-    assert after.id == before.id
-
-
-def test_the_id_stays_when_a_watched_series_with_an_older_suspicion_is_confirmed():
-    places = [place(0), place(1)]
-    loud, watched = change(1, 6), change(0, 5, is_loud=False, confirmed=8)
-    (before,) = grouped([loud], places, BUILDS)
-    (after,) = grouped([watched, loud], places, BUILDS)
-    assert after.id == before.id
+@pytest.mark.parametrize("case", GROWING)
+def test_the_id_of_a_group_stays_while(case):
+    places, *nights = GROWING[case]
+    groups = [grouped(changes, places, BUILDS) for changes in nights]
+    assert [len(each) for each in groups] == [1] * len(nights)
+    assert len({each[0].id for each in groups}) == 1
 
 
 def test_the_id_does_not_depend_on_numbers_of_series_and_nights():

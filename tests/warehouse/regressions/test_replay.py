@@ -207,7 +207,7 @@ def test_containers_do_not_explain_their_own_change():
 def test_what_is_said_as_of_a_build_does_not_depend_on_later_ones():
     levels = [0.0] * BEFORE + [0.15] * 4 + [0.0] * 3
     cells = [nights(1, levels), nights(2, levels[::-1]), *quiet(4, len(levels))]
-    for stop in (BEFORE + 1, BEFORE + 2, BEFORE + 4, len(levels)):
+    for stop in (BEFORE + 2, len(levels)):
         cut = [row[:stop] for row in cells]
         as_of = replay(history(cut))
         emptied = [[*row[:stop], *[[]] * (len(levels) - stop)] for row in cells]
@@ -218,7 +218,7 @@ def test_what_is_said_as_of_a_build_does_not_depend_on_later_ones():
 def test_nights_without_a_change_are_silent():
     found = [
         change
-        for seed in range(10)
+        for seed in range(3)
         for change in replay(history(quiet(10, 30, seed=seed * 40))).changes
         if change.confirmed is not None
     ]

@@ -27,15 +27,14 @@ def confirmed(move, *, planted=None, size=TEN_PERCENT, seed=0):
     return [change for change in replay(history(cells)).changes if change.confirmed is not None]
 
 
-@pytest.mark.parametrize("move", [-0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("move", [-0.3, -0.1, 0.05, 0.2])
 def test_what_all_operators_share_is_no_change_of_any(move):
-    for seed in range(2):
-        assert confirmed(move, seed=seed) == []
+    assert confirmed(move) == []
 
 
 @pytest.mark.parametrize(
     ("move", "planted"),
-    [(-0.2, BEFORE - 4), (0.2, BEFORE - 4), (-0.2, BEFORE + 6), (0.2, BEFORE + 4)],
+    [(-0.2, BEFORE - 4), (0.2, BEFORE + 4)],
 )
 def test_an_operator_that_changes_in_another_night_is_confirmed(move, planted):
     (change,) = confirmed(move, planted=planted)

@@ -37,7 +37,7 @@ def test_components_are_what_they_were_made_of():
     made = {"device": 0.1, "temperature": 0.05, "session": 0.03, "build": 0.02, "process": 0.01}
     whole = _dumps(device=6, temperature=3, session=4, build=2, process=10)
     found = []
-    for _ in range(60):
+    for _ in range(30):
         groups = whole[np.sort(rng.permutation(len(whole))[: len(whole) * 2 // 3])]  # unbalanced
         found.append(split_variance(_simulate(groups, rng, **made), groups))
     deviations = np.sqrt(np.mean(found, axis=0))

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.support.corpus import read_dump
 from tests.support.stores import ingest, write
+from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 from warehouse.errors import QueryError
 from warehouse.upkeep.choice import choose_dumps
@@ -15,12 +16,11 @@ from warehouse.upkeep.choice import choose_dumps
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three dumps, which nothing here changes."""
     folder = tmp_path_factory.mktemp("made")
-    for number, (name, device) in enumerate(
-        [("load_only", "p"), ("mixed_xnnpack_n20", "p"), ("mixed_portable_n20", "q")]
-    ):
-        file = write(folder / f"{number}.etdp", read_dump(f"real/{name}"))
+    for number, device in enumerate("ppq"):
+        write(folder / f"in/{number}.etdp", tiny_dump(number))
         facts = {"device": device, "build": "b,c", "model": "m", "lab": 3}
-        ingest(folder / "store", file, manifest=facts)
+        write(folder / f"in/{number}.json", json.dumps(facts).encode())
+    ingest(folder / "store", folder / "in", manifest=None)
     return folder / "store"
 
 
@@ -33,19 +33,16 @@ def test_dumps_are_chosen_by_hash_and_by_what_their_manifests_state(store: Path)
         assert choose_dumps(warehouse.writing, prefix=dumps[1].sha256[:8].upper()) == dumps[1:2]
 
 
-@pytest.mark.parametrize(
-    ("prefix", "where", "problem"),
-    [
+def test_a_choice_of_nothing_is_an_error(store: Path) -> None:
+    cases: list[tuple[str | None, dict[str, str], str]] = [
         (None, {}, "no dumps are chosen"),
         ("abc", {}, "wanted the first 6 or more hex digits"),
         ("0" * 64, {}, "has no dump with 0000"),
         (None, {"device": "x"}, "has no dump with device=x"),
         (None, {"device": "p", "os": "Linux"}, "has no dump with device=p os=Linux"),
         (None, {"devcie": "p"}, "no field 'devcie'; e.g. build, device.os or tags.NAME"),
-    ],
-)
-def test_a_choice_of_nothing_is_an_error(
-    store: Path, prefix: str | None, where: dict[str, str], problem: str
-) -> None:
-    with Warehouse.open(store) as warehouse, pytest.raises(QueryError, match=problem):
-        choose_dumps(warehouse.writing, prefix=prefix, where=where)
+    ]
+    with Warehouse.open(store) as warehouse:
+        for prefix, where, problem in cases:
+            with pytest.raises(QueryError, match=problem):
+                choose_dumps(warehouse.writing, prefix=prefix, where=where)

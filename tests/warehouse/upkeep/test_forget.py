@@ -6,18 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
+from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
-from warehouse.archive import rewriting
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.opening.status import read_status
-from warehouse.upkeep import forget as erasing
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.compact import compact_store
 from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
@@ -64,11 +62,19 @@ def archived(store: Path) -> set[str]:
     return {one.name for _, one in entries if one.byte_count is not None}
 
 
-def test_a_store_is_as_if_it_had_never_had_the_dump(
+def test_a_store_is_as_if_it_had_never_had_the_dumps_and_so_is_its_archive(
     store: Path, files: Path, tmp_path: Path
 ) -> None:
+    count, before = len(list(Archive(store).entries(with_data=False))), archived(store)
     assert len(contents(store)["counters"]) == 6
     assert forget(store) == 2
+    assert {Path(name).name for name in before - archived(store)} == {
+        f"{NAMES[0]}.etdp", f"{NAMES[2]}.etdp", f"{NAMES[2]}.debug.bin",
+    }  # fmt: skip
+    left = list(Archive(store).entries(with_data=False))
+    assert len(left) == count + 2
+    assert "secret" not in "".join(str(one.manifest) for _, one in left)
+    assert not any(one.problem for one in verify_archive(Archive(store)))
     ingest(tmp_path / "other", files / f"{NAMES[1]}.etdp")
     found, wanted = contents(store), contents(tmp_path / "other")
     numbered = {"dumps", "devices", "builds", "models", "forgotten_dumps"}
@@ -76,27 +82,11 @@ def test_a_store_is_as_if_it_had_never_had_the_dump(
     assert [len(found[name]) for name in sorted(numbered)] == [1, 1, 1, 2, 1]
     for name in per_dump - {"forgotten_dumps"}:  # its number is another one
         assert len(found[name]) == len(wanted[name]), name
-    assert found["ingest_errors"] == []
-    assert found["tensors"] == []
-    assert found["counters"] == []
-
-
-def test_a_forgotten_dump_leaves_the_archive_with_what_only_it_came_with(store: Path) -> None:
-    count = len(list(Archive(store).entries(with_data=False)))
-    before = archived(store)
-    forget(store)
-    gone = before - archived(store)
-    assert {Path(name).name for name in gone} == {
-        f"{NAMES[0]}.etdp", f"{NAMES[2]}.etdp", f"{NAMES[2]}.debug.bin",
-    }  # fmt: skip
-    left = list(Archive(store).entries(with_data=False))
-    assert len(left) == count + 2
-    assert "secret" not in "".join(str(one.manifest) for _, one in left)
-    assert not any(one.problem for one in verify_archive(Archive(store)))
+    assert found["ingest_errors"] == found["tensors"] == found["counters"] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_merged", cross_section([False, True], 2))
+@pytest.mark.parametrize("is_merged", [False, True])
 def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -> None:
     if is_merged:
         merge_segments(Archive(store))
@@ -104,6 +94,7 @@ def test_a_store_that_forgot_is_rebuilt_the_same(store: Path, is_merged: bool) -
     before = everything(store)
     assert all(table.is_equal for table in rebuild_store(store).tables)
     assert everything(store) == before
+    assert not read_status(store).is_uncompacted  # no block holds what was forgotten
 
 
 @pytest.mark.slow
@@ -118,34 +109,19 @@ def test_a_forgotten_dump_may_come_again_and_be_forgotten_again(store: Path, fil
     assert all(table.is_equal for table in rebuild_store(store).tables)
 
 
-class Killed(BaseException):
-    """What ends a process, as far as its files can tell."""
-
-
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "moment", cross_section(["before", "at first file", "at last file", "at old file", "end"], 5)
+    "point",
+    ["sealed:1", "committed:1", "seal:2", "delete segment:1", "delete segment:2", "erased:1"],
 )
-@pytest.mark.parametrize("is_rebuilt", cross_section([False, True], 2))
+@pytest.mark.parametrize("is_rebuilt", [False, True])
 def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
-    store: Path, monkeypatch: pytest.MonkeyPatch, moment: str, is_rebuilt: bool
+    store: Path, point: str, is_rebuilt: bool
 ) -> None:
     whole = Path(shutil.copytree(store, store.with_name("whole")))
     forget(whole)
-    with monkeypatch.context() as patch:
-        if moment == "before":
-            patch.setattr("warehouse.upkeep.forget.erase_forgotten", fail_after(0))
-        elif moment == "end":
-            patch.setattr(erasing, "registered", fail_after(1, erasing.registered))
-        elif moment == "at old file":
-            delete = fail_after(1, rewriting.delete_segments)  # once when it is opened
-            patch.setattr(rewriting, "delete_segments", delete)
-        else:
-            count = 0 if moment == "at first file" else 1
-            patch.setattr(erasing, "rewrite_segments", fail_after(count, erasing.rewrite_segments))
-        with pytest.raises(Killed):
-            forget(store)
+    kill_at(point, lambda: forget(store))
     if is_rebuilt:
         (store / FILE_NAME).unlink()
         rebuild_store(store)
@@ -153,22 +129,10 @@ def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
         Warehouse.open(store).close()
     assert archived(store) == archived(whole)
     ours, theirs = contents(store), contents(whole)
-    assert {k: v for k, v in ours.items() if k != "forgotten_dumps"} == {
-        k: v for k, v in theirs.items() if k != "forgotten_dumps"
-    }
+    for rows in (ours, theirs):
+        del rows["forgotten_dumps"]
+    assert ours == theirs
     assert all(table.is_equal for table in rebuild_store(store).tables)
-
-
-def fail_after(count, function=None):  # type: ignore[no-untyped-def]
-    calls = []
-
-    def fail(*args):  # type: ignore[no-untyped-def]
-        calls.append(args)
-        if len(calls) > count:
-            raise Killed
-        return function(*args)
-
-    return fail
 
 
 @pytest.mark.slow
@@ -204,11 +168,4 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
         finish_forgetting(store, wait=0)
     assert read_status(store).is_uncompacted
     finish_forgetting(store, wait=0)
-    assert not read_status(store).is_uncompacted
-
-
-@pytest.mark.slow
-def test_a_rebuilt_store_has_no_blocks_of_what_was_forgotten(store: Path) -> None:
-    forget(store)
-    rebuild_store(store)
     assert not read_status(store).is_uncompacted

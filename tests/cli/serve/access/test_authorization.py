@@ -72,7 +72,7 @@ def test_admin_may_everything(tmp_path: Path) -> None:
         assert Access(tmp_path).need(asked, scope).name == "boss"
 
 
-def test_what_is_no_token_is_unauthorized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_token_is_unauthorized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = create_token(tmp_path, "lab", scopes=[Scope.READ])
     access = Access(tmp_path)
     for headers, reason in (

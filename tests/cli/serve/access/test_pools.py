@@ -11,7 +11,7 @@ from cli.serve.access.pools import need_all_pools
 from cli.serve.access.tokens import create_token
 from cli.serve.http.problems import Problem
 from tests.support.nightly_farm import ingest_all, record_build
-from tests.support.service import serving
+from tests.support.service import service_of, serving
 
 PATHS = ["/", "/latency", "/operators", "/dumps", "/v1/queries/coverage"]
 
@@ -32,7 +32,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 def get(client: TestClient, path: str, *pools: str) -> tuple[int, str]:
     """Status and text of the answer to a token that is limited to some pools."""
-    store, name = client.app.state.service.store, str(uuid4())  # type: ignore[attr-defined]
+    store, name = service_of(client).store, str(uuid4())
     secret = create_token(store, name, scopes=[Scope.READ], pools=pools)
     answer = client.get(path, headers={"Authorization": f"Bearer {secret}"})
     return answer.status_code, answer.text

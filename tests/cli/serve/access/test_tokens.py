@@ -52,7 +52,7 @@ def test_the_file_is_its_owner_s_and_so_is_a_store_that_it_begins(tmp_path: Path
     assert stat.S_IMODE(store.stat().st_mode) == 0o700
 
 
-def test_what_others_change_holds_from_the_next_question_on(tmp_path: Path) -> None:
+def test_a_change_by_others_holds_after_the_next_refresh(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     assert not tokens.are_needed
     secret = create_token(tmp_path, "lab", scopes=[TokenScope.READ])
@@ -105,7 +105,7 @@ def test_a_name_is_given_once_and_revoked_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", [TokenScope.SQL, TokenScope.ADMIN])
-def test_who_is_limited_to_pools_cannot_have_what_sees_them_all(
+def test_a_token_limited_to_pools_cannot_have_a_scope_that_sees_all(
     tmp_path: Path, scope: TokenScope
 ) -> None:
     with pytest.raises(UsageError, match="--pool: SQL sees all pools"):
@@ -140,7 +140,7 @@ def test_tokens_made_at_once_are_all_kept(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_kill_left_behind_is_no_hindrance(tmp_path: Path) -> None:
+def test_a_file_left_behind_by_a_kill_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "tokens.new").write_text("{")
     create_token(tmp_path, "lab", scopes=[TokenScope.READ])
     assert json.loads((tmp_path / FILE_NAME).read_text())["tokens"][0]["name"] == "lab"

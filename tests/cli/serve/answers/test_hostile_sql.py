@@ -13,14 +13,14 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.service import Service
 from tests.support.attack_ground import CONFIDENTIAL, AttackGround
 from tests.support.cross_section import cross_section
 from tests.support.processes import command_line, list_processes, memory_bytes
-from tests.support.service import serving
+from tests.support.service import await_snapshot, service_of, serving
 from tests.support.sql_attacks import attacks
 from tests.support.sql_bombs import BOMBS
 from tests.support.tiny_dumps import tiny_incoming
+from tests.support.waiting import repeating
 from warehouse.opening.snapshots import find_snapshots
 
 ATTACKS = attacks()
@@ -38,14 +38,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> AttackGround:
 def client(ground: AttackGround) -> Iterator[TestClient]:
     """A client of a service that has a store of one dump, its snapshot, and a secret beside it."""
     with serving(ground.store, sql_seconds=DEADLINE, sql_bytes=MEMORY) as client:
-        while not find_snapshots(ground.store):
-            threading.Event().wait(0.05)
+        await_snapshot(client)
         yield client
-
-
-def service_of(client: TestClient) -> Service:
-    service: Service = client.app.state.service  # type: ignore[attr-defined]
-    return service
 
 
 def ask(client: TestClient, text: str) -> httpx2.Response:
@@ -114,17 +108,10 @@ def test_others_are_answered_while_bombs_take_every_worker(tmp_path: Path) -> No
 def watched_workers() -> Iterator[list[int]]:
     """Memory that children of this process have, in bytes, as often as it can be looked at."""
     peaks: list[int] = []
-    is_over = threading.Event()
 
-    def watch() -> None:
-        while not is_over.wait(0.02):
-            workers = (p.pid for p in list_processes() if "sandbox.worker" in command_line(p.pid))
-            peaks.extend(memory_bytes(pid, "VmHWM") for pid in workers)
+    def look() -> None:
+        workers = (p.pid for p in list_processes() if "sandbox.worker" in command_line(p.pid))
+        peaks.extend(memory_bytes(pid, "VmHWM") for pid in workers)
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
+    with repeating(look, 0.02):
         yield peaks
-    finally:
-        is_over.set()
-        watcher.join()

@@ -41,7 +41,7 @@ def test_without_a_limit_all_pools_and_devices_without_one_are_told_of(reader: W
     assert devices(reader, {"pool": "*"}) == ["galaxy", "pixel8", "star"]
 
 
-def test_who_is_limited_to_pools_is_told_of_them_alone(reader: Warehouse) -> None:
+def test_a_token_limited_to_pools_sees_only_those(reader: Warehouse) -> None:
     assert devices(reader, {}, "lab") == ["pixel8"]
     assert devices(reader, {}, "lab", "field") == ["galaxy", "pixel8"]
     assert devices(reader, {"pool": "field"}, "lab", "field") == ["galaxy"]
@@ -57,7 +57,7 @@ def test_a_pools_name_is_no_glob_in_a_limit(reader: Warehouse) -> None:
         devices(reader, {}, "f*")
 
 
-def test_who_is_limited_is_not_told_the_names_of_others(reader: Warehouse) -> None:
+def test_a_limited_token_does_not_learn_the_names_of_others(reader: Warehouse) -> None:
     with pytest.raises(Problem) as caught:
         devices(reader, {"device": "pixel9"}, "field")
     assert "'pixel9'" in caught.value.detail
@@ -65,7 +65,7 @@ def test_who_is_limited_is_not_told_the_names_of_others(reader: Warehouse) -> No
 
 
 @pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
-def test_what_cannot_be_limited_is_forbidden(name: str) -> None:
+def test_a_query_of_all_pools_is_forbidden_to_a_limited_token(name: str) -> None:
     with pytest.raises(Problem, match="covers all device pools") as caught:
         QueryRequest(find_header(name), {}, frozenset({"lab"})).check_pools()
     assert caught.value.status_code == 403

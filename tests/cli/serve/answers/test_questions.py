@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from cli.serve.answers.questions import ConcurrencyLimit, ask_store
+from cli.serve.answers.questions import ConcurrencyLimit, query_store
 from cli.serve.http.problems import Problem
-from tests.support.service import serving
+from tests.support.service import service_of, serving
 from warehouse import Warehouse
 
 DUMPS = "/v1/queries/dumps"
@@ -45,7 +45,7 @@ def test_some_work_some_wait_and_the_others_are_put_off() -> None:
 
 
 @pytest.mark.unit
-def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
+def test_an_error_of_the_work_comes_out_and_ends_its_turn() -> None:
     async def one_after_the_other() -> int:
         limit = ConcurrencyLimit(1, 1)
         with pytest.raises(ZeroDivisionError):
@@ -55,14 +55,14 @@ def test_what_work_raises_comes_out_and_leaves_the_turn_to_others() -> None:
     assert anyio.run(one_after_the_other) == 5
 
 
-def test_what_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
+def test_a_question_that_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
     with serving(tmp_path / "store", query_seconds=0.2) as client:
-        service = client.app.state.service  # type: ignore[attr-defined]
+        service = service_of(client)
         state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))
         request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
         endless = "SELECT count(*) FROM range(1000000000000)"
         with pytest.raises(Problem, match=r"more than 0\.2 s") as caught:
-            anyio.run(ask_store, request, lambda reader: reader.sql(endless))
+            anyio.run(query_store, request, lambda reader: reader.sql(endless))
         assert caught.value.status_code == 504
         service.settings = service.settings.model_copy(update={"query_seconds": 60.0})
         assert client.get(DUMPS).json() == []
@@ -72,7 +72,7 @@ def test_pages_and_queries_take_turns_so_that_others_are_answered_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(tmp_path / "store") as client, ThreadPoolExecutor(6) as pool:
-        service = client.app.state.service  # type: ignore[attr-defined]
+        service = service_of(client)
         reader, there, is_over = service.reader, threading.Semaphore(0), threading.Event()
 
         @contextmanager

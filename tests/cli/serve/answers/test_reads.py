@@ -15,13 +15,12 @@ from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from queries.formats import Format
-from tests.support.command import Outcome
+from tests.support.command import Run
 from tests.support.cross_section import cross_section
-from tests.support.service import serving
+from tests.support.service import service_of, serving
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse.catalogue.queries import load_catalogue
 
-Run = Callable[..., Outcome]
 DUMPS = "/v1/queries/dumps"
 
 
@@ -52,7 +51,7 @@ def test_a_repeated_parameter_has_several_values(client: TestClient, store: Path
     assert {row["device"] for row in answer.json()} == set(devices)
 
 
-def test_what_python_answers_is_asked_like_the_others(
+def test_a_query_computed_in_python_is_asked_like_the_others(
     client: TestClient, store: Path, run: Run
 ) -> None:
     asked = ("query", "nightly_verdicts", "--head", "ch26", "--store", store, "--format", "csv")
@@ -115,7 +114,7 @@ def test_head_tells_the_length_and_sends_nothing(client: TestClient) -> None:
         ("/v1/report?head=nothing", 400, "is not in the store"),
     ],
 )
-def test_what_cannot_be_answered_is_a_problem_that_says_why(
+def test_a_question_without_an_answer_is_a_problem_that_says_why(
     client: TestClient, address: str, status: int, words: str
 ) -> None:
     answer = client.get(address)
@@ -190,17 +189,17 @@ def test_the_status_has_the_facts_of_the_command_line_and_the_services_own(
 
 def test_the_status_counts_what_was_committed_since_the_last_snapshot(tmp_path: Path) -> None:
     with serving(tmp_path / "store", snapshot_seconds=3600) as client:
-        hand_over(client.app.state.service, 1)  # type: ignore[attr-defined]
+        hand_over(service_of(client), 1)
         await_(lambda: len(client.get(DUMPS).json()) == 1)
         (found,) = client.get("/v1/status").json()
     assert (found["dumps"], found["counted_at"]) == (1, None)
 
 
-def test_what_is_committed_changes_the_tag_and_the_answer(tmp_path: Path) -> None:
+def test_a_commit_changes_the_tag_and_the_answer(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as client:
         before = client.get(DUMPS)
         assert before.json() == []
-        service = client.app.state.service  # type: ignore[attr-defined]
+        service = service_of(client)
         hand_over(service, 1)
         known = {"If-None-Match": before.headers["etag"]}
         await_(lambda: client.get(DUMPS, headers=known).status_code == 200)
@@ -213,7 +212,7 @@ def test_questions_are_answered_while_dumps_are_committed_and_snapshots_publishe
 ) -> None:
     counts: list[list[int]] = [[], []]
     with serving(tmp_path / "store", snapshot_seconds=0.05) as client:
-        service, is_over = client.app.state.service, threading.Event()  # type: ignore[attr-defined]
+        service, is_over = service_of(client), threading.Event()
 
         def ask(found: list[int]) -> None:
             while not is_over.is_set():

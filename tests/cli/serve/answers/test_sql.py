@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.support.cross_section import cross_section
-from tests.support.service import serving
+from tests.support.service import await_snapshot, service_of, serving
 from warehouse.opening.snapshots import find_snapshots
 
 SQL = "/v1/sql"
@@ -20,8 +19,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A client of a service on an empty store, of which there is a snapshot."""
     store = tmp_path_factory.mktemp("served") / "store"
     with serving(store, sql_seconds=5, answer_rows=1000, answer_bytes=1 << 16) as client:
-        while not find_snapshots(store):
-            threading.Event().wait(0.05)
+        await_snapshot(client)
         yield client
 
 
@@ -37,8 +35,7 @@ def test_a_statement_is_json_with_parameters_or_plain_text(client: TestClient) -
 
 def test_the_answer_says_which_snapshot_it_is_of_and_is_not_kept(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT count(*) AS n FROM named_dumps"})
-    store = client.app.state.service.store  # type: ignore[attr-defined]
-    taken_at = find_snapshots(store)[-1].taken_at
+    taken_at = find_snapshots(service_of(client).store)[-1].taken_at
     assert answer.headers["tracehouse-snapshot"] == f"{taken_at:%Y-%m-%dT%H:%M:%S}Z"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json() == [{"n": 0}]
@@ -74,14 +71,14 @@ def test_the_form_is_what_accept_says(client: TestClient) -> None:
     ], 3),
     ids=str,
 )  # fmt: skip
-def test_what_is_not_a_statement_is_a_problem(
+def test_a_malformed_statement_is_a_problem(
     client: TestClient, content: bytes, kind: str, status: int, reason: str
 ) -> None:
     answer = client.post(SQL, content=content, headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["reason"]) == (status, reason), answer.text
 
 
-def test_who_asks_for_files_is_told_where_they_are_read(client: TestClient) -> None:
+def test_a_statement_that_reads_files_is_told_where_that_is_possible(client: TestClient) -> None:
     answer = client.post(SQL, json={"sql": "SELECT * FROM read_csv('goals.csv')"})
     assert answer.json()["detail"].endswith(
         "only 'tracehouse sql --allow-files' on a local store reads files"

@@ -10,13 +10,14 @@ from types import TracebackType
 import pytest
 import uvicorn
 
-from cli.serve.http import bodies, connections
+from cli.serve.http import bodies, connections, health
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
+from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
 
 MAKER = DumpMaker(1)
@@ -39,6 +40,11 @@ class Listening:
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([self._listening],))
 
+    def await_idle(self) -> None:
+        """Wait until no connection is open and no upload under way."""
+        connections = self._server.server_state.connections
+        until(lambda: not connections and not self.service.admission.uploads)
+
     def connect(self, sent: bytes = b"") -> socket.socket:
         """A connection on which this was sent."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
@@ -59,10 +65,18 @@ class Listening:
         self._listening.close()
 
 
-@pytest.fixture
-def listening(tmp_path: Path) -> Iterator[Listening]:
-    with Listening(tmp_path / "store", concurrent_uploads=2, max_dump_bytes=1 << 16) as listening:
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    store = tmp_path_factory.mktemp("served") / "store"
+    with Listening(store, concurrent_uploads=2, max_dump_bytes=1 << 16) as listening:
         yield listening
+
+
+@pytest.fixture
+def listening(started: Listening) -> Listening:
+    """The service of all tests, to which nobody is connected."""
+    started.await_idle()
+    return started
 
 
 @pytest.fixture
@@ -193,6 +207,21 @@ def test_an_answer_that_nobody_reads_is_given_up(
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_request_that_was_sent_before_the_last_answer_may_take_long(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none_slowly(*_: object) -> Iterator[tuple[str, str]]:
+        time.sleep(0.5)  # longer than the next request may take
+        return iter(())
+
+    monkeypatch.setattr(health, "find_obstacles", find_none_slowly)
+    request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening.connect(request * 2) as connection:
+        assert answer_on(connection).startswith(b"HTTP/1.1 200")
+        assert answer_on(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_body_that_stops_is_given_up(listening: Listening) -> None:
     with listening.connect(MAKER.packet(1).request[:-10]) as connection:
         answer = answer_on(connection)
@@ -220,17 +249,15 @@ def test_a_body_that_drips_is_given_up(
 
 
 def test_a_body_that_ends_before_its_end_leaves_nothing(listening: Listening) -> None:
+    accepted = listening.service.consumer.accepted
     with listening.connect(MAKER.packet(1).request[:-10]) as connection:
         connection.shutdown(socket.SHUT_WR)
         assert is_closed(connection)
-    deadline = time.monotonic() + 10
-    while listening.service.admission.uploads and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert listening.service.admission.uploads == 0
-    assert listening.service.consumer.accepted == 0
+    listening.await_idle()
+    assert listening.service.consumer.accepted == accepted
 
 
-def test_what_is_too_large_is_refused_before_it_is_sent(listening: Listening) -> None:
+def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(listening: Listening) -> None:
     head = MAKER.packet(1).request.partition(b"Content-Length")[0]
     with listening.connect(head + b"Content-Length: 9999999\r\n\r\n") as connection:
         answer = answer_on(connection)
@@ -241,10 +268,9 @@ def test_what_is_too_large_is_refused_before_it_is_sent(listening: Listening) ->
 def test_uploads_beyond_those_under_way_are_put_off_before_they_are_sent(
     listening: Listening,
 ) -> None:
+    admission = listening.service.admission
     begun = [listening.connect(MAKER.packet(i).request[:-10]) for i in range(2)]
-    deadline = time.monotonic() + 10
-    while listening.service.admission.uploads < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: admission.uploads == 2)
     request = MAKER.packet(9).request
 
     with listening.connect(request) as connection:
@@ -253,8 +279,7 @@ def test_uploads_beyond_those_under_way_are_put_off_before_they_are_sent(
         assert b"retry-after: 1\r\n" in answer.lower()
         for other in begun:
             other.close()
-        while listening.service.admission.uploads and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: not admission.uploads)
         connection.sendall(request)  # the same connection goes on
 
         assert answer_on(connection).startswith(b"HTTP/1.1 201")
@@ -287,8 +312,6 @@ def test_connections_beyond_the_most_are_closed_at_once(
         3,
     ),
 )
-def test_what_is_no_request_is_answered_as_one_that_is_at_fault(
-    listening: Listening, sent: bytes
-) -> None:
+def test_a_malformed_request_is_answered_with_400(listening: Listening, sent: bytes) -> None:
     with listening.connect(sent) as connection:
         assert connection.recv(1000).startswith(b"HTTP/1.1 400")

@@ -45,7 +45,7 @@ def written(*actions: Callable[[JoinedWrites], None]) -> list[list[bytes]]:
     return asyncio.run(act())
 
 
-def test_what_is_written_in_one_turn_is_sent_together() -> None:
+def test_writes_of_one_turn_are_sent_together() -> None:
     seen = written(lambda one: one.write(b"head "), lambda one: one.write(b"body"))
     assert seen == [[], [], [b"head body"]]
 
@@ -56,13 +56,13 @@ def test_much_is_sent_at_once() -> None:
     assert seen == [[], [b"head " + large], [b"head " + large]]
 
 
-def test_what_waits_is_sent_before_the_connection_is_closed() -> None:
+def test_waiting_bytes_are_sent_before_the_connection_is_closed() -> None:
     seen = written(lambda one: one.write(b"answer"), lambda one: one.close())
     assert seen == [[], [b"answer"], [b"answer"]]
 
 
 @pytest.mark.parametrize("size", [10, 20_000])
-def test_what_waits_is_counted_as_not_yet_sent(size: int) -> None:
+def test_waiting_bytes_are_counted_as_not_yet_sent(size: int) -> None:
     sizes: list[int] = []
     written(
         lambda one: one.write(b"x" * size),

@@ -17,7 +17,7 @@ def test_lines_are_written_in_order_and_whole() -> None:
     assert (lines.dropped, lines.problem) == (0, "")
 
 
-def test_what_utf8_cannot_hold_is_escaped() -> None:
+def test_characters_that_utf8_cannot_hold_are_escaped() -> None:
     written: list[bytes] = []
     with LineQueue(written.append) as lines:
         lines.put("a\udcffb", is_needed=True)
@@ -56,7 +56,7 @@ def test_lines_that_come_one_after_the_other_are_written_together() -> None:
     assert len(written) < 25
 
 
-def test_what_cannot_be_written_is_told_until_it_can() -> None:
+def test_a_failing_write_is_a_problem_until_one_succeeds() -> None:
     is_full, told = True, []
 
     def write(data: bytes) -> None:

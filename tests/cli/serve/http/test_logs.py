@@ -38,7 +38,7 @@ def test_people_get_short_lines() -> None:
     assert line.rstrip("\n").partition(" ")[2] == "info request status=201"
 
 
-def test_what_a_library_logs_comes_with_its_traceback() -> None:
+def test_a_message_of_a_library_comes_with_its_traceback() -> None:
     def fail(log: Log) -> None:
         logger = logging.Logger("uvicorn.error")
         logger.addHandler(LogHandler(log))

@@ -45,7 +45,7 @@ def test_without_accept_the_first_form_is_chosen() -> None:
 
 
 @pytest.mark.parametrize("accept", ["image/png", "application/json;q=0", ",;,", "*/*;q=0"])
-def test_what_is_not_offered_is_not_acceptable(accept: str) -> None:
+def test_a_form_that_is_not_offered_is_not_acceptable(accept: str) -> None:
     with pytest.raises(Problem) as caught:
         choose_form(asking(accept=accept), TABLE_FORMS)
     assert (caught.value.status_code, caught.value.reason) == (406, "not_acceptable")
@@ -67,7 +67,7 @@ def test_a_page_is_read() -> None:
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=-1", "offset=x", "limit=", "offset=" + "9" * 99]
 )
-def test_what_is_no_page_is_refused(query: str) -> None:
+def test_an_invalid_page_is_refused(query: str) -> None:
     with pytest.raises(Problem, match="wanted a whole number") as caught:
         read_page(asking(query))
     assert caught.value.status_code == 400

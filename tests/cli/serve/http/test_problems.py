@@ -56,6 +56,6 @@ def test_the_remedy_is_one_of_whoever_asks_over_http(error: Exception, detail: s
     assert as_problem(error).detail == detail
 
 
-def test_what_an_error_wants_to_be_said_in_headers_is_said() -> None:
+def test_headers_of_an_error_are_kept() -> None:
     assert as_problem(HTTPException(405, headers={"Allow": "GET"})).headers == {"Allow": "GET"}
     assert as_problem(StoreError("a.store", "full")).headers == {"Retry-After": "5"}

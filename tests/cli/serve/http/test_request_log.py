@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import httpx2
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,10 +13,36 @@ from cli.serve.access.audit import FILE_NAME
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
 from cli.serve.http import app, health
-from tests.support.cross_section import cross_section
 from tests.support.service import serving
 
 SHA256 = "ab" * 32
+DUMP = f"/v1/dumps/{SHA256}"
+# By name, which is the request's id: requests to a service without tokens, and the headers of an
+# upload to one with tokens.
+OPEN: dict[str, tuple[str, str, bytes]] = {
+    "no reason": ("PUT", DUMP, b"no"),
+    "bug": ("POST", "/v1/sql", b"SELECT 1"),
+    "probe": ("GET", "/healthz", b""),
+    "other probe": ("GET", "/readyz", b""),
+    "nowhere": ("POST", "/nowhere", b""),
+}
+CLOSED = {
+    "upload": {"Authorization": "Bearer {ingest}"},
+    "reader": {"Authorization": "Bearer {read}"},
+    "unknown": {"Authorization": "Bearer x"},
+    "nobody": {},
+    "cookie": {"Cookie": "tracehouse=x"},
+}
+STRANGE_IDS = {"empty": "", "space": "a b", "long": "x" * 65, "escape": "\x1b"}
+
+
+class Recorded(NamedTuple):
+    """Answers to requests, and what was written of them to the audit log and the log, by id."""
+
+    answers: dict[str, httpx2.Response]
+    audited: dict[str, dict[str, Any]]
+    logged: dict[str, dict[str, Any]]
+    secrets: dict[str, str]
 
 
 async def _put(request: Request) -> Response:
@@ -29,116 +55,110 @@ async def _ask(request: Request) -> Response:
     raise ValueError("a bug")
 
 
-@pytest.fixture(autouse=True)
-def _routes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Routes that stand for those that write."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Of services with and without tokens, whose routes stand for those that write."""
     routes = [
         health.healthz,
         health.readyz,
         Route("/v1/dumps/{sha256}", _put, methods=["PUT"]),
         Route("/v1/sql", _ask, methods=["POST"]),
     ]
-    monkeypatch.setattr(app, "list_routes", lambda: routes)
+    written: list[bytes] = []
+    recorded = Recorded({}, {}, {}, {})
+    store, closed = (tmp_path_factory.mktemp(name) for name in ("open", "closed"))
+    for scope in (Scope.INGEST, Scope.READ):
+        recorded.secrets[scope] = create_token(closed, f"lab-{scope}", scopes=[scope])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(app, "list_routes", lambda: routes)
+        patched.setattr(app, "write_standard_error", written.append)
+        with serving(store) as client:
+            for name, (method, path, content) in OPEN.items():
+                headers = {"X-Request-Id": name.replace(" ", "-")}
+                answer = client.request(method, path, content=content, headers=headers)
+                recorded.answers[name] = answer
+            for name, given in STRANGE_IDS.items():
+                recorded.answers[name] = client.get("/healthz", headers={"X-Request-Id": given})
+        with serving(closed) as client:
+            for name, shown in CLOSED.items():
+                headers = {key: text.format(**recorded.secrets) for key, text in shown.items()}
+                headers["X-Request-Id"] = name
+                recorded.answers[name] = client.put(DUMP, content=b"x" * 7, headers=headers)
+    entries = b"".join((one / FILE_NAME).read_bytes() for one in (store, closed))
+    recorded.audited.update(_by_id(entries))
+    recorded.logged.update(_by_id(b"".join(written)))
+    return recorded
 
 
-def audited(store: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (store / FILE_NAME).read_text().splitlines()]
+def _by_id(lines: bytes) -> dict[str, dict[str, Any]]:
+    said = map(json.loads, lines.splitlines())
+    return {one["request_id"].replace("-", " "): one for one in said if "request_id" in one}
 
 
-def test_an_upload_is_audited_and_logged_with_its_dump(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    secret = create_token(tmp_path, "lab", scopes=[Scope.INGEST])
-    headers = {"Authorization": f"Bearer {secret}", "X-Request-Id": "device-7.1"}
-    with serving(tmp_path) as client:
-        answer = client.put(f"/v1/dumps/{SHA256}", content=b"x" * 7, headers=headers)
-    assert (answer.status_code, answer.headers["x-request-id"]) == (201, "device-7.1")
-    (entry,) = audited(tmp_path)
+def test_an_upload_is_audited_and_logged_with_its_dump(recorded: Recorded) -> None:
+    answer, entry = recorded.answers["upload"], dict(recorded.audited["upload"])
+    assert (answer.status_code, answer.headers["x-request-id"]) == (201, "upload")
     assert entry.pop("milliseconds") > 0
     assert entry.pop("time")
     assert entry == {
-        "bearer": "lab",
+        "bearer": "lab-ingest",
         "action": "PUT /v1/dumps/{sha256}",
         "what": SHA256,
         "result": "ok",
         "status": 201,
         "bytes": 7,
-        "request_id": "device-7.1",
+        "request_id": "upload",
     }
-    (line,) = capfd.readouterr().err.splitlines()
-    said = json.loads(line)
-    assert (said["dump"], said["status"], said["bearer"]) == (SHA256, 201, "lab")
-    assert secret not in line
-    assert secret not in (tmp_path / FILE_NAME).read_text()
+    line = recorded.logged["upload"]
+    assert (line["dump"], line["status"], line["bearer"]) == (SHA256, 201, "lab-ingest")
+    assert not any(secret in repr(recorded[1:3]) for secret in recorded.secrets.values())
 
 
-def test_a_refusal_is_audited_with_its_reason(tmp_path: Path) -> None:
-    secret = create_token(tmp_path, "lab", scopes=[Scope.READ])
-    with serving(tmp_path) as client:
-        client.put(f"/v1/dumps/{SHA256}", headers={"Authorization": f"Bearer {secret}"})
-    (entry,) = audited(tmp_path)
-    assert (entry["bearer"], entry["result"], entry["status"]) == ("lab", "no_scope", 403)
-
-
-def test_who_has_no_token_is_logged_and_cannot_fill_the_audit_log(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    create_token(tmp_path, "lab", scopes=[Scope.INGEST])
-    with serving(tmp_path) as client:
-        client.put(f"/v1/dumps/{SHA256}", headers={"Authorization": "Bearer x"})
-        client.put(f"/v1/dumps/{SHA256}")
-        client.put(f"/v1/dumps/{SHA256}", headers={"Cookie": "tracehouse=x"})
-    assert audited(tmp_path) == []
-    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert [(line["status"], line["reason"]) for line in lines] == [
-        (401, "unknown_token"),
-        (401, "no_token"),
-        (403, "other_site"),
-    ]
-
-
-def test_a_refusal_that_gives_no_reason_is_not_audited_as_done(tmp_path: Path) -> None:
-    with serving(tmp_path) as client:
-        client.put(f"/v1/dumps/{SHA256}", content=b"no")
-    (entry,) = audited(tmp_path)
+def test_a_refusal_is_audited_with_its_reason_if_it_has_one(recorded: Recorded) -> None:
+    entry = recorded.audited["reader"]
+    found = (entry["bearer"], entry["result"], entry["status"])
+    assert found == ("lab-read", "no_scope", 403)
+    entry = recorded.audited["no reason"]
     assert (entry["result"], entry["status"]) == ("refused", 418)
 
 
-def test_a_bug_is_an_answer_and_is_audited_and_logged(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_client_without_a_token_is_logged_and_cannot_fill_the_audit_log(
+    recorded: Recorded,
 ) -> None:
-    with serving(tmp_path) as client:
-        answer = client.post("/v1/sql", content=b"SELECT 1")
+    names = {"unknown": 401, "nobody": 401, "cookie": 403}
+    assert recorded.audited.keys().isdisjoint(names)
+    found = {
+        name: (recorded.logged[name]["status"], recorded.logged[name]["reason"]) for name in names
+    }
+    assert found == {
+        "unknown": (401, "unknown_token"), "nobody": (401, "no_token"),
+        "cookie": (403, "other_site"),
+    }  # fmt: skip
+
+
+def test_a_bug_is_an_answer_and_is_audited_and_logged(recorded: Recorded) -> None:
+    answer, entry = recorded.answers["bug"], recorded.audited["bug"]
     assert (answer.status_code, answer.json()["reason"]) == (500, "internal")
     assert "a bug" not in answer.text
-    (entry,) = audited(tmp_path)
     assert (entry["what"], entry["status"]) == ("SELECT 1", 500)
-    assert json.loads(capfd.readouterr().err.splitlines()[0])["level"] == "error"
+    assert recorded.logged["bug"]["level"] == "error"
 
 
-def test_what_only_reads_is_not_audited_and_probes_are_not_logged(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with serving(tmp_path) as client:
-        client.get("/healthz")
-        client.get("/readyz")
-        client.post("/nowhere")
-    assert audited(tmp_path) == []
-    (line,) = capfd.readouterr().err.splitlines()
-    assert (json.loads(line)["path"], json.loads(line)["reason"]) == ("/nowhere", "not_found")
+def test_reads_are_not_audited_and_probes_are_not_logged(recorded: Recorded) -> None:
+    assert recorded.audited.keys() == {"no reason", "bug", "upload", "reader"}
+    assert recorded.logged.keys().isdisjoint({"probe", "other probe"})
+    line = recorded.logged["nowhere"]
+    assert (line["path"], line["reason"]) == ("/nowhere", "not_found")
 
 
-@pytest.mark.parametrize("given", cross_section(["", "a b", "x" * 65, "\x1b"], 2))
-def test_a_request_id_of_ours_takes_the_place_of_a_strange_one(tmp_path: Path, given: str) -> None:
-    with serving(tmp_path) as client:
-        answers = [client.get("/healthz", headers={"X-Request-Id": given}) for _ in range(2)]
-    first, second = (answer.headers["x-request-id"] for answer in answers)
-    assert given != first != second
+def test_a_strange_request_id_is_replaced_by_a_new_one(recorded: Recorded) -> None:
+    given = STRANGE_IDS.values()
+    found = [recorded.answers[name].headers["x-request-id"] for name in STRANGE_IDS]
+    assert len({*given, *found}) == len(given) + len(found)
 
 
-def test_no_page_of_another_site_shows_or_loads_an_answer(tmp_path: Path) -> None:
-    with serving(tmp_path) as client:
-        headers = client.get("/healthz").headers
+def test_no_page_of_another_site_shows_or_loads_an_answer(recorded: Recorded) -> None:
+    headers = recorded.answers["probe"].headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["cross-origin-resource-policy"] == "same-origin"

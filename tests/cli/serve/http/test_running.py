@@ -60,7 +60,7 @@ def client(service: ServiceProcess) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.smoke
-def test_what_was_accepted_is_indexed_before_the_service_ends(
+def test_accepted_dumps_are_indexed_before_the_service_ends(
     service: ServiceProcess, client: httpx2.Client, tmp_path: Path
 ) -> None:
     put(client, tiny_dump(1))
@@ -193,7 +193,7 @@ def _begin_upload(service: ServiceProcess, dump: bytes) -> socket.socket:
 
 
 @pytest.mark.slow
-def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
+def test_an_ingest_beside_a_service_hands_its_dumps_over(
     service: ServiceProcess, tmp_path: Path
 ) -> None:
     write(tmp_path / "farm" / "good.etdp", tiny_dump(1))
@@ -214,7 +214,7 @@ def test_what_is_ingested_beside_a_service_is_handed_over_to_it(
 
 
 @pytest.mark.slow
-def test_what_a_service_makes_is_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
+def test_files_of_a_service_are_its_owners(service: ServiceProcess, tmp_path: Path) -> None:
     with httpx2.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
         put(client, tiny_dump(1))
     made = (tmp_path / "store" / "inbox").iterdir()
@@ -231,7 +231,7 @@ def _run(*, is_little: bool) -> tuple[str, int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is held")
-def test_what_is_freed_goes_back_to_the_system() -> None:
+def test_freed_memory_goes_back_to_the_system() -> None:
     """Also judges the numbers of options that `mallopt` takes: seen with glibc 2.36."""
     assert _run(is_little=False)[1] > 80
     pool, megabytes = _run(is_little=True)

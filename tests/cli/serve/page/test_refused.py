@@ -13,7 +13,7 @@ from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 
 
-def test_what_is_still_refused_stands_apart_from_what_came_in(tmp_path: Path) -> None:
+def test_files_still_refused_stand_apart_from_those_ingested_since(tmp_path: Path) -> None:
     manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
     bad = Dump.of_bytes("bad<b>.etdp", b"nonsense", manifest)
     late = Dump.of_bytes("late.etdp", b"nonsense too", manifest)

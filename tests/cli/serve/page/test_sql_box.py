@@ -8,16 +8,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.serve.page.sql_box import MOST_ROWS, RECIPES
-from tests.support.waiting import until
+from tests.support.service import await_snapshot, service_of
 from warehouse.errors import StoreError
-from warehouse.opening.snapshots import find_snapshots
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _snapshot(site: TestClient) -> None:
     """There is a snapshot to ask."""
-    store = site.app.state.service.store  # type: ignore[attr-defined]
-    until(lambda: bool(find_snapshots(store)))
+    await_snapshot(site)
 
 
 def test_an_empty_box_offers_recipes(site: TestClient) -> None:
@@ -58,7 +56,7 @@ def test_long_answers_are_cut_and_say_so(site: TestClient) -> None:
     [("SELEC 1", "syntax error"), ("DROP TABLE dumps", "wanted a SELECT"),
      ("SELECT * FROM read_text('/etc/passwd')", "read_text")],
 )  # fmt: skip
-def test_what_is_no_question_is_told_beside_the_box(
+def test_an_invalid_statement_is_told_beside_the_box(
     site: TestClient, statement: str, told: str
 ) -> None:
     answer = site.get("/sql", params={"sql": statement})
@@ -73,7 +71,7 @@ def test_a_snapshot_that_cannot_be_read_is_told_beside_the_box(
     def fail(*_: object) -> None:
         raise StoreError("s", "no snapshot yet")
 
-    monkeypatch.setattr(site.app.state.service.sandbox, "answer", fail)  # type: ignore[attr-defined]
+    monkeypatch.setattr(service_of(site).sandbox, "answer", fail)
     answer = site.get("/sql", params={"sql": "SELECT 1"})
     assert answer.status_code == 503
     assert "no snapshot yet" in answer.text

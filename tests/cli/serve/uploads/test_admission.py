@@ -7,104 +7,109 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from cli.serve.http.problems import Problem
 from cli.serve.settings import ServiceSettings
 from cli.serve.uploads.admission import Admission
 from tests.support.service import serving
 from tests.support.stored_dumps import Stored
-from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import await_state, put
+from tests.support.uploads import await_state, new_dump, put
 from warehouse.inbox.known_dumps import KnownDumps
 
+LARGE = 1 << 30
 
-def test_uploads_are_put_off_while_too_much_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+
+@pytest.fixture
+def known() -> KnownDumps:
+    """The known dumps of an empty store."""
+    return KnownDumps(Stored().index())
+
+
+def refusal(
+    admission: Admission, declared: int, *, is_packed: bool = False
+) -> tuple[int, str, str]:
+    """Status, reason and Retry-After with which an upload is refused."""
+    upload = admission.admit(declared, is_packed=is_packed, most_bytes=LARGE)
+    with pytest.raises(Problem) as found, upload:
+        pass
+    headers = found.value.headers or {}
+    return found.value.status_code, found.value.reason, headers.get("Retry-After", "")
+
+
+@pytest.mark.store
+def test_uploads_are_deferred_while_too_much_waits(tmp_path: Path, known: KnownDumps) -> None:
+    admission = Admission(tmp_path, ServiceSettings(free_bytes=0, backlog_bytes=1 << 16), known)
+    with admission.admit(LARGE, is_packed=False, most_bytes=LARGE):  # more than may wait, alone
+        assert refusal(admission, 1) == (429, "backlog", "5")
+    known.accept("e" * 64, "stated", 1)
+    assert refusal(admission, 1 << 16) == (429, "backlog", "5")
+    with admission.admit((1 << 16) - 1, is_packed=False, most_bytes=LARGE):
+        assert admission.uploads == 1
+
+
+@pytest.mark.store
+def test_uploads_are_deferred_while_too_many_wait_however_small(
+    tmp_path: Path, known: KnownDumps
 ) -> None:
-    with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
-        monkeypatch.setattr(KnownDumps, "begin_draining", lambda _: None)
-        assert put(client, tiny_dump(1)).status_code == 201
-        client.app.state.service.consumer.known.accept("f" * 64, "stated", 1 << 16)  # type: ignore[attr-defined]
-
-        answer = put(client, tiny_dump(2))
-
-    assert (answer.status_code, answer.json()["reason"]) == (429, "backlog")
-    assert answer.headers["Retry-After"] == "5"
-
-
-def test_uploads_are_put_off_while_too_many_wait_however_small(tmp_path: Path) -> None:
-    known = KnownDumps(Stored().index())
     admission = Admission(tmp_path, ServiceSettings(free_bytes=0), known)
     for number in range(9_999):
         known.accept(f"{number:064x}", "stated", 1)
-    limits = {"is_packed": False, "most_bytes": 1 << 30}
-    with admission.admit(0, **limits):
+    with admission.admit(0, is_packed=False, most_bytes=LARGE):
         known.accept("f" * 64, "stated", 1)
-    with pytest.raises(Problem, match="10,000 dumps wait") as told, admission.admit(9, **limits):
-        pass
-    assert (told.value.status_code, told.value.reason) == (429, "backlog")
+    assert refusal(admission, 0) == (429, "backlog", "5")
 
 
-def test_one_upload_may_be_larger_than_what_may_wait(tmp_path: Path) -> None:
-    with serving(tmp_path / "store", backlog_bytes=1 << 16) as client:
-        dump = tiny_dump(1) + bytes(1 << 17)
-
-        assert put(client, dump).json()["reason"] == "bad_size_prefix"
-
-
-def test_uploads_are_refused_while_the_disk_is_low(tmp_path: Path) -> None:
-    with serving(tmp_path / "store", free_bytes=1 << 60) as client:
-        answer = put(client, tiny_dump(1))
-
-    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_low")
-    assert "Retry-After" in answer.headers
+@pytest.mark.store
+def test_uploads_are_deferred_while_the_disk_is_low(tmp_path: Path, known: KnownDumps) -> None:
+    admission = Admission(tmp_path, ServiceSettings(free_bytes=1 << 60), known)
+    assert refusal(admission, 1) == (507, "disk_low", "30")
 
 
-def test_a_disk_that_is_full_is_said_and_what_comes_when_it_is_not_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with serving(tmp_path / "store") as client:
-        with monkeypatch.context() as full:
-            full.setattr(os, "fdatasync", fail)
-            answer = put(client, tiny_dump(1))
-        assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
-
-        assert put(client, tiny_dump(1)).status_code == 201
-        assert await_state(client, tiny_dump(1))["state"] == "indexed"
-
-
-def test_a_large_dump_that_finds_the_disk_full_is_told_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("warehouse.inbox.spools.MEMORY_BYTES", 10)
-    monkeypatch.setattr("warehouse.inbox.spools.write_all", fail)
-    with serving(tmp_path / "store") as client:
-        answer = put(client, tiny_dump(1))
-
-    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
-
-
+@pytest.mark.store
 @pytest.mark.parametrize(
     ("declared", "is_packed", "most"),
     [(1000, False, 100), (1 << 24, False, 64), (0, False, 64), (1000, True, 64)],
 )
-def test_uploads_are_put_off_while_too_much_of_others_is_in_memory(
-    tmp_path: Path, declared: int, is_packed: bool, most: int
+def test_uploads_are_deferred_while_too_much_of_others_is_in_memory(
+    tmp_path: Path, known: KnownDumps, declared: int, is_packed: bool, most: int
 ) -> None:
     settings = ServiceSettings(concurrent_uploads=100, free_bytes=0, backlog_bytes=1 << 40)
-    admission = Admission(tmp_path, settings, KnownDumps(Stored().index()))
-    admit = partial(admission.admit, declared, is_packed=is_packed, most_bytes=1 << 30)
+    admission = Admission(tmp_path, settings, known)
+    admit = partial(admission.admit, declared, is_packed=is_packed, most_bytes=LARGE)
     with ExitStack() as uploads:
         for _ in range(most):
             uploads.enter_context(admit())
-        with pytest.raises(Problem, match="uploads are under way") as told:
-            uploads.enter_context(admit())
-    assert (told.value.status_code, told.value.reason) == (429, "busy")
+        assert refusal(admission, declared, is_packed=is_packed) == (429, "busy", "1")
     with admit():
         assert admission.uploads == 1
+
+
+def test_a_refused_upload_is_a_problem_over_http(tmp_path: Path) -> None:
+    with serving(tmp_path / "store", free_bytes=1 << 60) as client:
+        answer = put(client, new_dump())
+
+    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_low")
+    assert answer.headers["Retry-After"] == "30"
+
+
+@pytest.mark.parametrize(
+    ("writes", "memory_bytes"),
+    [("os.fdatasync", 1 << 20), ("warehouse.inbox.spools.write_all", 10)],
+    ids=["small", "large"],
+)
+def test_a_full_disk_is_told_and_the_dump_is_accepted_once_there_is_room(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, writes: str, memory_bytes: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    dump = new_dump()
+    with monkeypatch.context() as full:
+        full.setattr("warehouse.inbox.spools.MEMORY_BYTES", memory_bytes)
+        full.setattr(writes, fail)
+        answer = put(client, dump)
+    assert (answer.status_code, answer.json()["reason"]) == (507, "disk_full")
+
+    assert put(client, dump).status_code == 201
+    assert await_state(client, dump)["state"] == "indexed"

@@ -22,8 +22,8 @@ from warehouse.inbox.records import pack_delivery
 class Uploads:
     """Uploads small dumps by number."""
 
-    def __init__(self, acceptor: Acceptor, commits: Commits) -> None:
-        self.acceptor, self.commits = acceptor, commits
+    def __init__(self, acceptor: Acceptor, commits: Commits, warehouse: Warehouse) -> None:
+        self.acceptor, self.commits, self.warehouse = acceptor, commits, warehouse
 
     async def commit(self, number: int) -> Outcome:
         return await self.commits.commit(ANYONE, pack_delivery(tiny_incoming(number)), None)
@@ -31,7 +31,7 @@ class Uploads:
 
 @pytest.fixture
 def uploads(tmp_path: Path) -> Iterator[Uploads]:
-    """What commits to a store whose consumer does not run."""
+    """Commits to a store whose consumer does not run."""
     store = tmp_path / "store"
     copy_new_store(store)
     with (
@@ -41,12 +41,11 @@ def uploads(tmp_path: Path) -> Iterator[Uploads]:
     ):
         consumer = Consumer(warehouse, store, batch_dumps=1, batch_seconds=1, snapshot_seconds=1)
         acceptor = Acceptor(inbox, consumer.known, consumer.count_accepted)
-        yield Uploads(acceptor, Commits(acceptor, thread, thread, lambda: 9))
-        warehouse.drain()
+        yield Uploads(acceptor, Commits(acceptor, thread, thread, lambda: 9), warehouse)
 
 
 @pytest.mark.smoke
-def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
+def test_dumps_that_come_while_the_disk_is_busy_are_written_together(
     uploads: Uploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced, is_syncing, may_go_on = [], threading.Event(), threading.Event()
@@ -71,10 +70,11 @@ def test_what_comes_while_the_disk_is_busy_goes_to_it_together(
 
     assert outcomes == [Outcome("accepted", is_new=True)] * 9
     assert (len(synced), uploads.acceptor.groups) == (2, 2)
+    assert uploads.warehouse.drain().n_dumps == 9
 
 
 @pytest.mark.parametrize(("enough", "coming", "groups"), [(8, 2, 1), (1, 2, 2), (8, 1, 2)])
-def test_what_comes_a_moment_later_goes_to_the_disk_with_it_unless_many_or_all_wait(
+def test_a_dump_that_comes_a_moment_later_is_written_with_it_unless_many_or_all_wait(
     uploads: Uploads, monkeypatch: pytest.MonkeyPatch, enough: int, coming: int, groups: int
 ) -> None:
     monkeypatch.setattr("cli.serve.uploads.commits._LINGER_SECONDS", 0.5)
@@ -97,7 +97,7 @@ def test_the_same_dump_twice_in_a_group_is_written_once(uploads: Uploads) -> Non
     assert asyncio.run(commit_both()) == [Outcome("accepted", is_new=True), Outcome("accepted")]
 
 
-def test_one_who_gives_up_does_not_harm_the_others(uploads: Uploads) -> None:
+def test_an_upload_that_is_given_up_does_not_harm_the_others(uploads: Uploads) -> None:
     async def commit_and_cancel() -> Outcome:
         given_up = asyncio.create_task(uploads.commit(1))
         kept = asyncio.create_task(uploads.commit(2))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 
-from tests.tools.audit.oracles.places import Asked, Row
+from tests.tools.audit.oracles.places import Params, Row
 from tests.tools.audit.recordings import Recording
 from warehouse.catalogue.queries import load_catalogue
 
 _MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 
-Oracle = Callable[[Sequence[Recording], Asked], list[Row]]
+Oracle = Callable[[Sequence[Recording], Params], list[Row]]
 
 # Canned queries that no oracle works out, and why.
 NOT_COMPUTED: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     Sides,
     build_facts,
@@ -33,7 +33,7 @@ def _flagged(dump: Recording) -> int:
     return sum(not event.is_valid for run in dump.runs for event in run.events)
 
 
-def dumps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def dumps(dumps: Sequence[Recording], params: Params) -> list[Row]:
     return [
         {
             "dump_id": dump.number,
@@ -54,13 +54,13 @@ def dumps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             "sha256": dump.sha256,
             "tags": json.dumps(dump.tags, sort_keys=True, separators=(",", ":")),
         }
-        for dump in chosen(dumps, asked)
+        for dump in chosen(dumps, params)
     ]
 
 
-def coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def coverage(dumps: Sequence[Recording], params: Params) -> list[Row]:
     groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
+    for dump in chosen(dumps, params):
         groups[dump.device, dump.fact("device", "pool"), *dump.model, dump.build].append(dump)
     names = ("device", "pool", "model", "backend", "build")
     return [
@@ -82,15 +82,15 @@ def coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     ]
 
 
-def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    fresh_since = parse_time(asked.get("fresh_since"))
+def coverage_gaps(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    fresh_since = parse_time(params.get("fresh_since"))
     builds = [
         build
         for build in builds_in_order(dumps)
-        if build_facts(dumps, build)["role"] is None and is_named(build, asked.get("build"))
+        if build_facts(dumps, build)["role"] is None and is_named(build, params.get("build"))
     ]
     series: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
+    for dump in chosen(dumps, params):
         series[of_device(dump)].append(dump)
     rows = []
     for key, own in series.items():
@@ -100,7 +100,7 @@ def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
         }  # fmt: skip
         last = max((builds.index(build) for build in fresh & {*builds}), default=None)
         branches = {build_facts(dumps, dump.build)["branch"] for dump in own}
-        for build in builds[-(asked.get("last_n") or len(builds)) :]:
+        for build in builds[-(params.get("last_n") or len(builds)) :]:
             if build not in fresh and build_facts(dumps, build)["branch"] in branches:
                 rows.append(
                     device_named(key)
@@ -118,9 +118,9 @@ def coverage_gaps(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     return rows
 
 
-def data_quality(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def data_quality(dumps: Sequence[Recording], params: Params) -> list[Row]:
     groups: dict[Any, list[Recording]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
+    for dump in chosen(dumps, params):
         groups[(*of_device(dump), dump.build)].append(dump)
     rows = []
     for key, own in groups.items():
@@ -174,9 +174,9 @@ _PROBLEMS = {
 }
 
 
-def counter_totals(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def counter_totals(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         stated: dict[Any, list[tuple[Recording, float, int]]] = defaultdict(list)
         for dump in own:
             for counter in dump.fact("counters") or ():
@@ -218,10 +218,10 @@ def _totalled(found: list[tuple[Recording, float, int]]) -> Row:
     }
 
 
-def environment_changes(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def environment_changes(dumps: Sequence[Recording], params: Params) -> list[Row]:
     return [
         where | {"attribute": name} | _environment(sides, path)
-        for where, sides in two_builds(dumps, asked)
+        for where, sides in two_builds(dumps, params)
         for name, path in _ATTRIBUTES.items()
     ]
 

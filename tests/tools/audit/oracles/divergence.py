@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.tools.audit.oracles.places import Asked, Row, two_builds
+from tests.tools.audit.oracles.places import Params, Row, two_builds
 from tests.tools.audit.oracles.runs import when
 from tests.tools.audit.recordings import Recording, Run
 
 NOT_NAMED = ("operator_call", "method", "load")
 
 
-def numeric_divergence(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def numeric_divergence(dumps: Sequence[Recording], params: Params) -> list[Row]:
     """For integers logged by kernels; other values are the business of numeric-gap."""
     rows = []
     for where, sides in two_builds(
-        [dump for dump in dumps if any(run.values for run in dump.runs)], asked
+        [dump for dump in dumps if any(run.values for run in dump.runs)], params
     ):
         base, head = sides
         counts = {"base_dumps": len(base), "head_dumps": len(head)}

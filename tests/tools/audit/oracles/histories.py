@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.tools.audit.events import Event, operator_type
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     builds_in_order,
     chosen,
@@ -24,17 +24,17 @@ SERIES = ("device", "model", "backend", "run")
 Runs = list[tuple[Recording, Run]]
 
 
-def _series(dumps: Sequence[Recording], asked: Asked) -> Iterator[tuple[Any, Runs]]:
+def _series(dumps: Sequence[Recording], params: Params) -> Iterator[tuple[Any, Runs]]:
     """The complete runs of each series in each build, in the order of the builds."""
     groups: dict[Any, Runs] = defaultdict(list)
-    for dump, run in complete(chosen(dumps, asked)):
+    for dump, run in complete(chosen(dumps, params)):
         groups[*of_device(dump), series_of(dump, run), dump.build].append((dump, run))
     for build in builds_in_order(dumps):
         yield from ((key, own) for key, own in groups.items() if key[-1] == build)
 
 
-def tax_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    rows = [_history_row(dumps, key, own) for key, own in _series(dumps, asked)]
+def tax_history(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    rows = [_history_row(dumps, key, own) for key, own in _series(dumps, params)]
     return with_changes(rows, "tax_ns", SERIES)
 
 
@@ -57,8 +57,8 @@ def with_changes(rows: list[Row], column: str, series: tuple[str, ...]) -> list[
     return rows
 
 
-def op_type_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    rows = [row for key, own in _series(dumps, asked) for row in _typed(dumps, key, own)]
+def op_type_history(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    rows = [row for key, own in _series(dumps, params) for row in _typed(dumps, key, own)]
     return with_changes(rows, "run_ns", (*SERIES, "op_type", "kind"))
 
 

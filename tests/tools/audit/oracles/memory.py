@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     Sides,
     grouped,
@@ -36,9 +36,9 @@ def _logging(own: Sequence[Recording]) -> dict[str | None, list[Run]]:
     return runs
 
 
-def memory_totals(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    is_whole, rows = asked.get("scope") == "total", []
-    for place, own in grouped(dumps, asked).items():
+def memory_totals(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    is_whole, rows = params.get("scope") == "total", []
+    for place, own in grouped(dumps, params).items():
         of_dump = {run: dump for dump in own for run in dump.runs}
         for name, runs in _logging(own).items():
             for allocator in {
@@ -67,9 +67,9 @@ def _summed(logged: list[list[Allocation]]) -> Row:
     }
 
 
-def memory_by_instruction(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def memory_by_instruction(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         for name, runs in _logging(own).items():
             found: dict[Where, dict[Run, list[int]]] = defaultdict(lambda: defaultdict(list))
             for run in runs:
@@ -108,9 +108,9 @@ def _allocating(run: Run, place: int) -> tuple[int | None, str | None]:
     return after.instruction if after.chain >= 0 else None, max(step, default=after.name)
 
 
-def memory_deltas(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def memory_deltas(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for device, sides in two_builds(dumps, asked):
+    for device, sides in two_builds(dumps, params):
         for name in {run.name for side in sides for dump in side for run in dump.runs}:
             for where in _allocators(sides, name):
                 row = _memory_row(sides, name, where)
@@ -173,8 +173,8 @@ def _verdict(base: Row, head: Row) -> str:
     return "unchanged" if same else "changed"
 
 
-def exact_changes(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    return [where | row for where, sides in two_builds(dumps, asked) for row in _exact(sides)]
+def exact_changes(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    return [where | row for where, sides in two_builds(dumps, params) for row in _exact(sides)]
 
 
 def _exact(sides: Sides) -> list[Row]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tools.audit.events import Event
-from tests.tools.audit.oracles.places import Asked, Row, chosen, grouped, named, series_of
+from tests.tools.audit.oracles.places import Params, Row, chosen, grouped, named, series_of
 from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import difference, ratio, share, whole_sum
 from tests.tools.parity.program import Node, Program, read_program
@@ -61,12 +61,12 @@ def _executed(own: Sequence[Recording]) -> tuple[int, float | None]:
     return len(runs), whole_sum(e.ns for run in runs for e in run.of_kind("method"))
 
 
-def module_totals(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def module_totals(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         times: dict[Module, list[float | None]] = defaultdict(list)
         for _, event, nodes in _timed(own):
-            for module in {m for node in nodes for m in _of_scope(node, asked.get("scope"))}:
+            for module in {m for node in nodes for m in _of_scope(node, params.get("scope"))}:
                 times[module].append(event.ns)
         count, whole = _executed(own)
         for (path, type_), spent in times.items():
@@ -88,9 +88,9 @@ def _of_scope(node: Node, scope: str | None) -> list[Module]:
     return _above(node)[-1:] if scope == "own" else _above(node)
 
 
-def layer_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def layer_hotspots(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         spent: dict[Any, list[tuple[float, bool]]] = defaultdict(list)
         for _, event, nodes in _timed(own):
             layers = {(*_above(node)[-1], _line(node)) for node in nodes}
@@ -98,7 +98,7 @@ def layer_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
                 spent[layer].append((event.ns or 0.0, len(layers) == 1))
         count, whole = _executed(own)
         ranked = sorted(spent, key=lambda key: (-sum(t for t, _ in spent[key]), key[0], key[2]))
-        for rank, layer in enumerate(ranked[: asked.get("top_n")], start=1):
+        for rank, layer in enumerate(ranked[: params.get("top_n")], start=1):
             total = sum(time for time, _ in spent[layer])
             alone = sum(time for time, is_alone in spent[layer] if is_alone)
             rows.append(
@@ -122,13 +122,13 @@ def _line(node: Node) -> str | None:
     return ":".join(frames[-1]) if frames else None
 
 
-def backend_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def backend_comparison(dumps: Sequence[Recording], params: Params) -> list[Row]:
     sides: dict[Any, tuple[list[Recording], list[Recording]]] = defaultdict(lambda: ([], []))
-    for dump in chosen(dumps, asked, "backend"):
+    for dump in chosen(dumps, params, "backend"):
         name, backend = dump.model
-        if dump.etrecord and backend in (asked["base_backend"], asked["head_backend"]):
+        if dump.etrecord and backend in (params["base_backend"], params["head_backend"]):
             key = dump.device, dump.build, name
-            sides[key][backend == asked["head_backend"]].append(dump)
+            sides[key][backend == params["head_backend"]].append(dump)
     rows = []
     for key, own in sides.items():
         base, head = (_by_module(side) for side in own)

@@ -12,7 +12,7 @@ from typing import Any
 from tests.tools.audit.events import Event
 from tests.tools.audit.recordings import Recording, Run, parse_time
 
-Asked = Mapping[str, Any]
+Params = Mapping[str, Any]
 Row = dict[str, Any]
 Place = tuple[str | None, ...]
 Sides = tuple[list[Recording], list[Recording]]  # of base and head
@@ -36,15 +36,15 @@ def facts(dump: Recording) -> dict[str, str | None]:
     }
 
 
-def chosen(dumps: Sequence[Recording], asked: Asked, *besides: str) -> list[Recording]:
+def chosen(dumps: Sequence[Recording], params: Params, *besides: str) -> list[Recording]:
     """The dumps that the filters leave, but for the filters named."""
     names = {"device", "pool", "build", "model", "backend"} - set(besides)
     return [
         dump
         for dump in dumps
-        if all(is_named(facts(dump)[name], asked.get(name)) for name in names)
-        and _is_in_time(dump, asked)
-        and _has_tags(dump, asked.get("tag"))
+        if all(is_named(facts(dump)[name], params.get(name)) for name in names)
+        and _is_in_time(dump, params)
+        and _has_tags(dump, params.get("tag"))
     ]
 
 
@@ -56,8 +56,8 @@ def is_named(value: str | None, wanted: object) -> bool:
     return value is not None and any(fnmatchcase(value, glob) for glob in globs)
 
 
-def _is_in_time(dump: Recording, asked: Asked) -> bool:
-    since, until = parse_time(asked.get("since")), parse_time(asked.get("until"))
+def _is_in_time(dump: Recording, params: Params) -> bool:
+    since, until = parse_time(params.get("since")), parse_time(params.get("until"))
     at = dump.captured_at
     if at is None:
         return since is None and until is None
@@ -81,11 +81,11 @@ def tag_text(dump: Recording, key: str) -> str | None:
     return value if isinstance(value, str) or value is None else json.dumps(value)
 
 
-def grouped(dumps: Sequence[Recording], asked: Asked) -> dict[Place, list[Recording]]:
+def grouped(dumps: Sequence[Recording], params: Params) -> dict[Place, list[Recording]]:
     """The chosen dumps by what rows call them: device, pool, build, model, backend, group."""
     groups: dict[Place, list[Recording]] = {}
-    by = asked.get("group_by")
-    for dump in chosen(dumps, asked):
+    by = params.get("group_by")
+    for dump in chosen(dumps, params):
         known = facts(dump)
         group = None if by is None else known[by] if by in known else tag_text(dump, by)
         at = (None, None) if by else (known["device"], known["pool"])
@@ -113,13 +113,13 @@ def device_named(key: Sequence[object]) -> Row:
     return dict(zip(("device", "model", "backend"), key, strict=True))
 
 
-def two_builds(dumps: Sequence[Recording], asked: Asked) -> Iterator[tuple[Row, Sides]]:
+def two_builds(dumps: Sequence[Recording], params: Params) -> Iterator[tuple[Row, Sides]]:
     """The chosen dumps of base and head, for each device and model that has both."""
     found: dict[Any, Sides] = {}
-    for dump in chosen(dumps, asked, "build"):
-        if dump.build in (asked["base"], asked["head"]):
+    for dump in chosen(dumps, params, "build"):
+        if dump.build in (params["base"], params["head"]):
             sides = found.setdefault(of_device(dump), ([], []))
-            sides[dump.build == asked["head"]].append(dump)
+            sides[dump.build == params["head"]].append(dump)
     for key, sides in found.items():
         if all(sides):
             yield device_named(key), sides

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.tools.audit.events import Event, delegate_of, operator_type
-from tests.tools.audit.oracles.places import Asked, Row, grouped, named
+from tests.tools.audit.oracles.places import Params, Row, grouped, named
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import (
     difference,
@@ -20,8 +20,8 @@ from tests.tools.audit.statistics import (
 )
 
 
-def event_blocks(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    dump = next(one for one in dumps if one.number == asked["dump"])
+def event_blocks(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    dump = next(one for one in dumps if one.number == params["dump"])
     blocks: dict[Any, list[Run]] = defaultdict(list)
     for run in dump.runs:
         if run.signature is not None:
@@ -59,9 +59,9 @@ def _described(times: list[float | None]) -> Row:
     }
 
 
-def run_timeline(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    dump = next(one for one in dumps if one.number == asked["dump"])
-    run = dump.runs[asked["run"]] if "run" in asked else _typical(dump)
+def run_timeline(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    dump = next(one for one in dumps if one.number == params["dump"])
+    run = dump.runs[params["run"]] if "run" in params else _typical(dump)
     is_one_clock = dump.delegate_ns_per_tick == dump.ns_per_tick
     return [
         {
@@ -118,9 +118,9 @@ def _last_if_none(instruction: int | None) -> float:
     return float("inf") if instruction is None else instruction
 
 
-def delegate_transitions(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def delegate_transitions(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         for signature, steps in _steps(own).items():
             runs = [r for d in own for r in d.complete_runs if r.signature == signature]
             found = _crossings([steps[key] for key in sorted(steps)], runs)
@@ -162,10 +162,10 @@ def _crossings(steps: list[list[Event]], runs: list[Run]) -> list[Row]:
     return rows
 
 
-def delegation_coverage(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def delegation_coverage(dumps: Sequence[Recording], params: Params) -> list[Row]:
     """Without ETRecords, which alone tell the backend of a delegate."""
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         runs = [run for dump in own for run in dump.complete_runs]
         types = _delegated_types(runs)
         operators = sum(row["operator_count"] for row in types)

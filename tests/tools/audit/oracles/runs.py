@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.plain_comparison import exact_p
 from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     chosen,
     grouped,
@@ -39,9 +39,9 @@ def alike(dump: Recording) -> dict[Any, list[Run]]:
     return found
 
 
-def stability(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def stability(dumps: Sequence[Recording], params: Params) -> list[Row]:
     groups: dict[Any, list[tuple[Recording, list[float]]]] = defaultdict(list)
-    for dump in chosen(dumps, asked):
+    for dump in chosen(dumps, params):
         for runs in alike(dump).values():
             steady = [
                 run.ticks("method") * (dump.ns_per_tick or 1.0) for run in runs[WARM_UP_RUNS:]
@@ -130,9 +130,9 @@ def when(dump: Recording) -> tuple[bool, float, int]:
     return at is None, at.timestamp() if at else 0.0, dump.number
 
 
-def cold_start(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def cold_start(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         starts = [start for dump in own if (start := _start(dump)) is not None]
         if starts:
             names = ("load_ns", "init_ns", "first_ns", "steady_ns", "cold_ns", "first_over_steady")
@@ -181,9 +181,9 @@ def _first_runs(dump: Recording, methods: int) -> tuple[float | None, float | No
     return whole_sum(float(run.ticks("method")) for run in own), whole_sum(steady)
 
 
-def warmup(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    tolerance, rows = asked.get("tolerance", 0.05), []
-    for place, own in grouped(dumps, asked).items():
+def warmup(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    tolerance, rows = params.get("tolerance", 0.05), []
+    for place, own in grouped(dumps, params).items():
         by_signature: dict[Any, list[tuple[Recording, list[int]]]] = defaultdict(list)
         for dump in own:
             for signature, runs in alike(dump).items():
@@ -221,9 +221,9 @@ def _warm(ticks: list[int], rate: float | None, tolerance: float) -> Row:
     }
 
 
-def outlier_runs(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    least, rows = asked.get("min_excess", 0.5), []
-    for place, own in grouped(dumps, asked).items():
+def outlier_runs(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    least, rows = params.get("min_excess", 0.5), []
+    for place, own in grouped(dumps, params).items():
         for dump in own:
             for runs in alike(dump).values():
                 steady = runs[WARM_UP_RUNS:]

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tests.support.plain_comparison import p_value
-from tests.tools.audit.oracles.places import Asked, Row, builds_in_order, two_builds
+from tests.tools.audit.oracles.places import Params, Row, builds_in_order, two_builds
 from tests.tools.audit.oracles.values import Value, compared_values, values_of
 from tests.tools.audit.recordings import Recording
 
@@ -17,16 +17,16 @@ MIN_CHANGE = 0.03
 CERTAIN, DOUBTFUL = 1e-6, 1e-4  # p
 
 
-def run_shifts(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def run_shifts(dumps: Sequence[Recording], params: Params) -> list[Row]:
     values: dict[int, list[Value]] = defaultdict(list)
     for value in values_of(dumps):
         if value.value is not None:
             values[value.dump.number].append(value)
     rows = []
-    for where, (base, head) in two_builds(dumps, asked):
+    for where, (base, head) in two_builds(dumps, params):
         mine = [value for dump in base + head for value in values[dump.number]]
         counts = {"base_count": len(base), "head_count": len(head)}
-        rows.append(where | counts | _shift(mine, asked["head"]))
+        rows.append(where | counts | _shift(mine, params["head"]))
     return rows
 
 
@@ -73,13 +73,13 @@ def _moved(shift: float | None) -> str:
     return "slower" if shift >= 0.03 else "faster" if shift <= -0.03 else "steady"
 
 
-def change_points(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def change_points(dumps: Sequence[Recording], params: Params) -> list[Row]:
     series: dict[Any, list[Value]] = defaultdict(list)
-    for value in compared_values(dumps, asked):
+    for value in compared_values(dumps, params):
         series[value.key, value.unit].append(value)
     order = builds_in_order(dumps)
     return [
-        _change_point(own, order, asked.get("min_change", MIN_CHANGE)) for own in series.values()
+        _change_point(own, order, params.get("min_change", MIN_CHANGE)) for own in series.values()
     ]
 
 

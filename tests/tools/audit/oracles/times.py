@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     event_named,
     grouped,
@@ -30,9 +30,9 @@ PARTS = ("method", "kernel", "delegate_call", "delegate_op")
 SHARES = {"p10_ns": 0.1, "p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99}
 
 
-def percentiles(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def percentiles(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         samples: dict[Any, Any] = {}
         for dump in own:
             for run in dump.runs:
@@ -60,11 +60,11 @@ def complete(own: Iterable[Recording]) -> list[tuple[Recording, Run]]:
     return [(dump, run) for dump in own for run in dump.complete_runs]
 
 
-def operator_hotspots(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def operator_hotspots(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         listed = _hotspots(complete(own))
-        for rank, row in enumerate(listed[: asked.get("top_n")], start=1):
+        for rank, row in enumerate(listed[: params.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank})
     return rows
 
@@ -133,9 +133,9 @@ def _by_self_time(row: Row) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def framework_tax(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    scope, rows = asked.get("scope", "total"), []
-    for place, own in grouped(dumps, asked).items():
+def framework_tax(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    scope, rows = params.get("scope", "total"), []
+    for place, own in grouped(dumps, params).items():
         runs = complete(own)
         found: list[Row] = []
         if scope in ("total", "all") and runs:
@@ -232,15 +232,15 @@ _CALLS = {
 }
 
 
-def operator_variance(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def operator_variance(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
-    for place, own in grouped(dumps, asked).items():
+    for place, own in grouped(dumps, params).items():
         tails = _tails(own)
         if place[0] and all(row["untimed_count"] == row["dump_count"] for row, _ in tails):
             tails = _tails(own, in_cycles=True)
         whole = whole_sum([0.0, *(tail for _, tail in tails)])
         tails.sort(key=lambda pair: _by_self_time(pair[0] | {"self_ns": _near(pair[1])}))
-        for rank, (row, tail) in enumerate(tails[: asked.get("top_n")], start=1):
+        for rank, (row, tail) in enumerate(tails[: params.get("top_n")], start=1):
             rows.append(named(place) | row | {"rank": rank, "tail_share": ratio(tail, whole)})
     return rows
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.tools.audit.oracles.places import Asked, Row, grouped, named
+from tests.tools.audit.oracles.places import Params, Row, grouped, named
 from tests.tools.audit.oracles.runs import alike
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import middle, percentile, ratio, scaled
 
 
-def token_latency(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    step, rows = asked.get("step"), []
-    for place, own in grouped(dumps, asked).items():
+def token_latency(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    step, rows = params.get("step"), []
+    for place, own in grouped(dumps, params).items():
         positions: dict[int, list[Row]] = defaultdict(list)
         for dump in own:
             for number, turn in enumerate(_turns(dump)):

@@ -14,7 +14,7 @@ from tests.support.plain_rollups import grouped_median
 from tests.tools.audit.events import Event
 from tests.tools.audit.oracles.histories import with_changes
 from tests.tools.audit.oracles.places import (
-    Asked,
+    Params,
     Row,
     builds_in_order,
     chosen,
@@ -160,32 +160,32 @@ def _ordinals(dumps: Iterable[Recording]) -> dict[Any, list[int | None]]:
     return {key: sorted(ids, key=lambda i: (i is None, i or 0)) for key, ids in found.items()}
 
 
-def _asked_for(dumps: Sequence[Recording], asked: Asked) -> list[Value]:
+def _values_for(dumps: Sequence[Recording], params: Params) -> list[Value]:
     """Values of the operators and dumps that a question is about."""
-    numbers = {dump.number for dump in chosen(dumps, asked)}
+    numbers = {dump.number for dump in chosen(dumps, params)}
     return [
         value
         for value in values_of(dumps)
         if value.dump.number in numbers
-        and is_named(value.event.name, asked.get("event"))
-        and is_named(value.event.delegate, asked.get("delegate_id"))
-        and asked.get("ordinal") in (None, value.ordinal)
-        and asked.get("instruction_id") in (None, value.event.instruction)
+        and is_named(value.event.name, params.get("event"))
+        and is_named(value.event.delegate, params.get("delegate_id"))
+        and params.get("ordinal") in (None, value.ordinal)
+        and params.get("instruction_id") in (None, value.event.instruction)
     ]
 
 
-def compared_values(dumps: Sequence[Recording], asked: Asked) -> list[Value]:
+def compared_values(dumps: Sequence[Recording], params: Params) -> list[Value]:
     """Values that comparisons take."""
     return [
         value
-        for value in _asked_for(dumps, asked)
+        for value in _values_for(dumps, params)
         if value.kind not in NOT_COMPARED
         and value.value is not None
         and value.dump.fact("build", "role") is None
     ]
 
 
-def dump_values(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def dump_values(dumps: Sequence[Recording], params: Params) -> list[Row]:
     return [
         value.operator
         | {
@@ -196,13 +196,13 @@ def dump_values(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
             "value": value.value,
             "floor": value.floor,
         }
-        for value in compared_values(dumps, asked)
+        for value in compared_values(dumps, params)
     ]
 
 
-def build_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def build_history(dumps: Sequence[Recording], params: Params) -> list[Row]:
     groups: dict[Any, list[Value]] = defaultdict(list)
-    for value in _asked_for(dumps, asked):
+    for value in _values_for(dumps, params):
         if value.typical_ns is not None:
             groups[value.key, value.dump.build].append(value)
     rows = []
@@ -225,10 +225,10 @@ def build_history(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     return with_changes(rows, "p50_ns", (*OPERATOR, "run"))
 
 
-def device_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def device_comparison(dumps: Sequence[Recording], params: Params) -> list[Row]:
     of_device_: dict[Any, list[Value]] = defaultdict(list)
-    for value in _asked_for(dumps, asked):
-        if value.typical_ns is None or (not asked.get("event") and value.kind != "method"):
+    for value in _values_for(dumps, params):
+        if value.typical_ns is None or (not params.get("event") and value.kind != "method"):
             continue
         what = (*value.dump.model, value.dump.build, *value.key[3:])
         of_device_[what, value.dump.device, value.dump.fact("device", "pool")].append(value)
@@ -259,10 +259,10 @@ def device_comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
     return rows
 
 
-def scaling(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def scaling(dumps: Sequence[Recording], params: Params) -> list[Row]:
     sizes: dict[Any, dict[float, list[Value]]] = defaultdict(lambda: defaultdict(list))
-    for value in _asked_for(dumps, asked):
-        size = _number(tag_text(value.dump, asked["size_tag"]))
+    for value in _values_for(dumps, params):
+        size = _number(tag_text(value.dump, params["size_tag"]))
         if value.kind == "method" and size and size > 0 and value.typical_ns:
             dump = value.dump
             sizes[dump.device, dump.build, *dump.model, value.series][size].append(value)

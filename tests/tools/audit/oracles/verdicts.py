@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.plain_comparison import PlainComparison, adjusted, compare, exact_p
 from tests.tools.audit.events import operator_type
-from tests.tools.audit.oracles.places import Asked, Row, chosen, of_device
+from tests.tools.audit.oracles.places import Params, Row, chosen, of_device
 from tests.tools.audit.oracles.values import (
     NOT_COMPARED,
     OPERATOR,
@@ -122,27 +122,27 @@ class Pair:
 Families = dict[Any, list[Pair]]
 
 
-def _compared(dumps: Sequence[Recording], asked: Asked) -> list[Value]:
+def _compared(dumps: Sequence[Recording], params: Params) -> list[Value]:
     """What the dumps of both builds say, of what is compared."""
-    numbers = {dump.number for dump in chosen(dumps, asked, "build")}
+    numbers = {dump.number for dump in chosen(dumps, params, "build")}
     return [
         value
         for value in values_of(dumps)
         if value.dump.number in numbers
-        and value.dump.build in (asked["base"], asked["head"])
+        and value.dump.build in (params["base"], params["head"])
         and value.kind not in NOT_COMPARED
     ]
 
 
-def operator_pairs(dumps: Sequence[Recording], asked: Asked) -> Families:
+def operator_pairs(dumps: Sequence[Recording], params: Params) -> Families:
     """Operators of two builds with their verdicts, by device, model and run."""
-    return _judged({(value.key, value): value for value in _compared(dumps, asked)}, asked)
+    return _judged({(value.key, value): value for value in _compared(dumps, params)}, params)
 
 
-def type_pairs(dumps: Sequence[Recording], asked: Asked) -> Families:
+def type_pairs(dumps: Sequence[Recording], params: Params) -> Families:
     """Types of operators likewise, those that a dump has two or more operators of."""
     parts: dict[Any, list[Value]] = defaultdict(list)
-    for value in _compared(dumps, asked):
+    for value in _compared(dumps, params):
         if value.kind in ("kernel", "delegate_op"):
             key = (*of_device(value.dump), operator_type(value.event), value.kind, value.series)
             parts[key, value.dump.number].append(value)
@@ -151,17 +151,17 @@ def type_pairs(dumps: Sequence[Recording], asked: Asked) -> Families:
     for (key, number), own in parts.items():
         if key in several and len({value.unit for value in own}) == 1:
             totals[key, number] = Total(own[0].dump, key[3], key[4], tuple(own))
-    return _judged(totals, asked)
+    return _judged(totals, params)
 
 
-def _judged(values: Mapping[Any, Value | Total], asked: Asked) -> Families:
+def _judged(values: Mapping[Any, Value | Total], params: Params) -> Families:
     pairs: dict[Any, dict[Any, Pair]] = defaultdict(lambda: defaultdict(Pair))
     for (key, _), value in values.items():
-        side = int(value.dump.build == asked["head"])
+        side = int(value.dump.build == params["head"])
         pairs[(*of_device(value.dump), key[-1])][key].values[side].append(value)
     families = {key: list(own.values()) for key, own in pairs.items()}
     for family in families.values():
-        _judge(family, asked.get("q", Q), math.log(1 + asked.get("min_change", MIN_CHANGE)))
+        _judge(family, params.get("q", Q), math.log(1 + params.get("min_change", MIN_CHANGE)))
     return families
 
 
@@ -230,8 +230,8 @@ def _mark_moved(family: list[Pair]) -> None:
                 pair.verdict = "moved"
 
 
-def regression_deltas(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
-    families = operator_pairs(dumps, asked)
+def regression_deltas(dumps: Sequence[Recording], params: Params) -> list[Row]:
+    families = operator_pairs(dumps, params)
     return [_row(pair) for family in families.values() for pair in family]
 
 
@@ -262,10 +262,10 @@ def _row(pair: Pair) -> Row:
     }
 
 
-def comparison(dumps: Sequence[Recording], asked: Asked) -> list[Row]:
+def comparison(dumps: Sequence[Recording], params: Params) -> list[Row]:
     """Rows of methods, delegates, operators and their types; modules need ETRecords."""
-    rows, types = [], type_pairs(dumps, asked)
-    for key, family in operator_pairs(dumps, asked).items():
+    rows, types = [], type_pairs(dumps, params)
+    for key, family in operator_pairs(dumps, params).items():
         method = sum(p.cost for p in family if p.all[0].kind == "method" and p.unit == "ns")
         for pair in family:
             kind = pair.all[0].kind

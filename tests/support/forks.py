@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import traceback
 from collections.abc import Callable
 
 from warehouse.errors import StoreError
@@ -27,6 +28,8 @@ def fork(action: Callable[[], None]) -> int:
         status = 0
     except StoreError:
         status = 2
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(status)
 
