@@ -31,10 +31,12 @@ def open_to_write(
 
     `wait` is the value of the command's --wait, None if the command has no such option.
     """
-    from ingest.producers import read_user_rules, use_user_rules
+    from ingest.producers import read_user_rules, use_user_rules, user_rules
     from warehouse import Warehouse
 
-    use_user_rules(read_user_rules())
+    use_user_rules(read_user_rules)
+    if create:  # a store that is not made if a rule is malformed
+        user_rules()
     before = os.umask(0o077)  # DuckDB creates its log with the umask's permissions
     os.umask(before if is_shared else before | 0o077)
     try:

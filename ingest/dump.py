@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, final
 
 from ingest.errors import ManifestError, SourceError
 from ingest.manifest.models import Manifest
@@ -30,18 +30,26 @@ class HashedFile(NamedTuple):
         return cls(name, data, hashlib.sha256(data).hexdigest())
 
 
-class Companion(NamedTuple):
-    """A file that comes with a dump. Equal companions have equal bytes, so one read is enough.
+@final
+@dataclass(frozen=True)
+class Companion:
+    """A file that comes with a dump.
 
     Attributes:
         name: Name of the file in messages and in the store.
         read: Returns the bytes, which no longer change, or raises SourceError.
         byte_count: Its size; 0 if the size is not known.
+        key: Companions with the same key have the same bytes, so one read is enough.
     """
 
     name: str
-    read: Callable[[], Bytes]
-    byte_count: int = 0
+    read: Callable[[], Bytes] = field(compare=False)
+    byte_count: int = field(default=0, compare=False)
+    key: Hashable = field(default_factory=object)
+
+    def read_hashed(self) -> HashedFile:
+        """The bytes with their SHA-256; errors are those of `read`."""
+        return HashedFile.of(self.name, self.read())
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,16 @@ class Dump:
     def unreadable(cls, error: SourceError) -> Dump:
         """A stand-in for a dump that cannot be read, so that its refusal is recorded."""
         return cls(error.source, partial(_fail, error), partial(_fail, error))
+
+    def renamed(self, rename: Callable[[str], str]) -> Dump:
+        """The dump with other names for it and its companions."""
+        record, buffer = self.etrecord, self.debug_buffer
+        return replace(
+            self,
+            name=rename(self.name),
+            etrecord=record and replace(record, name=rename(record.name)),
+            debug_buffer=buffer and replace(buffer, name=rename(buffer.name)),
+        )
 
     def read_hashed(self) -> HashedFile:
         """The dump's bytes with their SHA-256; errors are those of `read`."""

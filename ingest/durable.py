@@ -39,25 +39,66 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
     """An empty temporary file that replaces `path` when the body ends.
 
     The file is synced before it is renamed, so readers see the old content or the whole new one.
-    If the body fails, the path stays as it was. An OSError is passed on.
+    If the body fails, the path stays as it was. The next write of the path deletes what a
+    killed one left. An OSError is passed on.
 
     Args:
         path: The file to replace or to create.
         mode: Permissions of the new file, less the umask.
         is_folder_synced: Sync the folder too; else the caller does it, once for many files.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    temporary, file = _create_temporary(path, mode)
     try:
-        os.close(os.open(temporary, flags, mode))
-        yield temporary
-        sync_path(temporary)
-        temporary.replace(path)
+        try:
+            yield temporary
+            sync_path(temporary)
+            temporary.replace(path)
+        except BaseException:  # an interrupt too; after the rename the name may be another writer's
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
         if is_folder_synced:
             sync_path(path.parent)
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        os.close(file)
+
+
+def _create_temporary(path: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside a path, and its descriptor, which is locked.
+
+    It has the name of a file that a killed writer left, unless another writer is at work.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    while True:
+        try:
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except FileExistsError:
+            if not _delete_leftover(temporary):
+                temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+            continue
+        with suppress(OSError):  # of a file system without locks
+            lock(file)
+        if os.fstat(file).st_nlink:  # nobody took it for a leftover before it was locked
+            return temporary, file
+        os.close(file)
+
+
+def _delete_leftover(path: Path) -> bool:
+    """Delete the file of a killed writer; False if it is locked, as the file of a running one."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return not path.exists()
+    try:
+        if not try_lock(file):
+            return False
+        if os.path.samestat(os.fstat(file), path.stat()):
+            path.unlink()
+    except OSError:
+        return not path.exists()
+    finally:
+        os.close(file)
+    return True
 
 
 def write_all(file: int, data: bytes | bytearray | memoryview) -> None:

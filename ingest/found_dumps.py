@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from ingest.dump import Bytes, Companion, Dump
+from ingest.dump import Companion, Dump
 from ingest.errors import SourceError
 from ingest.manifest.resolver import ManifestResolver
 from ingest.sources.companions import CompanionFinder
@@ -70,7 +69,7 @@ class FoundDumps:
         buffer = companions.debug_buffer
         return Dump(
             listed.name,
-            _SourceReader(listed, MAX_DUMP_BYTES),
+            partial(read_source, listed, most_bytes=MAX_DUMP_BYTES),
             partial(self._resolver.resolve, listed),
             count_bytes(listed),
             None if companions.etrecord is None else file_at(companions.etrecord),
@@ -78,20 +77,10 @@ class FoundDumps:
         )
 
 
-@dataclass(frozen=True)
-class _SourceReader:
-    """Reads a source; readers of the same source are equal."""
-
-    source: Source
-    most_bytes: int = MAX_FILE_BYTES
-
-    def __call__(self) -> Bytes:
-        return read_source(self.source, most_bytes=self.most_bytes)
-
-
 def file_at(source: Source, *, byte_count: int = 0) -> Companion:
     """The source as a companion."""
-    return Companion(source.name, _SourceReader(source), byte_count)
+    read = partial(read_source, source, most_bytes=MAX_FILE_BYTES)
+    return Companion(source.name, read, byte_count, source)
 
 
 def find_dumps(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -27,8 +27,8 @@ _USER_KINDS = ("delegate_op", "delegate_phase", COUNTER, OTHER)
 _KINDS = (*_USER_KINDS, "method", "load", "operator_call", "kernel", "delegate_call", "control")
 _FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
 _PATTERNS = ("delegate_id", "event_name")
-_USER_RULES: list[Rule] = []
 _MOST_KNOWN = 1 << 16  # distinct names whose rules are cached
+_read_rules: list[Callable[[], Sequence[Rule]]] = [tuple]  # one function, see `use_user_rules`
 
 
 @dataclass(frozen=True)
@@ -140,14 +140,19 @@ def shipped_producers() -> Producers:
     return Producers()
 
 
+@cache
 def user_rules() -> Sequence[Rule]:
     """The user's rules that this process uses in addition to the shipped ones."""
-    return tuple(_USER_RULES)
+    return tuple(_read_rules[0]())
 
 
-def use_user_rules(rules: Sequence[Rule]) -> None:
-    """Use these rules in addition to the shipped ones in the whole process."""
-    _USER_RULES[:] = rules
+def use_user_rules(read: Callable[[], Sequence[Rule]]) -> None:
+    """From now on, use the rules that `read` returns, in the whole process.
+
+    It is called when the first rule is needed, where its SourceError is raised.
+    """
+    _read_rules[:] = [read]
+    user_rules.cache_clear()
     known_producers.cache_clear()
 
 

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
-from warehouse.engine.connection import open_cursor
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
-from warehouse.load.known import StoredDumps
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
 
@@ -66,8 +64,7 @@ class Consumer:
         self._given, self._is_ending = 0, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
-        self._cursor = open_cursor(warehouse.writing)
-        self.known = KnownDumps(StoredDumps(self._cursor))
+        self.known = KnownDumps(warehouse.stored_dumps())
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
@@ -93,7 +90,6 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
-        self._cursor.close()
         self.memory.close()
 
     def _run(self) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ingest.sources.paths import Source
     from warehouse.lake.exporting import ExportProgress, ExportSummary
     from warehouse.load.children import DecodingChildren
+    from warehouse.load.stored_dumps import StoredDumps
     from warehouse.load.summary import IngestProgress, IngestSummary
 
 
@@ -50,6 +51,7 @@ class Warehouse:
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
         self._children: DecodingChildren | None = None
+        self._stored: StoredDumps | None = None
 
     @classmethod
     def open(
@@ -148,21 +150,22 @@ class Warehouse:
                 opened to be read, or was deleted or replaced meanwhile.
         """
         # Readers need not wait half a second for these imports.
-        from ingest.found_dumps import find_dumps
-        from warehouse.opening.write import ingest_found
+        from ingest.found_dumps import FoundDumps, find_dumps
+        from warehouse.archive.archive import Archive
+        from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
+        from warehouse.load.pipeline import ingest_dumps
+        from warehouse.opening.write import writing
 
         start = time.perf_counter()
         found = find_dumps(dumps, manifest=manifest, layout=layout, etrecord=etrecord)
-        summary = ingest_found(
-            self._require_writer(),
-            self._path,
-            found,
-            is_archived=archive,
-            is_published=snapshot,
-            jobs=jobs,
-            progress=progress,
-        )
-        return replace(summary, seconds=time.perf_counter() - start)
+        kept = Archive(self._path) if archive else None
+        with writing(self._require_writer(), self._path, progress, is_published=snapshot) as report:
+            stored = self.stored_dumps()
+            summary = ingest_dumps(stored, found, archive=kept, jobs=jobs, progress=report)
+            if kept:
+                merge_segments(kept, least=MANY_SEGMENTS)
+        notes = tuple(found.notes) if isinstance(found, FoundDumps) else ()
+        return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
     def drain(
         self,
@@ -192,8 +195,9 @@ class Warehouse:
 
         start = time.perf_counter()
         self._children = children = self._children or DecodingChildren()
-        with writing(self._require_writer(), self._path, progress) as (connection, report):
-            summary = drain_inbox(connection, self._path, children, jobs=jobs, progress=report)
+        with writing(self._require_writer(), self._path, progress) as report:
+            stored = self.stored_dumps()
+            summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
     def snapshot(self) -> Snapshot:
@@ -333,13 +337,20 @@ class Warehouse:
             graph: Name of the graph, as in the table graph_nodes; by default the program in the
                 edge dialect. ``GRAPH/METHOD`` names another method than forward.
         """
-        from warehouse.opening.stored_programs import read_stored_program
+        from ingest.etrecord.names import EDGE_PROGRAM
+        from warehouse.archive.archive import Archive
+        from warehouse.programs import exported_programs as programs
 
+        wanted = graph or EDGE_PROGRAM
         with errors_while_open(self._path, self._answering.file):
             connection = self._answering.connection("trusted")
-            return read_stored_program(
-                connection, self._path, etrecord_id=etrecord_id, dump_id=dump_id, graph=graph
+            file, sha256 = programs.find_etrecord(
+                connection, etrecord_id=etrecord_id, dump_id=dump_id
             )
+            archived = Archive(self._path).find(sha256)
+            if archived is not None:
+                return programs.pick_exported_program(archived.data, file.name, graph=wanted)
+            return programs.read_exported_program(file, graph=wanted, sha256=sha256)
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """Interrupt the body's queries of this store after some seconds.
@@ -369,6 +380,17 @@ class Warehouse:
         """
         return self._require_writer().connection
 
+    def stored_dumps(self) -> StoredDumps:
+        """The index of its dumps, which is read once.
+
+        StoreError is raised if the store was opened to be read.
+        """
+        from warehouse.load.stored_dumps import StoredDumps
+
+        if self._stored is None:
+            self._stored = StoredDumps(self.writing)
+        return self._stored
+
     def close(self) -> None:
         """Close the store; further use fails.
 
@@ -385,6 +407,8 @@ class Warehouse:
     def _release(self) -> None:
         if self._children is not None:
             self._children.close()
+        if self._stored is not None:
+            self._stored.close()
         self._answering.close()
         if self._writer is not None:
             self._writer.close()

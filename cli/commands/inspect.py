@@ -88,7 +88,7 @@ def inspect(
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
     correlation, buffer = _read_correlation(more, bundled_input), more["debug_buffer"]
-    use_user_rules(read_user_rules())
+    use_user_rules(read_user_rules)
     blocks = read_event_blocks(
         dump_source(file),
         etrecord=correlation,

@@ -31,7 +31,7 @@ def rebuild(
     from ingest.producers import read_user_rules, use_user_rules
     from warehouse.upkeep.rebuild import rebuild_store
 
-    use_user_rules(read_user_rules())
+    use_user_rules(read_user_rules)
     with progress_bar(unit="segments") as progress, lock_hint(options.wait):
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress

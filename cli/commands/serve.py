@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from cli.errors import OutputError, as_usage_errors
 from cli.options import DEFAULT_STORE, Config, Store
-from ingest.producers import read_user_rules, use_user_rules
+from ingest.producers import read_user_rules, use_user_rules, user_rules
 
 _MISSING = (
     "the package {name} is not installed; 'pip install \"tracehouse[serve]\"' adds what serve needs"
@@ -42,5 +43,6 @@ def serve(
 
     with as_usage_errors():
         settings = read_service_settings({"host": host, "port": port}, config=config)
-    use_user_rules(read_user_rules(config))
+    use_user_rules(partial(read_user_rules, config))
+    user_rules()  # a malformed rule stops the service before it starts
     run_service(store, settings, config=config)

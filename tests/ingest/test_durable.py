@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from ingest import durable
 from ingest.durable import replacing, try_lock
 from tests.support.syncs import note_synced
 
@@ -27,6 +29,51 @@ def test_a_body_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: P
     with pytest.raises(ZeroDivisionError), replacing(path) as beside:
         beside.write_bytes(bytes(1 // 0))
     assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.system
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    pid = os.fork()
+    if not pid:
+        with replacing(path) as temporary:
+            temporary.write_bytes(b"half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    (left,) = os.listdir(tmp_path)
+    assert (tmp_path / left).read_bytes() == b"half"
+    with replacing(path) as temporary:
+        temporary.write_bytes(b"whole")
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.read_bytes() == b"whole"
+
+
+def test_writers_of_one_name_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with replacing(path) as slow:
+        slow.write_bytes(b"slow")
+        with replacing(path) as fast:
+            fast.write_bytes(b"fast")
+        assert path.read_bytes() == b"fast"
+    assert path.read_bytes() == b"slow"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_is_taken_for_a_leftover_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, taken = durable.lock, list[Path]()
+
+    def lock_after_another(file: int) -> None:
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            assert durable._delete_leftover(taken[0])
+        real(file)
+
+    monkeypatch.setattr(durable, "lock", lock_after_another)
+    with replacing(tmp_path / "file") as temporary:
+        temporary.write_bytes(b"whole")
     assert os.listdir(tmp_path) == ["file"]
 
 

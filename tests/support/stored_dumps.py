@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
-
-from warehouse.load.known import StoredDumps
+from warehouse.engine.connection import open_memory, use_database
+from warehouse.load.stored_dumps import StoredDumps
 
 
 def sha256_of(number: int) -> str:
@@ -18,7 +17,9 @@ class Stored:
 
     def __init__(self, *numbers: int) -> None:
         """Store dumps of these numbers."""
-        self._connection = duckdb.connect()
+        self._connection = open_memory()
+        use_database(self._connection)
+        self._indexes: list[StoredDumps] = []
         self._connection.execute("CREATE TABLE dumps (sha256 VARCHAR, manifest VARCHAR)")
         self.add(*numbers)
         self.asked: list[str] = []
@@ -27,10 +28,13 @@ class Stored:
         """Store dumps of these numbers."""
         for number in numbers:
             self._connection.execute("INSERT INTO dumps VALUES (?, 'stored')", [sha256_of(number)])
+            for index in self._indexes:
+                index.add([sha256_of(number)])
 
     def index(self) -> StoredDumps:
         """The index of these dumps."""
         index = StoredDumps(self._connection)
+        self._indexes.append(index)
         look_up = index.look_up
 
         def look_up_and_note(hashes: Sequence[str]) -> dict[str, str]:

@@ -1,1 +1,4 @@
-"""The archive: sealed segments with everything that a store was built from."""
+"""The archive: sealed segments that hold everything a store was made from.
+
+Functions of this package raise ArchiveError if a segment is damaged or gone.
+"""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ingest.durable import rename, sync_path
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import Segment, SegmentWriter, read_entries
+from warehouse.archive.segment_writer import SegmentWriter
+from warehouse.archive.segments import Segment, read_entries
 from warehouse.engine.store_file import ARCHIVE_FOLDER
 from warehouse.errors import ArchiveError
 
@@ -21,11 +22,7 @@ class Archive:
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
-        """Segments in order, without parts of merged ones.
-
-        Raises:
-            ArchiveError: The folder cannot be read.
-        """
+        """Segments in order, without parts of merged ones."""
         found: list[Segment] = []
         for segment in self.files():
             if not found or segment.first > found[-1].last:
@@ -65,20 +62,12 @@ class Archive:
         return SegmentWriter(self.folder, last + 1)
 
     def entries(self, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
-        """All entries in order, each with its segment's number.
-
-        Raises:
-            ArchiveError: A segment is damaged or gone.
-        """
+        """All entries in order, each with its segment's number."""
         for segment in self.segments():
             yield from read_entries(segment, with_data=with_data)
 
     def find(self, sha256: str) -> Entry | None:
-        """The entry of a file, with its bytes; None if the archive does not have the file.
-
-        Raises:
-            ArchiveError: A segment is damaged or gone.
-        """
+        """The entry of a file, with its bytes; None if the archive does not have the file."""
         for segment in reversed(self.segments()):
             listed = read_entries(segment, with_data=False)
             if any(entry.sha256 == sha256 for _, entry in listed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import duckdb
@@ -11,7 +11,8 @@ import pyarrow as pa
 from ingest.schemas.archive import ARCHIVED_FILES
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import Segment, SegmentWriter
+from warehouse.archive.segment_writer import SegmentWriter
+from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, transaction
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import StoreError
@@ -57,23 +58,21 @@ class History:
         self._files: list[dict[str, object]] = []
         self._segment: Segment | None = None
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is an archive."""
-        return self._archive is not None
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Append entries, which are made only if there is an archive.
 
-    def add(self, entries: Sequence[Entry]) -> None:
-        """Append entries; their bytes are compressed in another thread."""
-        if self._archive is None or not entries:
+        Their bytes are compressed in another thread.
+        """
+        if self._archive is None or not (made := list(entries)):
             return
         if self._writer is None:
             ((last,),) = self._connection.execute(_LAST).fetchall()
             self._writer = self._archive.begin(last)
-        self._writer.add(entries)
-        self._entries += len(entries)
+        self._writer.add(made)
+        self._entries += len(made)
         self._files += [
             {"sha256": entry.sha256, "kind": entry.kind, "byte_count": len(entry.data)}
-            for entry in entries
+            for entry in made
             if entry.data is not None
         ]
 

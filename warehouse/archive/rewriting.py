@@ -12,14 +12,8 @@ from ingest.batching import batches
 from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import Entry
-from warehouse.archive.segments import (
-    UNFINISHED,
-    Segment,
-    SegmentWriter,
-    check_segment,
-    data_bytes,
-    read_entries,
-)
+from warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
+from warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import ArchiveError
 
@@ -31,10 +25,8 @@ SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed, so that a merge takes on
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
     """Merge neighbouring small segments if there are at least that many.
 
-    A damaged segment or a full disk raises ArchiveError; nothing is lost then.
-
-    Returns:
-        Number of segment files that are gone.
+    Nothing is lost if it raises ArchiveError, for a damaged segment or a full disk. Returns the
+    number of segment files that are gone.
     """
     merged = 0
     for neighbours in _small_neighbours(archive.segments()):

@@ -43,15 +43,10 @@ def verify_archive(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[SegmentCheck]:
-    """Results of reading every segment, and of missing ones.
+    """Results of reading every segment, in order, then one for each missing segment.
 
-    Args:
-        archive: The archive.
-        known: Numbers of segments whose entries are in the store.
-        progress: Called with the numbers of segments done and in all.
-
-    Returns:
-        One result per segment in order, then one per missing segment.
+    Segments of `known` numbers are missing if they are not there; `progress` is called with the
+    numbers of segments done and in all.
     """
     segments = archive.segments()
     found = []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ingest.dump import Refusal
 from ingest.file_magic import check_file_magic
 from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 from warehouse.load.faults import describe_conflict, explain_refusal
@@ -63,11 +63,7 @@ class Acceptor:
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:
-        """Turn the file of a large delivery into a separate log; None if that is impossible.
-
-        Raises:
-            StoreError: The inbox cannot be written.
-        """
+        """Turn the file of a large delivery into a separate log; None if that is impossible."""
         (outcome,) = self._decide([delivery])
         if outcome.is_new:
             start = time.perf_counter()

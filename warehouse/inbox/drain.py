@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
-
 from ingest.batching import batches
 from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
@@ -20,6 +18,7 @@ from warehouse.inbox.logged_dumps import DAMAGED, LoggedDumps
 from warehouse.inbox.tallies import delete_log
 from warehouse.load.children import ChildDecoder, DecodingChildren
 from warehouse.load.pipeline import ingest_dumps
+from warehouse.load.stored_dumps import StoredDumps
 from warehouse.load.summary import IngestProgress, IngestSummary
 
 _ROUND_BYTES = 1 << 30  # of logs that are scanned together, as the place of each dump is in memory
@@ -27,7 +26,7 @@ _ROUND_LOGS = 256  # scanned together, as each is an open file
 
 
 def drain_inbox(
-    connection: duckdb.DuckDBPyConnection,
+    stored: StoredDumps,
     store: Path,
     children: DecodingChildren,
     *,
@@ -40,7 +39,7 @@ def drain_inbox(
     effect.
 
     Args:
-        connection: The store's only writer.
+        stored: The dumps of the store, to which the new ones are added.
         store: The store's directory.
         children: Processes that decode, so that no dump can crash this one.
         jobs: Threads that read and decode; see `ingest_dumps`.
@@ -60,7 +59,7 @@ def drain_inbox(
         for paths in batches(logs, lambda log: log.stat().st_size, _ROUND_BYTES, _ROUND_LOGS):
             children.prepare()
             report = _after(summary, progress)
-            summary += _drain_logs(connection, archive, paths, children, jobs, report)
+            summary += _drain_logs(stored, archive, paths, children, jobs, report)
     except OSError as error:
         raise StoreError(
             str(folder),
@@ -85,7 +84,7 @@ def _after(
 
 
 def _drain_logs(
-    connection: duckdb.DuckDBPyConnection,
+    stored: StoredDumps,
     archive: Archive,
     paths: Sequence[Path],
     children: DecodingChildren,
@@ -114,7 +113,7 @@ def _drain_logs(
         content = LoggedDumps([(log, scanner.submit(log.scan)) for log in left])
         failpoint("claim")
         summary = ingest_dumps(
-            connection,
+            stored,
             content,
             archive=archive,
             decoder=ChildDecoder(children, content.places),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from warehouse.errors import StoreError
 
 _MOST = 1000  # items in a group
+_MOST_GROUPS = 8  # that a caller writes: all but the first are of others
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -53,11 +55,17 @@ class GroupCommit(Generic[_Item, _Result]):
         return is_first
 
     def run(self) -> None:
-        """Write groups until no item waits."""
+        """Write the caller's group and a few more; a thread writes what still comes after them."""
+        if self._write_groups(_MOST_GROUPS):
+            threading.Thread(target=self._write_groups, name="group-commit").start()
+
+    def _write_groups(self, most: float = math.inf) -> bool:
+        """Write groups until no item waits; True if there may be more than the most groups."""
         group: list[tuple[_Item, Any]] = []
         try:
-            while group := self._next():
+            while most > 0 and (group := self._next()):
                 self._write_group(group)
+                most -= 1
         except BaseException:  # an interrupt or a bug: waiters must not wait forever
             with self._lock:
                 group += self._waiting
@@ -66,6 +74,7 @@ class GroupCommit(Generic[_Item, _Result]):
             interrupted = StoreError(self._place, "interrupted; submit it again")
             self._deliver(partial(_fail, group, interrupted))
             raise
+        return most <= 0
 
     def _write_group(self, group: Sequence[tuple[_Item, Any]]) -> None:
         try:

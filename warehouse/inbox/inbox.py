@@ -69,11 +69,7 @@ class Inbox:
         return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Accept packed dumps; when this returns, all of them are on disk.
-
-        Raises:
-            StoreError: No dump was accepted, for example because the disk is full.
-        """
+        """Accept packed dumps; when this returns, all of them are on disk."""
         with self._writing:
             self._writer.append(deliveries)
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ingest.dump import Bytes, Companion, Dump
 from ingest.durable import sync_path
 from ingest.errors import SourceError
-from warehouse.archive.segments import sync_and_hash
 from warehouse.inbox.log import SealedLog
 from warehouse.inbox.records import Damage, LoggedFile, LogRecord, Scan
-from warehouse.load.children import FilePart
+from warehouse.load.children import Place
 from warehouse.load.entries import parse_manifest
 
 DAMAGED = "damaged"  # reason of refusals, and folder of the damaged bytes
@@ -29,17 +28,16 @@ class LoggedDumps:
 
     Attributes:
         notes: Sentences about incomplete records, complete after the last dump.
-        places: Positions of the files of the dumps so far: by SHA-256, ETRecords by `Companion`.
+        places: Where files of the dumps so far stand: by SHA-256.
     """
 
     def __init__(self, logs: Sequence[tuple[SealedLog, Future[Scan]]]) -> None:
         self._logs = logs
-        self._made: deque[tuple[int, SealedLog]] = (
-            deque()
-        )  # logs, with the number of dumps up to the end of each
+        # Logs, each with the number of dumps up to its end.
+        self._made: deque[tuple[int, SealedLog]] = deque()
         self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
-        self.places: dict[Hashable, FilePart] = {}
+        self.places: dict[str, Place] = {}
 
     def __len__(self) -> int:
         known = (scan for _, scan in self._logs if scan.done() and not scan.exception())
@@ -84,11 +82,8 @@ class LoggedDumps:
                     yield SourceError(where, problem, reason=DAMAGED)
 
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
-        etrecord = _companion(log, record.etrecord)
         for part in filter(None, record[1:4]):
-            self.places[part.sha256] = FilePart(log.path, part.offset, part.byte_count)
-        if record.etrecord:
-            self.places[etrecord] = self.places[record.etrecord.sha256]
+            self.places[part.sha256] = log.path, part.offset, part.byte_count
         unread = self._unread[log]
         unread.add(record.dump)
 
@@ -102,28 +97,16 @@ class LoggedDumps:
             read,
             lambda: parse_manifest(record.manifest),
             record.dump.byte_count,
-            etrecord,
+            _companion(log, record.etrecord),
             _companion(log, record.debug_buffer),
             record.dump.sha256,  # verified by the scan
         )
 
 
-@dataclass(frozen=True)
-class _LoggedBytes:
-    """Returns the bytes of a file in a log; objects for equal bytes are equal."""
-
-    sha256: str
-    log: SealedLog = field(compare=False)
-    part: LoggedFile = field(compare=False)
-
-    def __call__(self) -> Bytes:
-        return self.log.read(self.part)
-
-
 def _companion(log: SealedLog, part: LoggedFile | None) -> Companion | None:
     if part is None:
         return None
-    return Companion(part.name, _LoggedBytes(part.sha256, log, part), part.byte_count)
+    return Companion(part.name, partial(log.read, part), part.byte_count, part.sha256)
 
 
 def _keep(log: SealedLog, damage: Damage) -> Path:
@@ -136,6 +119,6 @@ def _keep(log: SealedLog, damage: Damage) -> Path:
         while chunk := log.pread(position, min(_COPIED_BYTES, end - position)):
             file.write(chunk)
             position += len(chunk)
-    sync_and_hash(copy)
+    sync_path(copy)
     sync_path(folder)
     return copy

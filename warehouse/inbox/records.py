@@ -104,11 +104,10 @@ def pack_delivery(dump: Dump) -> Delivery:
 
     SourceError and ManifestError of an unreadable dump are passed on.
     """
-    etrecord, debug_buffer = (
-        one and HashedFile.of(one.name, one.read()) for one in (dump.etrecord, dump.debug_buffer)
-    )
+    companions = dump.etrecord, dump.debug_buffer
+    hashed = [one.read_hashed() if one else None for one in companions]
     manifest = dump.manifest().canonical_json()
-    return make_delivery(manifest, dump.read_hashed(), etrecord, debug_buffer)
+    return make_delivery(manifest, dump.read_hashed(), *hashed)
 
 
 def make_delivery(

@@ -92,11 +92,7 @@ def moment_of(id_: str) -> datetime:
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
-    """The current state of a lake; commits of the state `before` are not read again.
-
-    Raises:
-        LakeError: The lake cannot be read, or a commit is malformed.
-    """
+    """The current state of a lake; commits of the state `before` are not read again."""
     commits: dict[str, Commit] = retried(
         lambda: _read_commits(lake, before.commits if before else {})
     )
@@ -134,22 +130,9 @@ def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
 
 
 def write_commit(lake: Lake, commit: Commit) -> None:
-    """Write a commit, whose added files must exist.
-
-    Raises:
-        LakeError: The commit cannot be written.
-    """
+    """Write a commit, whose added files must exist."""
     value = {
-        "added": [
-            {
-                "path": one.path,
-                "table": table_of(one.path),
-                "rows": one.rows,
-                "bytes": one.bytes,
-                "dumps": one.dumps,
-            }
-            for one in commit.added
-        ],
+        "added": [one._asdict() | {"table": table_of(one.path)} for one in commit.added],
         "removed": list(commit.removed),
         "by": commit.by,
         "at": commit.at.isoformat(),
@@ -166,11 +149,6 @@ def commit_path(id_: str) -> str:
 
 
 def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
-    """All commits; FileNotFoundError is passed on if one is deleted meanwhile.
-
-    Raises:
-        LakeError: A commit is malformed.
-    """
     found = [file.path for file in lake.list(COMMITS) if file.path.endswith(".json")]
     commits = (
         known.get(PurePosixPath(path).stem) or _parse(lake, path, lake.read(path))
@@ -180,11 +158,6 @@ def _read_commits(lake: Lake, known: Mapping[str, Commit]) -> dict[str, Commit]:
 
 
 def _parse(lake: Lake, path: str, data: bytes) -> Commit:
-    """The commit in a file.
-
-    Raises:
-        LakeError: The commit is malformed.
-    """
     try:
         value: Any = json.loads(data)
         commit = Commit(

@@ -17,7 +17,7 @@ from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import files_of_parts, locate_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
-from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, related_dumps
+from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
 from warehouse.lake.views import make_tables, show_files
 
 
@@ -25,11 +25,7 @@ class LakeConnections(StoreConnections):
     """Connections that all see the same state of a lake."""
 
     def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
-        """Connect to a lake in a known state, by default its current one.
-
-        Raises:
-            LakeError: It is no lake, cannot be read, or is empty.
-        """
+        """Connect to a lake in a known state, by default its current one."""
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)
@@ -67,7 +63,7 @@ class LakeConnections(StoreConnections):
         files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
         if "named_run_signatures" not in named_views(query.sql):
             return files
-        related = related_dumps(connection, dumps)
+        related = select_dumps(connection, "lake_related", dumps)
         numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
         return files | {"runs": numbered["runs"]}
 

@@ -16,9 +16,7 @@ from warehouse.lake.place import Lake, LakeFile
 def lake_errors(lake: Lake, state: LakeState | None = None) -> Iterator[None]:
     """Replace an error of the body if its cause is a missing or truncated file of the lake.
 
-    Args:
-        lake: The lake.
-        state: The lake's state; by default the state when the body fails.
+    The state of the lake is the given one, or else the one when the body fails.
 
     Raises:
         LakeError: A file is missing or truncated.

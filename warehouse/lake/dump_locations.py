@@ -23,11 +23,7 @@ class DumpLocation(NamedTuple):
 
 
 def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
-    """Every dump of a lake, in order of parts; a dump in two parts occurs twice.
-
-    Raises:
-        LakeError: A file cannot be read.
-    """
+    """Every dump of a lake, in order of parts; a dump in two parts occurs twice."""
     found = []
     for file in state.of("dumps"):
         part = LakePart.of(file.path)
@@ -40,11 +36,7 @@ def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
 
 
 def read_dump_ids(lake: Lake, paths: Iterable[str]) -> set[int]:
-    """Ids of the dumps that have rows in files of a lake.
-
-    Raises:
-        LakeError: A file cannot be read.
-    """
+    """Ids of the dumps that have rows in files of a lake."""
     ids: set[int] = set()
     for path in paths:
         with lake.opened(path) as stream:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from ingest.batching import batches
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import (
     DumpLocation,
-    group_by_part,
     locate_dumps,
     removed_part_names,
 )
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
-from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.rewriting import remove_dumps
 from warehouse.lake.schemas import SHARED_TABLES
 from warehouse.lake.shared_tables import drop_unreferenced_rows
 from warehouse.lake.views import unmerged_name
@@ -84,15 +84,8 @@ def export_store(
 ) -> ExportSummary:
     """Update a lake from a store; unchanged dumps are not written again.
 
-    After a kill at any moment, the next export continues from the last commit.
-
-    Args:
-        connection: The store, within a transaction.
-        lake: The lake, which is created if missing.
-        progress: Called after each commit.
-
-    Returns:
-        The result in numbers.
+    The connection is within a transaction. The lake is made if there is none. After a kill at any
+    moment, the next export goes on from the last commit. `progress` is called after each commit.
 
     Raises:
         LakeError: The lake cannot be read or written.
@@ -118,7 +111,8 @@ def _export(
         report(done)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
-    for dumps in _group_dumps(work.new) or [[]]:
+    # As many dumps are committed together as make a part, even if they are of several parts.
+    for dumps in [*batches(work.new, attrgetter("n_events"), PART_EVENTS)] or [[]]:
         done = _write(connection, lake, state, dumps, known, done)
         known = None
         report(done)
@@ -159,15 +153,11 @@ def _replace(
 ) -> ExportSummary:
     """Remove changed and forgotten dumps from their parts, and write the changed ones again."""
     hashes = {dump.sha256 for dump in work.changed} | {dump.sha256 for dump in work.gone}
-    out = group_by_part(dump for dump in held if dump.sha256 in hashes)
     lake_ids = read_lake_ids(connection)
     planned = plan_parts(work.changed, removed_part_names(state))
     written = [write_parts(connection, lake, planned, lake_ids)]
-    removed: list[str] = []
-    for part, dumps in out.items():
-        rest, files = rewrite_parts(lake, state, [part], {dump.dump_id for dump in dumps})
-        written.append(rest)
-        removed += files
+    rest, removed = remove_dumps(lake, state, (dump for dump in held if dump.sha256 in hashes))
+    written += rest
     commit_written(lake, written, by=_BY, removed=removed)
     if work.gone:
         names, files = drop_unreferenced_rows(lake, read_state(lake))
@@ -196,16 +186,6 @@ def _write(
         events=done.events + sum(dump.n_events for dump in dumps),
         bytes=done.bytes + sum_bytes(written.added),
     )
-
-
-def _group_dumps(dumps: Sequence[LakeDump]) -> list[list[LakeDump]]:
-    """Groups of dumps that are committed together: enough for a part, possibly of several."""
-    groups: dict[int, list[LakeDump]] = defaultdict(list)
-    events = 0
-    for dump in dumps:
-        groups[events // PART_EVENTS].append(dump)
-        events += dump.n_events
-    return list(groups.values())
 
 
 def _known_keys(lake: Lake, state: LakeState) -> dict[str, pa.Table]:

@@ -71,41 +71,25 @@ class Lake:
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        """The bytes of a small file; FileNotFoundError is passed on.
-
-        Raises:
-            LakeError: The file cannot be read.
-        """
+        """The bytes of a small file; FileNotFoundError is passed on."""
         at = self.absolute(path)
         with self._translated(FileNotFoundError), self.files.open_input_stream(at) as stream:
             return bytes(stream.read())
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file opened for reading in any order.
-
-        Raises:
-            LakeError: The file cannot be read.
-        """
+        """A file opened for reading in any order."""
         with self._translated(), self.files.open_input_file(self.absolute(path)) as stream:
             yield stream
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a small file.
-
-        Raises:
-            LakeError: The file cannot be written.
-        """
+        """Write a small file."""
         with self.writing(path) as stream:
             stream.write(data)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
-        """A stream to write a file, which appears complete when the body succeeds, or not at all.
-
-        Raises:
-            LakeError: The file cannot be written.
-        """
+        """A stream to write a file, which appears whole when the body succeeds, or not at all."""
         with self._translated():
             body = self._write_local if self.is_local else self._write_object
             with body(self.absolute(path)) as stream:
@@ -136,11 +120,7 @@ class Lake:
             )
 
     def list(self, folder: str = "") -> list[LakeFile]:
-        """The files in a folder and below it; empty if the folder does not exist.
-
-        Raises:
-            LakeError: The folder cannot be listed.
-        """
+        """The files in a folder and below it; empty if the folder does not exist."""
         start = self.absolute(folder).rstrip("/")
         selected = pafs.FileSelector(start, recursive=True, allow_not_found=True)
         with self._translated():
@@ -152,40 +132,23 @@ class Lake:
         ]
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; some may be gone already.
-
-        Raises:
-            LakeError: A file cannot be deleted.
-        """
+        """Delete files; some may be gone already."""
         for path in paths:
             with self._translated(), suppress(FileNotFoundError):
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Turn the folder into a lake if it is not one yet.
-
-        Raises:
-            LakeError: The folder cannot be written, or has a lake of another schema or other files.
-        """
+        """Turn the folder into a lake if it is not one yet."""
         if not self.exists():
             self._check_empty()
             self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
     def check_room(self) -> None:
-        """Check that the folder is a readable lake, or can become a lake.
-
-        Raises:
-            LakeError: The folder has a lake of another schema or other files, or cannot be read.
-        """
+        """Check that the folder is a readable lake, or can become a lake."""
         if not self.exists():
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Check that the folder is empty, or a lake without its format file.
-
-        Raises:
-            LakeError: The folder has other files, or cannot be listed.
-        """
         selected = pafs.FileSelector(self.root or "/", allow_not_found=True)
         with self._translated():
             names = sorted(info.base_name for info in self.files.get_file_info(selected))

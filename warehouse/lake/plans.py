@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ from warehouse.lake.commits import read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 
-_KEYS = {"files", "host", "pid", "at"}
 _DAMAGED = (
     "is the damaged record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
     "the files of that write when they are a day old"
@@ -25,137 +23,76 @@ _DAMAGED = (
 _PATIENCE = timedelta(days=1)  # after which a writer on another machine counts as dead
 
 
-class PlannedWork(NamedTuple):
-    """The work of an unfinished write.
+class Plan(NamedTuple):
+    """The record of an unfinished write.
 
     Attributes:
-        work: The description of the work given to `write_plan`.
+        id: Its id.
+        files: Paths of the files that the write may leave.
+        work: The work as `write_plan` took it; None if it was not described.
         at: Time of the plan.
         is_alive: Whether the writer may still be running.
     """
 
+    id: str
+    files: frozenset[str]
     work: Any
     at: datetime
     is_alive: bool
 
 
-class _Plan(NamedTuple):
-    path: str
-    files: frozenset[str]
-    is_alive: bool
-
-
 def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
-    """Record the files that a write may leave behind.
-
-    Args:
-        lake: The lake.
-        id_: Id of the plan.
-        files: Paths of the files.
-        work: Description of the work, to repeat it after a kill; see `read_works`.
-
-    Raises:
-        LakeError: The plan cannot be written.
-    """
+    """Record which files a write may leave, and the work for its repetition after a kill."""
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
     value |= {"work": work} if work else {}
     lake.write(_path(id_), json.dumps(value).encode())
 
 
-def read_works(lake: Lake) -> dict[str, PlannedWork]:
-    """The descriptions of unfinished work, by the id of the plan.
-
-    Raises:
-        LakeError: The lake cannot be read.
-    """
-    works = {}
-    for path in _paths(lake):
-        with suppress(FileNotFoundError):  # finished meanwhile
-            value = _value(lake, path)
-            planned = PlannedWork(value.get("work"), _moment(value), _is_alive(value))
-            works[PurePosixPath(path).stem] = planned
-    return {id_: planned for id_, planned in works.items() if planned.work}
+def list_plans(lake: Lake) -> list[Plan]:
+    """The plans of unfinished writes, the oldest first."""
+    paths = sorted(file.path for file in lake.list(PLANS) if file.path.endswith(".json"))
+    return [plan for path in paths if (plan := _read(lake, path))]
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
-    """Delete plans whose files were committed.
-
-    Raises:
-        LakeError: A plan cannot be deleted.
-    """
+    """Delete plans whose files were committed."""
     lake.delete(_path(id_) for id_ in ids)
 
 
 def clear_plans(lake: Lake) -> None:
-    """Delete the files of failed writes; those of running writers stay.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
-    """
-    plans = _read_plans(lake)
+    """Delete the files that broken writes have left, except those of running writers."""
+    plans = list_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
     committed = read_state(lake).files  # read after the plans, which a commit deletes
     kept = {path for plan in plans if plan.is_alive for path in plan.files} | committed.keys()
     for plan in plans:
-        if (
-            not plan.is_alive and _read(lake, plan.path) == plan
-        ):  # no other writer took the plan over meanwhile
+        if not plan.is_alive and _read(lake, _path(plan.id)) == plan:  # nobody took it over
             lake.delete(plan.files - kept)
-            lake.delete([plan.path])
+            finish_plans(lake, [plan.id])
 
 
 def planned_files(lake: Lake) -> set[str]:
-    """Files that unfinished writes may leave behind.
-
-    Raises:
-        LakeError: The lake cannot be read.
-    """
-    return {path for plan in _read_plans(lake) for path in plan.files}
-
-
-def _read_plans(lake: Lake) -> list[_Plan]:
-    return [_read(lake, path) for path in _paths(lake)]
-
-
-def _paths(lake: Lake) -> list[str]:
-    """Paths of all plans."""
-    return [file.path for file in lake.list(PLANS) if file.path.endswith(".json")]
+    """Files that unfinished writes may leave."""
+    return {path for plan in list_plans(lake) for path in plan.files}
 
 
 def _path(id_: str) -> str:
     return f"{PLANS}/{id_}.json"
 
 
-def _read(lake: Lake, path: str) -> _Plan:
-    try:
-        value = _value(lake, path)
-        return _Plan(path, frozenset(value["files"]), _is_alive(value))
-    except FileNotFoundError:  # finished meanwhile
-        return _Plan(path, frozenset(), is_alive=True)
-
-
-def _value(lake: Lake, path: str) -> dict[str, Any]:
-    """The contents of a plan; FileNotFoundError is passed on.
-
-    Raises:
-        LakeError: The plan is damaged.
-    """
+def _read(lake: Lake, path: str) -> Plan | None:
     try:
         value = json.loads(lake.read(path))
-        if value.keys() >= _KEYS:
-            return dict(value)
-    except (ValueError, AttributeError) as error:
+        at = datetime.fromisoformat(value["at"])
+        if value["host"] == socket.gethostname():
+            is_alive = is_running(value["pid"])
+        else:
+            is_alive = datetime.now(UTC) - at < _PATIENCE
+        id_, files = PurePosixPath(path).stem, frozenset(value["files"])
+        return Plan(id_, files, value.get("work"), at, is_alive)
+    except FileNotFoundError:  # finished meanwhile
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LakeError(lake.name, f"{path} {_DAMAGED}") from error
-    raise LakeError(lake.name, f"{path} {_DAMAGED}")
-
-
-def _moment(value: Mapping[str, Any]) -> datetime:
-    return datetime.fromisoformat(value["at"])
-
-
-def _is_alive(value: Mapping[str, Any]) -> bool:
-    if value["host"] == socket.gethostname():
-        return is_running(value["pid"])
-    return datetime.now(UTC) - _moment(value) < _PATIENCE

@@ -41,7 +41,7 @@ def chosen_dumps(
         return None
     relation = connection.sql(duckdb_text(filters.sql), params=chosen)
     dumps = [row[0] for row in relation.project("dump_id").fetchall()]
-    return [*dumps, *_select_dumps(connection, "lake_references", dumps)] if is_of_builds else dumps
+    return [*dumps, *select_dumps(connection, "lake_references", dumps)] if is_of_builds else dumps
 
 
 def _names_builds(side: Parameter) -> bool:
@@ -49,12 +49,7 @@ def _names_builds(side: Parameter) -> bool:
     return side.names is not None and side.names.table == "builds"
 
 
-def related_dumps(connection: duckdb.DuckDBPyConnection, dumps: Collection[int]) -> list[int]:
-    """These dumps, and all other dumps of their models and devices."""
-    return _select_dumps(connection, "lake_related", dumps)
-
-
-def _select_dumps(
+def select_dumps(
     connection: duckdb.DuckDBPyConnection, statement: str, dumps: Collection[int]
 ) -> list[int]:
     """The dumps that a statement selects for those in its table `chosen`."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import closing
 
 from warehouse.lake.commits import LakeState
 from warehouse.lake.connections import LakeConnections
-from warehouse.lake.dump_locations import files_of_parts, removed_part_names
+from warehouse.lake.dump_locations import (
+    DumpLocation,
+    files_of_parts,
+    group_by_part,
+    removed_part_names,
+)
 from warehouse.lake.ids import LakeIds
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
@@ -18,19 +23,9 @@ from warehouse.lake.writing import WrittenFiles, plan_parts, read_dumps, write_p
 def rewrite_parts(
     lake: Lake, state: LakeState, parts: Collection[LakePart], without: Collection[int] = ()
 ) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite the dumps of some parts of one partition into as few parts as possible.
+    """Rewrite the dumps of parts of one partition, but for some, into as few parts as hold them.
 
-    Args:
-        lake: The lake.
-        state: The lake's state.
-        parts: The parts.
-        without: Dumps that are left out.
-
-    Returns:
-        The new files, and the paths of the files that they replace.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
+    Returns the new files, and the paths of those that they replace.
     """
     files = files_of_parts(state, parts)
     with closing(LakeConnections(lake, state)) as connections:
@@ -41,3 +36,18 @@ def rewrite_parts(
         planned = plan_parts(kept, removed_part_names(state))
         written = write_parts(connection, lake, planned, LakeIds())
     return written, [path for paths in files.values() for path in paths]
+
+
+def remove_dumps(
+    lake: Lake, state: LakeState, dumps: Iterable[DumpLocation]
+) -> tuple[list[WrittenFiles], list[str]]:
+    """Rewrite the parts of dumps without these.
+
+    Returns the new files, and the paths of those that they replace.
+    """
+    written, removed = [], []
+    for part, some in group_by_part(dumps).items():
+        rest, files = rewrite_parts(lake, state, [part], {dump.dump_id for dump in some})
+        written.append(rest)
+        removed += files
+    return written, removed

@@ -49,28 +49,18 @@ _USED = {
 def merge_shared_tables(
     lake: Lake, state: LakeState, *, least_files: int
 ) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite tables that dumps share into one file each, with all their rows.
+    """Rewrite tables that dumps share, and that have so many files, into one file each.
 
-    Args:
-        lake: The lake.
-        state: The lake's state.
-        least_files: Fewest files of a table that is rewritten.
-
-    Returns:
-        The new files, and the paths of the files that they replace.
-
-    Raises:
-        LakeError: The lake cannot be read or written.
+    Returns the new files, and the paths of those that they replace.
     """
     tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
     return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
 
 
 def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
-    """Rewrite shared tables with rows that no dump refers to; returns new files and replaced paths.
+    """Rewrite shared tables with rows that no dump refers to.
 
-    Raises:
-        LakeError: The lake cannot be read or written.
+    Returns the new files, and the paths of those that they replace.
     """
     texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
     with closing(LakeConnections(lake, state)) as connections:

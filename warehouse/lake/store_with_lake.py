@@ -45,11 +45,7 @@ class StoreWithLake(StoreConnections):
         *,
         writer: duckdb.DuckDBPyConnection | None = None,
     ) -> None:
-        """Connect to a lake and a store's file, which the caller protects from changes meanwhile.
-
-        Raises:
-            LakeError: The lake does not exist, or cannot be read.
-        """
+        """Connect to a lake and a store's file, which the caller protects from changes."""
         super().__init__(store, file, writer=writer)
         lake.check()
         self._lake, self._state = lake, read_state(lake)

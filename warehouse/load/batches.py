@@ -21,13 +21,6 @@ BATCH_BYTES = 4 << 20
 BATCH_FILES = 140
 
 
-class Duplicate(NamedTuple):
-    """A dump whose bytes are in the store or occurred earlier in this run, with its manifest."""
-
-    dump: NewDump
-    known_manifest: str
-
-
 class EndedSegment(NamedTuple):
     """A segment of the archive whose entries are all in the store, and the files in it."""
 
@@ -45,7 +38,7 @@ class Batch:
         byte_count: Bytes of the planned dumps.
         n_refused_companions: Number of refused ETRecords and debug buffers.
         dumps: Dumps to decode.
-        duplicates: Dumps whose bytes are known already.
+        duplicates: Dumps whose bytes are in the store, or came earlier in this run.
         refused: Files refused so far.
         contents: The dumps as decoded; empty if they are so big that they are to be streamed.
         changes: Other entries of the archive, to apply after the dumps.
@@ -56,7 +49,7 @@ class Batch:
     byte_count: int = 0
     n_refused_companions: int = 0
     dumps: list[NewDump] = field(default_factory=list)
-    duplicates: list[Duplicate] = field(default_factory=list)
+    duplicates: list[NewDump] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     changes: list[Entry] = field(default_factory=list)
@@ -75,7 +68,7 @@ class Batch:
 
     def all_dumps(self) -> list[NewDump]:
         """The dumps to decode, then the duplicates."""
-        return [*self.dumps, *(duplicate.dump for duplicate in self.duplicates)]
+        return [*self.dumps, *self.duplicates]
 
     def logged_bytes(self) -> list[int]:
         """Bytes of each debug buffer."""
@@ -103,7 +96,7 @@ class Batch:
                 name, reason, f"the debug buffer of {dump.source}: {detail}", data
             )
             self.dumps = [bare(one) for one in self.dumps]
-            self.duplicates = [one._replace(dump=bare(one.dump)) for one in self.duplicates]
+            self.duplicates = [bare(one) for one in self.duplicates]
 
 
 def plan_batches(dumps: Iterable[Dump]) -> Iterator[list[Dump]]:
@@ -122,8 +115,8 @@ class ManifestAndCompanions:
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._programs = ProgramReader()
-        self._tried: set[object] = set()  # `read` of an ETRecord, with a method
-        self._broken: set[object] = set()  # `read` of ETRecords that crashed the decoder
+        self._tried: set[object] = set()  # keys of ETRecords with methods
+        self._broken: set[object] = set()  # keys of ETRecords that broke the decoder
 
     def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
         """The dump with its manifest and companions.
@@ -154,7 +147,7 @@ class ManifestAndCompanions:
     def _read_program(
         self, file: Companion | None, method: str | None, batch: Batch
     ) -> Program | None:
-        if file is None or file.read in self._broken:
+        if file is None or file.key in self._broken:
             return None
         try:
             program = isolate(lambda: self._try_and_read(file, method))
@@ -166,23 +159,23 @@ class ManifestAndCompanions:
             batch.refuse_companion(file.name, "etrecord", problem, file.read())
             return None
         if isinstance(program, Failure):
-            self._broken.add(file.read)
+            self._broken.add(file.key)
             batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
             return None
         return program
 
     def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
-        if (file.read, method) not in self._tried:
+        if (file.key, method) not in self._tried:
             self._decoder.try_program(file, method)
-            self._tried.add((file.read, method))
-        return self._programs.read(*((file,) if method is None else (file, method)))
+            self._tried.add((file.key, method))
+        return self._programs.read(file, method)
 
 
 def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:
     if file is None:
         return None
     try:
-        return HashedFile.of(file.name, file.read())
+        return file.read_hashed()
     except SourceError as error:
         batch.refuse_companion(file.name, error.reason, error.problem)
         return None

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from ingest import DecodedBatch
 from ingest.dump import Companion
@@ -23,6 +22,9 @@ from warehouse.load.content import Content
 from warehouse.load.isolate import ChildError
 from warehouse.load.messages import unpack_content, unpack_decoded
 from warehouse.load.new_dump import NewDump
+
+# Bytes of a file, which do not change while they are decoded: path, offset and size.
+Place = tuple[Path, int, int]
 
 MOST_BYTES = 2 << 30  # of memory
 BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
@@ -36,14 +38,6 @@ _REMEDY = (
     "if it is genuine, write it to a file with 'tracehouse archive get SHA256' and ingest that "
     "file with 'tracehouse ingest', which has no such limit"
 )
-
-
-class FilePart(NamedTuple):
-    """Bytes of a file that does not change while they are decoded."""
-
-    path: Path
-    offset: int
-    byte_count: int
 
 
 class DecodingChild(ChildProcess):
@@ -61,7 +55,7 @@ class DecodingChild(ChildProcess):
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
-    def request(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
+    def request(self, task: str, places: Sequence[Place], **more: object) -> Reply:
         """The child's reply; after any error, the caller must end the child.
 
         Raises:
@@ -72,10 +66,10 @@ class DecodingChild(ChildProcess):
             self.await_start()
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
-        byte_count = sum(part.byte_count for part in parts)
+        byte_count = sum(count for _, _, count in places)
         most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count
         seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
-        files = [(str(path.absolute()), offset, count) for path, offset, count in parts]
+        files = [(str(path.absolute()), offset, count) for path, offset, count in places]
         request: Message = {"task": task, "files": files, "most_bytes": most_bytes, **more}
         self.channel.settimeout(seconds)
         try:
@@ -132,8 +126,8 @@ class DecodingChildren:
 class ChildDecoder:
     """Decodes in children; `isolate` turns the death of a child into a Failure."""
 
-    def __init__(self, children: DecodingChildren, places: Mapping[Hashable, FilePart]) -> None:
-        """Use the pool and the places of files: by SHA-256, ETRecords by `Companion`.
+    def __init__(self, children: DecodingChildren, places: Mapping[str, Place]) -> None:
+        """Take the pool, and where files stand by SHA-256, the key of ETRecords.
 
         Places may be added later, but before their files are decoded.
         """
@@ -141,9 +135,9 @@ class ChildDecoder:
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
-        parts = [self._places[dump.sha256] for dump in dumps]
+        places = [self._places[dump.sha256] for dump in dumps]
         backends = [dump.manifest.model.backend for dump in dumps]
-        reply = self._ask("decode", parts, backends=backends)
+        reply = self._ask("decode", places, backends=backends)
         return unpack_content(reply.tables)._replace(dumps=dumps)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
@@ -153,10 +147,10 @@ class ChildDecoder:
             DumpError: The dump is malformed; discard the earlier parts.
             ChildError: The dump crashed a child; discard the earlier parts.
         """
-        part, backends = self._places[dump.sha256], [dump.manifest.model.backend]
+        place, backends = self._places[dump.sha256], [dump.manifest.model.backend]
         with self._children.one() as child:
-            _check(child.request("stream", [part], name=dump.source, backends=backends))
-            while (reply := child.request("next", [part])).tables:
+            _check(child.request("stream", [place], name=dump.source, backends=backends))
+            while (reply := child.request("next", [place])).tables:
                 yield unpack_decoded(reply.tables)
         if "fault" in reply.message:
             reason, byte_offset, detail = reply.message["fault"]
@@ -165,7 +159,7 @@ class ChildDecoder:
 
     def try_program(self, file: Companion, method: str | None) -> None:
         """Check that a child survives an ETRecord."""
-        _check(self._ask("program", [self._places[file]], method=method))
+        _check(self._ask("program", [self._places[str(file.key)]], method=method))
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
         """Check that a child survives looking up dumps' tensors in their debug buffers."""
@@ -175,18 +169,13 @@ class ChildDecoder:
             hashes += [dump.debug_buffer.sha256 for dump in logged if dump.debug_buffer]
             self._ask("buffers", [self._places[sha256] for sha256 in hashes])
 
-    def _ask(self, task: str, parts: Sequence[FilePart], **more: object) -> Reply:
+    def _ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
         with self._children.one() as child:
-            reply = child.request(task, parts, **more)
+            reply = child.request(task, places, **more)
         _check(reply)
         return reply
 
 
 def _check(reply: Reply) -> None:
-    """Check that a reply is not a failure.
-
-    Raises:
-        ChildError: The request failed, and the child survived.
-    """
     if "failure" in reply.message:
         raise ChildError(reply.message["failure"])

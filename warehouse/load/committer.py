@@ -12,7 +12,7 @@ import duckdb
 from ingest.dump import Refusal
 from ingest.errors import DumpError
 from warehouse.archive.archive import Archive
-from warehouse.load.batches import Batch, Duplicate
+from warehouse.load.batches import Batch
 from warehouse.load.content import Content, stream_apart
 from warehouse.load.decoders import Decoder
 from warehouse.load.faults import describe_conflict, explain_refusal
@@ -51,7 +51,7 @@ class Committer:
         else:
             loaded, conflicts = self._load_streams(batches), self._refuse_duplicates(batches)
             self.loader.record([*_refused(batches), *conflicts])
-        stored = [one.dump for batch in batches for one in batch.duplicates if self._agrees(one)]
+        stored = [dump for batch in batches for dump in batch.duplicates if self._agrees(dump)]
         self.loader.settle_conflicts([(dump.source, dump.sha256) for dump in stored])
         self.loader.file_stored([dump for dump in stored if dump.data is not None])
         late = self._attach(stored)
@@ -94,7 +94,7 @@ class Committer:
         """Commit the good dumps of batches that cannot be committed together."""
         loaded = IngestSummary()
         for batch in batches:
-            good = [dump for dump in batch.dumps if self._is_good(dump)]
+            good = [dump for dump in batch.dumps if dump.sha256 not in self._bad]
             loaded += self._load_each(good, self._decode_and_load, batch)
         return loaded
 
@@ -157,24 +157,21 @@ class Committer:
         self._bad[dump.sha256] = refusal
         batch.refused.append(refusal._replace(data=dump.data))
 
-    def _is_good(self, dump: NewDump) -> bool:
-        """Whether the content of a dump was not refused so far."""
-        return dump.sha256 not in self._bad
-
-    def _agrees(self, duplicate: Duplicate) -> bool:
-        """Whether a duplicate is in the store with the same manifest."""
-        is_same = duplicate.known_manifest == duplicate.dump.manifest.canonical_json()
-        return is_same and self._is_good(duplicate.dump)
+    def _agrees(self, dump: NewDump) -> bool:
+        """Whether a duplicate is in the store under the same manifest."""
+        is_same = dump.known_manifest == dump.manifest.canonical_json()
+        return is_same and dump.sha256 not in self._bad
 
     def _refuse_duplicates(self, batches: Sequence[Batch]) -> list[Refusal]:
         """Refusals of duplicates whose bytes are malformed, or whose manifests conflict."""
         refused = []
-        for duplicate in (one for batch in batches for one in batch.duplicates):
-            if not self._is_good(duplicate.dump):
-                known = self._bad[duplicate.dump.sha256]
-                refused.append(known._replace(source=duplicate.dump.source))
-            elif not self._agrees(duplicate):
-                refused.append(_conflict(duplicate))
+        for dump in (dump for batch in batches for dump in batch.duplicates):
+            if known := self._bad.get(dump.sha256):
+                refused.append(known._replace(source=dump.source))
+            elif not self._agrees(dump):
+                manifests = dump.manifest.canonical_json(), str(dump.known_manifest)
+                detail = describe_conflict(dump.sha256, *manifests)
+                refused.append(Refusal(dump.source, dump.sha256, CONFLICT, None, detail))
         return refused
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:
@@ -191,12 +188,6 @@ class Committer:
             return []
 
         return list(chain.from_iterable(isolate_each(dumps, attach, attach_without_companions)))
-
-
-def _conflict(duplicate: Duplicate) -> Refusal:
-    dump, known_manifest = duplicate
-    detail = describe_conflict(dump.sha256, dump.manifest.canonical_json(), known_manifest)
-    return Refusal(dump.source, dump.sha256, CONFLICT, None, detail)
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:

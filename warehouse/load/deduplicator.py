@@ -5,33 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import duckdb
-
 from ingest.dump import Dump, HashedFile, Refusal
-from warehouse.engine.connection import open_cursor
-from warehouse.load.batches import Batch, Duplicate, ManifestAndCompanions
+from warehouse.load.batches import Batch, ManifestAndCompanions
 from warehouse.load.decoders import Decoder
-from warehouse.load.known import StoredDumps
-
-_FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
+from warehouse.load.stored_dumps import StoredDumps
 
 
 class Deduplicator:
-    """Classifies dumps that were read, in order and in one thread; must be closed.
+    """Sorts dumps that were read, in order and in one thread; the batches go to the commit."""
 
-    It shares no state with the committing thread; batches contain everything for the commit.
-    """
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, decoder: Decoder) -> None:
-        self._connection = open_cursor(connection)
-        self._stored = StoredDumps(self._connection)
+    def __init__(self, stored: StoredDumps, decoder: Decoder) -> None:
+        self._stored = stored
         self._reader = ManifestAndCompanions(decoder)
         self._manifests: dict[str, str] = {}  # of every dump so far, by SHA-256
-        self._unfiled: set[str] = set()  # stored dumps that are not in the archive
-
-    def close(self) -> None:
-        """Close the cursor."""
-        self._connection.close()
+        self._unarchived: set[str] = set()  # stored dumps
 
     def sort(self, dumps: Sequence[Dump], read: Sequence[HashedFile | Refusal]) -> Batch:
         """The batch of some dumps: those to decode, duplicates, and refused ones."""
@@ -55,15 +42,13 @@ class Deduplicator:
             self._manifests[dump.sha256] = dump.manifest.canonical_json()
             batch.dumps.append(dump)
             return
-        if dump.sha256 not in self._unfiled:
-            dump = dump._replace(data=None)
-        batch.duplicates.append(Duplicate(dump, known))
+        data = dump.data if dump.sha256 in self._unarchived else None
+        batch.duplicates.append(dump._replace(data=data, known_manifest=known))
 
     def _look_up(self, hashes: Sequence[str]) -> None:
         """Remember the manifests of dumps that are in the store."""
         known = self._stored.manifests(hashes)
         if known:
-            filed = self._connection.execute(_FILED, [list(known)]).fetchall()
-            self._unfiled.update(known.keys() - {row[0] for row in filed})
+            self._unarchived |= self._stored.unarchived(known)
         for sha256, manifest in known.items():
             self._manifests[sha256] = sys.intern(manifest)  # many dumps have the same

@@ -23,10 +23,7 @@ def read_doubts(
 ) -> tuple[str, ...]:
     """Sentences about ETRecords that disagree with their dumps, and about implausible clocks.
 
-    Args:
-        connection: The store.
-        programs: Ids of the ETRecords.
-        after: Id of the last older dump; clocks are checked only for later dumps.
+    `programs` are ids of ETRecords; the clocks of dumps up to the id `after` are not checked.
     """
     values = {"after": after, "most_ns": _HOUR_NS}
     clocks = connection.execute(read_statement("clock_doubts"), values).fetchall()

@@ -111,11 +111,7 @@ class DumpRows:
     ) -> None:
         """Insert the rows of dumps after their content, and trace the events to their ETRecords.
 
-        Args:
-            dumps: The dumps.
-            facts: The result of `identify` for them.
-            decoded: Their decoded rows.
-            resolution: Resolution of the delegates' clocks, in ticks.
+        `facts` are the result of `identify`, `resolution` that of the clocks of their delegates.
 
         Raises:
             StoreError: Another process has inserted one of the dumps, or one of their ids.
@@ -132,11 +128,6 @@ class DumpRows:
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
-        """Check that the store has no dump of these hashes or ids.
-
-        Raises:
-            StoreError: The store has such a dump.
-        """
         values = {"hashes": hashes, "ids": ids}
         ((count,),) = self._connection.execute(_TAKEN, values).fetchall()
         if count or len(set(hashes)) < len(hashes):

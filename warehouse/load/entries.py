@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -26,12 +26,13 @@ from warehouse.load.new_dump import NewDump
 _KINDS = {"program": ETRECORD, "debug_buffer": DEBUG_BUFFER}
 
 
-def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: History) -> list[Entry]:
+def dump_entries(
+    dumps: Sequence[NewDump], facts: Sequence[Facts], history: History
+) -> Iterator[Entry]:
     """Entries of new dumps, after the entries of their companions."""
-    if not history.is_kept:
-        return []
-    return _companion_entries(dumps, history) + [
-        Entry(
+    yield from _companion_entries(dumps, history)
+    for dump, row in zip(dumps, facts, strict=True):
+        yield Entry(
             DUMP,
             dump.taken_at,
             dump.source,
@@ -42,16 +43,15 @@ def dump_entries(dumps: Sequence[NewDump], facts: Sequence[Facts], history: Hist
             dump.debug_buffer and dump.debug_buffer.sha256,
             data=dump.data,
         )
-        for dump, row in zip(dumps, facts, strict=True)
-    ]
 
 
-def attachment_entries(dumps: Sequence[NewDump], history: History, now: datetime) -> list[Entry]:
-    """Entries of companions that were ingested after their dumps, and of the attachments."""
-    if not history.is_kept:
-        return []
-    return _companion_entries([dump._replace(taken_at=now) for dump in dumps], history) + [
-        Entry(
+def attachment_entries(
+    dumps: Sequence[NewDump], history: History, now: datetime
+) -> Iterator[Entry]:
+    """Entries of companions that came later than their dumps, and of the attachments."""
+    yield from _companion_entries([dump._replace(taken_at=now) for dump in dumps], history)
+    for dump in dumps:
+        yield Entry(
             COMPANIONS,
             now,
             dump.source,
@@ -60,32 +60,24 @@ def attachment_entries(dumps: Sequence[NewDump], history: History, now: datetime
             etrecord_sha256=dump.program and dump.program.record.sha256,
             debug_buffer_sha256=dump.debug_buffer and dump.debug_buffer.sha256,
         )
-        for dump in dumps
-    ]
 
 
-def refusal_entries(refusals: Sequence[Refusal], history: History) -> list[Entry]:
-    """Entries of refused files; bytes that are already in the archive are omitted."""
-    if not history.is_kept:
-        return []
+def refusal_entries(refusals: Sequence[Refusal], history: History) -> Iterator[Entry]:
+    """Entries of refused files; bytes that the archive holds already are left out."""
     missing = history.missing(one.sha256 for one in refusals if one.sha256)
-    entries = []
     for one in refusals:
         data = one.data if one.sha256 in missing else None
         missing.discard(one.sha256 or "")
-        entries.append(
-            Entry(
-                REFUSED,
-                one.refused_at,
-                one.source,
-                one.sha256,
-                reason=one.reason,
-                byte_offset=one.byte_offset,
-                detail=one.detail,
-                data=data,
-            )
+        yield Entry(
+            REFUSED,
+            one.refused_at,
+            one.source,
+            one.sha256,
+            reason=one.reason,
+            byte_offset=one.byte_offset,
+            detail=one.detail,
+            data=data,
         )
-    return entries
 
 
 @lru_cache(maxsize=4096)
@@ -94,16 +86,14 @@ def parse_manifest(text: str) -> Manifest:
     return Manifest.model_validate(FullShape(json.loads(text)))
 
 
-def _companion_entries(dumps: Sequence[NewDump], history: History) -> list[Entry]:
-    """Entries of the ETRecords and debug buffers that are not in the archive yet."""
+def _companion_entries(dumps: Sequence[NewDump], history: History) -> Iterator[Entry]:
+    """Entries of the ETRecords and debug buffers that the archive does not hold yet."""
     files = {
         file.sha256: (_KINDS[name], dump.taken_at, file)
         for dump in dumps
         for name, file in dump.companions().items()
     }
     missing = history.missing(files)
-    return [
-        Entry(kind, taken_at, file.name, sha256, data=file.data)
-        for sha256, (kind, taken_at, file) in files.items()
-        if sha256 in missing
-    ]
+    for sha256, (kind, taken_at, file) in files.items():
+        if sha256 in missing:
+            yield Entry(kind, taken_at, file.name, sha256, data=file.data)

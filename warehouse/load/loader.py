@@ -44,8 +44,7 @@ class Loader:
     def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> int:
         """Commit decoded dumps, without the malformed ones, and record refusals, each once.
 
-        Returns:
-            Number of dumps committed.
+        Returns the number of dumps committed.
         """
         failpoint("decoded")
         for one in contents:

@@ -18,13 +18,14 @@ class NewDump(NamedTuple):
 
     Attributes:
         source: Name of the dump at its origin.
-        sha256: SHA-256 of the bytes.
-        manifest: The manifest.
-        program: The ETRecord, if any.
-        debug_buffer: The debug buffer, if any.
-        data: The bytes; None if they are already decoded and archived.
-        ids: The ids in the archive; None for a new dump.
-        taken_at: The time of ingest in the archive; NOW for a new dump.
+        sha256: SHA-256 of its bytes.
+        manifest: Its manifest.
+        program: Its ETRecord, if any.
+        debug_buffer: Its debug buffer, if any.
+        data: Its bytes; None if they are decoded already and archived.
+        ids: Its ids in the archive; None for a new dump.
+        taken_at: Its time of ingest in the archive; NOW for a new dump.
+        known_manifest: The manifest under which the store, or an earlier file, has these bytes.
     """
 
     source: str
@@ -35,6 +36,7 @@ class NewDump(NamedTuple):
     data: Any = None
     ids: Ids | None = None
     taken_at: datetime = NOW
+    known_manifest: str | None = None
 
     def companions(self) -> dict[str, HashedFile]:
         """The ETRecord and the debug buffer that the dump has, by attribute."""

@@ -11,13 +11,10 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from typing import Protocol, TypeVar
-
-import duckdb
 
 from ingest.dump import Dump
 from warehouse.archive.archive import Archive
@@ -30,6 +27,7 @@ from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.deduplicator import Deduplicator
 from warehouse.load.doubts import last_dump, read_doubts
 from warehouse.load.interpreter import tuned_interpreter
+from warehouse.load.stored_dumps import StoredDumps
 from warehouse.load.summary import IngestProgress, IngestSummary
 
 # With fewer events at a time, DuckDB's row groups would be so empty that it rewrites them when the
@@ -61,7 +59,7 @@ class DumpSource(Protocol):
 
 
 def ingest_dumps(
-    connection: duckdb.DuckDBPyConnection,
+    stored: StoredDumps,
     dumps: DumpSource,
     *,
     archive: Archive | None = None,
@@ -72,7 +70,7 @@ def ingest_dumps(
     """Ingest dumps in order; every batch is committed completely before the next one.
 
     Args:
-        connection: The store's only writer.
+        stored: The dumps of the store, to which the new ones are added.
         dumps: Dumps to ingest.
         archive: Archive for ingested and refused files, sealed before each commit.
         decoder: Decodes the dumps.
@@ -94,27 +92,29 @@ def ingest_dumps(
             progress(IngestProgress(*done, coming))
 
     programs: set[int] = set()  # ids of the dumps' ETRecords
-    before = last_dump(connection)
+    before = last_dump(stored.writer)
     with (
         ThreadPoolExecutor(workers) as pool,
-        closing(Deduplicator(connection, decoder)) as deduplicator,
         ThreadPoolExecutor(1) as thread,
         tuned_interpreter(),
     ):
-        committer = Committer(connection, archive, decoder)
+        committer = Committer(stored.writer, archive, decoder)
+        deduplicator = Deduplicator(stored, decoder)
         reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
         read = _buffered(reading, workers, lambda some: sum(map(size_of, some)))
         batches = (deduplicator.sort(some, files.result()) for some, files in read)
         for group in _prefetch(thread, decoded_groups(pool, batches, workers, decoder)):
             if (coming := _long_values(group)) != _NONE:
                 report(coming)
+            # Before the commit, which may fail when some of them are stored.
+            stored.add(dump.sha256 for batch in group for dump in batch.dumps)
             summary += committer.commit(group)
             n_done += sum(batch.file_count for batch in group)
             programs.update(id_ for batch in group for id_ in batch.program_ids())
             del group  # otherwise its columns would stay in memory until the next group
             gc.collect(1)  # objects of this group
             report()
-        return replace(summary, doubts=read_doubts(connection, programs, after=before))
+        return replace(summary, doubts=read_doubts(stored.writer, programs, after=before))
 
 
 def decoded_groups(

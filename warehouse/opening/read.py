@@ -152,11 +152,7 @@ def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedSto
 
 
 def open_snapshot(store: Path) -> OpenedStore | None:
-    """The newest snapshot; None if no snapshot has the current schema.
-
-    Raises:
-        StoreError: The snapshot cannot be read.
-    """
+    """The newest snapshot; None if no snapshot has the current schema."""
     held = hold_newest(store)
     if held is not None:
         with suppress(OldStoreError):

@@ -107,11 +107,7 @@ class Publisher:
         self._due = time.monotonic() + pause_seconds
 
     def publish_if_due(self, *, is_wanted: bool = False) -> bool:
-        """Publish a snapshot if it is due; True if published. Errors are passed on.
-
-        Args:
-            is_wanted: Publish a snapshot in any case.
-        """
+        """Publish a snapshot if one is due or wanted; True if published. Errors are passed on."""
         start = time.monotonic()
         if not is_wanted and start < self._due:
             return False

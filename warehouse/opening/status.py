@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,12 +32,8 @@ class StoreCounts(NamedTuple):
     """Counts in the file or snapshot that was read.
 
     Attributes:
-        dumps: Dumps.
-        events: Profile events in these dumps.
-        devices: Devices.
-        builds: Builds.
-        models: Models.
-        last_ingest_at: When the last dump was committed; None without dumps.
+        events: Profile events in the dumps.
+        last_ingest_at: When the last dump was committed; None if there is none.
         archived_files: Files in the archive.
         unarchived_dumps: Dumps that are not in the archive.
         refused: Files that were refused and not ingested later.
@@ -75,40 +71,27 @@ class StoreStatus(NamedTuple):
         counts: The counts; None if neither file nor snapshot could be read.
     """
 
-    problem: str
-    is_locked: bool
-    writer_process_id: int | None
-    file_bytes: int
-    log_bytes: int
-    archive_bytes: int
-    snapshot_bytes: int
-    inbox_bytes: int
-    inbox_files: int
-    archive_segments: int
-    is_uncompacted: bool
-    unindexed_segments: int | None
-    snapshot_ages_seconds: list[int]
-    counted_at: datetime | None
-    counts: StoreCounts | None
-
-
-class _StoreContents(NamedTuple):
-    """The readable content of a store, and why the rest could not be read."""
-
     problem: str = ""
     is_locked: bool = False
     writer_process_id: int | None = None
-    counts: StoreCounts | None = None
-    counted_at: datetime | None = None
+    file_bytes: int = 0
+    log_bytes: int = 0
+    archive_bytes: int = 0
+    snapshot_bytes: int = 0
+    inbox_bytes: int = 0
+    inbox_files: int = 0
+    archive_segments: int = 0
+    is_uncompacted: bool = False
     unindexed_segments: int | None = None
+    snapshot_ages_seconds: Sequence[int] = ()
+    counted_at: datetime | None = None
+    counts: StoreCounts | None = None
 
 
 def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
-    """The status of a store; counts are of its newest snapshot while another process writes.
+    """The status of a store; `writer` is the open store, if this process writes it.
 
-    Args:
-        store: The store's directory.
-        writer: The open store, if this process writes it.
+    While another process writes it, the counts are those of the newest snapshot.
     """
     counted = _read_counts(store) if writer is None else _query_writer(store, writer)
     file, snapshots = store / FILE_NAME, find_snapshots(store)
@@ -116,8 +99,7 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
-    return StoreStatus(
-        **counted._asdict(),
+    return counted._replace(
         file_bytes=_size([file]),
         log_bytes=_size([log_of(file)]),
         archive_bytes=_size(archive.folder.rglob("*")),
@@ -132,8 +114,8 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     )
 
 
-def _read_counts(store: Path) -> _StoreContents:
-    locked, counted = None, _StoreContents()
+def _read_counts(store: Path) -> StoreStatus:
+    locked, counted = None, StoreStatus()
     try:
         if not store_exists(store):
             raise StoreError(str(store), "no store here; check --store and $TRACEHOUSE_STORE")
@@ -144,19 +126,19 @@ def _read_counts(store: Path) -> _StoreContents:
         if opened:
             counted = _count(store, opened)
     except StoreError as error:
-        counted = _StoreContents(problem=error.problem)
+        counted = StoreStatus(problem=error.problem)
     if locked:
         return counted._replace(is_locked=True, writer_process_id=locked.pid)
     return counted
 
 
-def _query_writer(store: Path, writer: Queryable) -> _StoreContents:
+def _query_writer(store: Path, writer: Queryable) -> StoreStatus:
     found = writer.sql(read_statement(_COUNTS), _segments(Archive(store)))
     counts = _counts(found, writer.query(_REFUSALS))
-    return _StoreContents(is_locked=True, writer_process_id=os.getpid(), counts=counts)
+    return StoreStatus(is_locked=True, writer_process_id=os.getpid(), counts=counts)
 
 
-def _count(store: Path, opened: OpenedStore) -> _StoreContents:
+def _count(store: Path, opened: OpenedStore) -> StoreStatus:
     archive = Archive(store)
     try:
         connection = opened.answering.connection("trusted")
@@ -168,8 +150,8 @@ def _count(store: Path, opened: OpenedStore) -> _StoreContents:
     finally:
         opened.release()
     if opened.snapshot:
-        return _StoreContents(counts=counts, counted_at=opened.snapshot.taken_at)
-    return _StoreContents(counts=counts, unindexed_segments=len(unindexed))
+        return StoreStatus(counts=counts, counted_at=opened.snapshot.taken_at)
+    return StoreStatus(counts=counts, unindexed_segments=len(unindexed))
 
 
 def _segments(archive: Archive) -> dict[str, object]:

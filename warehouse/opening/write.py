@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import duckdb
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed, unfile_missing
-from warehouse.archive.rewriting import MANY_SEGMENTS, clear_leftovers, merge_segments
+from warehouse.archive.rewriting import clear_leftovers
 from warehouse.engine.store_connections import StoreConnections
 from warehouse.engine.store_file import FILE_NAME, clear_unfinished, make_folder, sync_names
 from warehouse.engine.store_lock import StoreLock
@@ -31,9 +30,7 @@ from warehouse.opening.snapshots import Publisher, publish_snapshot
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
 
 if TYPE_CHECKING:
-    from ingest.dump import Dump
-    from ingest.found_dumps import FoundDumps
-    from warehouse.load.summary import IngestProgress, IngestSummary
+    from warehouse.load.summary import IngestProgress
 
 
 def open_to_write(
@@ -84,30 +81,6 @@ def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         erase_forgotten(connection, store)
 
 
-def ingest_found(  # noqa: PLR0913 - the options of `Warehouse.ingest`
-    writer: Writer,
-    store: Path,
-    found: FoundDumps | list[Dump],
-    *,
-    is_archived: bool,
-    is_published: bool,
-    jobs: int | None,
-    progress: Callable[[IngestProgress], None] | None,
-) -> IngestSummary:
-    """Ingest found dumps; see `Warehouse.ingest`."""
-    from warehouse.load.pipeline import ingest_dumps
-
-    archive = Archive(store) if is_archived else None
-    published = writing(writer, store, progress, is_published=is_published)
-    with published as (connection, report):
-        summary = ingest_dumps(connection, found, archive=archive, jobs=jobs, progress=report)
-        if archive:
-            merge_segments(archive, least=MANY_SEGMENTS)
-    if is_published:
-        publish_snapshot(writer, store)
-    return replace(summary, notes=() if isinstance(found, list) else tuple(found.notes))
-
-
 @contextmanager
 def writing(
     writer: Writer,
@@ -115,14 +88,11 @@ def writing(
     progress: Callable[[IngestProgress], None] | None,
     *,
     is_published: bool = False,
-) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[IngestProgress], None]]]:
-    """The writing connection, and a function to call with each progress.
+) -> Iterator[Callable[[IngestProgress], None]]:
+    """A function to call with the progress of the body, which writes the store.
 
-    Args:
-        writer: The store's writer.
-        store: The store's directory.
-        progress: Called with each progress, after a check that the store still exists.
-        is_published: Publish snapshots at intervals.
+    It checks that the store still exists, and calls `progress`. If `is_published`, it publishes
+    snapshots at intervals, and there is one more at the end.
 
     Raises:
         StoreError: The store was deleted or replaced, or its disk fails.
@@ -138,6 +108,8 @@ def writing(
             progress(done)
 
     with errors_while_open(store, store / FILE_NAME):
-        yield writer.connection, report
+        yield report
     writer.file.check()
     sync_names(store)
+    if publisher:
+        publish()

@@ -19,6 +19,7 @@ from warehouse.lake.commits import AddedFile
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import write_group
 from warehouse.load.pipeline import ingest_dumps
+from warehouse.load.stored_dumps import StoredDumps
 from warehouse.spark.groups import DumpGroup
 from warehouse.spark.inboxes import ManifestDefaults, local_dumps, open_place
 from warehouse.spark.tasks import Tasks
@@ -68,15 +69,12 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
 
     Nothing is written if a dump has changed since its survey, or would lose a companion that the
     lake has. Files of the same dumps and time of ingest are equal, whichever machine writes them.
-
-    Raises:
-        SourceError: The dumps cannot be fetched.
-        LakeError: The lake cannot be written.
     """
     group = DumpGroup.of(*json.loads(piece))
     with _local_group(group, inbox) as dumps, closing(store_in_memory()) as connection:
         connection.execute("SET threads = 1")  # each core runs a task
-        summary = ingest_dumps(connection, dumps, jobs=1)
+        with closing(StoredDumps(connection)) as stored:
+            summary = ingest_dumps(stored, dumps, jobs=1)
         _set_origins(connection, group, at)
         is_changed = _is_changed(connection, group)
         added = [] if is_changed else write_group(connection, Lake(lake), group.name)
@@ -133,18 +131,7 @@ def _lacks(companions: Sequence[object], known: Sequence[object]) -> bool:
 def decode_groups(
     tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
 ) -> DecodedGroups:
-    """Decode groups, each in a separate task.
-
-    Args:
-        tasks: Machines that run the tasks.
-        groups: Groups to decode.
-        inbox: Path or URI of the dumps.
-        lake: Path or URI of the lake.
-        at: Time of ingest of the dumps.
-
-    Raises:
-        SparkError: A task failed repeatedly.
-    """
+    """Decode groups, each in a task of its own; `at` is the time of ingest of the dumps."""
     pieces = [json.dumps(group) for group in groups]
     work = partial(decode_group, inbox=inbox, lake=lake, at=at)
     rows = tasks.run(pieces, work, DECODED_GROUPS).to_pylist()

@@ -75,7 +75,8 @@ def decide(
     n_known = 0
     for dump in surveyed:
         refusal = _refuse(dump, manifests)
-        if refusal in recorded or (refusal is None and _is_known(dump, manifests, bad)):
+        is_known = dump.sha256 in manifests or (dump.source, dump.sha256) in bad
+        if refusal in recorded or (refusal is None and is_known):
             n_known += 1
             stored = known.get(dump.sha256)
             if stored and refusal is None and _has_more(dump, stored, bad):
@@ -96,12 +97,6 @@ def _refuse(dump: DumpFacts, manifests: Mapping[str, str]) -> Refusal | None:
         return None
     detail = describe_conflict(dump.sha256, dump.manifest, known)
     return Refusal(dump.source, dump.sha256, "conflict", None, detail)
-
-
-def _is_known(
-    dump: DumpFacts, manifests: Mapping[str, str], bad: Collection[tuple[str, str | None]]
-) -> bool:
-    return dump.sha256 in manifests or (dump.source, dump.sha256) in bad
 
 
 def _has_more(
@@ -128,22 +123,17 @@ def group_entries(
 ) -> list[DumpGroup]:
     """Dumps in groups by day and model, as in the lake.
 
-    Args:
-        entries: Dumps to decode.
-        parallelism: Least number of groups, unless they would be tiny.
-        taken: Names that must not be used.
+    There are at least `parallelism` groups unless they would be tiny, and no name is a `taken` one.
     """
     total = sum(entry.byte_count for entry in entries)
     most = min(max(total // max(parallelism, 1), LEAST_BYTES), MOST_BYTES)
-    ordered = sorted(entries, key=_order)
+    ordered = sorted(
+        entries, key=lambda one: (partition_of(one.manifest), one.path, one.member or "")
+    )
     groups = map(tuple, batches(ordered, attrgetter("byte_count"), most))
     return [
         DumpGroup(name_part((entry.state for entry in group), taken), group) for group in groups
     ]
-
-
-def _order(entry: DumpFacts) -> tuple[Partition, str, str]:
-    return partition_of(entry.manifest), entry.path, entry.member or ""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ingest.dump import Dump
 from ingest.errors import SourceError
@@ -32,20 +32,12 @@ class ManifestDefaults:
 
 
 def open_place(inbox: str) -> WatchedPlace:
-    """The place at a path or URI.
-
-    Raises:
-        SourceError: The place cannot be listed.
-    """
+    """The place at a path or URI."""
     return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
 
 
 def list_files(place: WatchedPlace) -> list[WatchedFile]:
-    """Dumps and zips in a place, sorted by path; hidden files are left out.
-
-    Raises:
-        SourceError: A folder cannot be listed.
-    """
+    """Dumps and zips in a place, sorted by path; hidden files are left out."""
     return sorted(_walk(place))
 
 
@@ -63,11 +55,7 @@ def find_files(inbox: str) -> list[WatchedFile]:
 
 
 def list_arrivals(place: WatchedPlace) -> list[WatchedFile]:
-    """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time.
-
-    Raises:
-        SourceError: A folder cannot be listed.
-    """
+    """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time."""
     files = list_files(place)
     return [_arrived(file) for file in files] if isinstance(place, LocalFolder) else files
 
@@ -109,12 +97,7 @@ class LocalFiles:
 def local_dumps(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[LocalFiles]:
-    """The dumps in files of a place, with manifests and companions; missing files are skipped.
-
-    Raises:
-        SourceError: The files cannot be fetched.
-        ManifestError: The stated fields are malformed.
-    """
+    """The dumps in files of a place, with manifests and companions; missing files are skipped."""
     with place.local_paths(paths) as copies:
         origins = {
             copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)
@@ -125,7 +108,7 @@ def local_dumps(
         sources = [one for one in listed if isinstance(one, Source)]
         found = FoundDumps(sources, manifest=stated.manifest, layout=stated.layout, names=names)
         dumps = [
-            (origins[source.path], source.member, _named(dump, place))
+            (origins[source.path], source.member, dump.renamed(place.restore_paths))
             for source, dump in zip(sources, found, strict=True)
         ]
         yield LocalFiles(dumps, faults)
@@ -134,13 +117,3 @@ def local_dumps(
 def _renamed(error: SourceError, place: WatchedPlace) -> SourceError:
     name, problem = place.restore_paths(error.source), place.restore_paths(error.problem)
     return SourceError(name, problem, reason=error.reason)
-
-
-def _named(dump: Dump, place: WatchedPlace) -> Dump:
-    record, buffer = dump.etrecord, dump.debug_buffer
-    return replace(
-        dump,
-        name=place.restore_paths(dump.name),
-        etrecord=record and record._replace(name=place.restore_paths(record.name)),
-        debug_buffer=buffer and buffer._replace(name=place.restore_paths(buffer.name)),
-    )

@@ -26,15 +26,16 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
+from warehouse.lake.dump_locations import locate_dumps, removed_part_names
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans
-from warehouse.lake.writing import write_group
+from warehouse.lake.plans import finish_plans, write_plan
+from warehouse.lake.rewriting import remove_dumps
+from warehouse.lake.writing import WrittenFiles, commit_written, write_group
 from warehouse.load.loader import Loader
-from warehouse.spark.attaching import attach_late
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
 from warehouse.spark.inboxes import ManifestDefaults, list_files, open_place
-from warehouse.spark.known import LakeKnowledge, read_refusals
+from warehouse.spark.lake_dumps import LakeDumps, read_refusals
 from warehouse.spark.plans import IngestPlan, discard_plan, files_of, read_plans, record_plan
 from warehouse.spark.surveys import DUMP_FACTS, DumpFacts, survey_piece
 from warehouse.spark.tasks import Tasks
@@ -102,7 +103,7 @@ class LakeIngester:
         self._lake = Lake(lake)
         self._address = lake if "://" in lake else self._lake.root
         self._stated = stated or ManifestDefaults()
-        self._known = LakeKnowledge(self._lake)
+        self._known = LakeDumps(self._lake)
         self._state: LakeState | None = None
 
     def ingest_all(self) -> LakeIngest:
@@ -124,9 +125,9 @@ class LakeIngester:
             SparkError: A task failed repeatedly.
         """
         with lake_errors(self._lake):
-            return self._take(files)
+            return self._ingest(files)
 
-    def _take(self, files: Sequence[WatchedFile]) -> LakeIngest:
+    def _ingest(self, files: Sequence[WatchedFile]) -> LakeIngest:
         done = self._resume()
         for first in range(0, len(files), MOST_FILES):
             surveyed = self._survey(files[first : first + MOST_FILES])
@@ -135,11 +136,6 @@ class LakeIngester:
         return done
 
     def _ingest_new(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Ingest new dumps in one commit.
-
-        Raises:
-            LakeError: The lake cannot be read or written.
-        """
         done = LakeIngest()
         for _ in range(_ATTEMPTS):
             state = self._read_state()
@@ -162,17 +158,25 @@ class LakeIngester:
         )
 
     def _attach_late(self, surveyed: Sequence[DumpFacts]) -> LakeIngest:
-        """Attach companions that arrived after their dumps.
+        """Write dumps again whose companions came later than they did, in one commit.
 
-        Raises:
-            LakeError: The lake cannot be read or written.
+        If it is killed, or another process rewrites the same parts, the lake stays as it is, and
+        the next ingest attaches them.
         """
         state = self._read_state()
         late = self._decide(surveyed, state).late
         if not late:
             return LakeIngest()
-        parallelism = self._tasks.parallelism
-        decoded = attach_late(self._lake, state, late, self._decode, parallelism=parallelism)
+        id_, taken = new_id(), removed_part_names(state)
+        groups = group_entries(late, parallelism=self._tasks.parallelism, taken=taken)
+        write_plan(self._lake, id_, [file for group in groups for file in files_of(group)])
+        decoded = self._decode(groups, moment_of(id_))
+        whole = [group for group in groups if group.name not in decoded.changed]
+        hashes = {entry.sha256 for group in whole for entry in group.entries}
+        held = (dump for dump in locate_dumps(self._lake, state) if dump.sha256 in hashes)
+        rest, removed = remove_dumps(self._lake, state, held)
+        written = [WrittenFiles(id_, decoded.added), *rest]
+        commit_written(self._lake, written, by="spark", removed=removed)
         return LakeIngest(n_attached=decoded.n_dumps, refused=decoded.refused)
 
     def _decode(self, groups: Sequence[DumpGroup], at: datetime) -> DecodedGroups:

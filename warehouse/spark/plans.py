@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ingest.dump import Refusal
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, read_works, write_plan
+from warehouse.lake.plans import finish_plans, list_plans, write_plan
 from warehouse.lake.writing import group_files
 from warehouse.spark.groups import DumpGroup
 
@@ -55,11 +55,7 @@ def files_of(group: DumpGroup) -> list[str]:
 
 
 def record_plan(lake: Lake, plan: IngestPlan) -> None:
-    """Record a plan as this process's own.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
+    """Record a plan as this process's own."""
     work = plan._asdict() | {"refused": [one[:5] for one in plan.refused]}
     del work["id"]
     lake.begin()
@@ -70,22 +66,16 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
     """Plans of running and killed ingests, oldest first.
 
     Unchecked plans of killed ingests are left out: they have written nothing.
-
-    Raises:
-        LakeError: The lake cannot be read.
     """
-    for id_, (work, at, is_alive) in sorted(read_works(lake).items()):
-        groups = tuple(DumpGroup.of(*group) for group in work["groups"])
-        refused = tuple(Refusal(*one) for one in work["refused"])
-        if work["is_checked"] or (is_alive and datetime.now(UTC) - at < _PATIENCE):
+    for id_, _, work, at, is_alive in list_plans(lake):
+        is_recent = is_alive and datetime.now(UTC) - at < _PATIENCE
+        if work and (work["is_checked"] or is_recent):
+            groups = tuple(DumpGroup.of(*group) for group in work["groups"])
+            refused = tuple(Refusal(*one) for one in work["refused"])
             yield IngestPlan(id_, work["inbox"], groups, refused, work["is_checked"])
 
 
 def discard_plan(lake: Lake, plan: IngestPlan, state: LakeState) -> None:
-    """Delete a plan and its files that are not in the lake.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
+    """Delete a plan and its files that are not in the lake."""
     lake.delete(set(plan.files()) - state.files.keys())
     finish_plans(lake, [plan.id])

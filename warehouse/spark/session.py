@@ -60,11 +60,6 @@ def opened_session(
 
 
 def _open_session(master: str | None, settings: Mapping[str, str]) -> tuple[SparkSession, bool]:
-    """A session, and whether it was started here.
-
-    Raises:
-        SparkError: pyspark or Java is missing, or the session cannot be started.
-    """
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -97,11 +92,6 @@ def _settings(master: str | None, settings: Mapping[str, str]) -> dict[str, str]
 
 
 def _prepare_process(master: str) -> None:
-    """Set the environment of the JVM that this process starts, and of its Python workers.
-
-    Raises:
-        SparkError: Java is missing.
-    """
     home = os.environ.get("JAVA_HOME")
     if not (Path(home, "bin", "java").exists() if home else shutil.which("java")):
         problem = "needs Java 17 or newer, which is missing: install a JRE, or set JAVA_HOME"

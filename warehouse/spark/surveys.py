@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -85,11 +85,7 @@ DUMP_FACTS = pa.schema(
 
 
 def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Table:
-    """Rows of DUMP_FACTS for files, given as JSON: the number of the first, and their paths.
-
-    Raises:
-        SourceError: The files cannot be fetched.
-    """
+    """Rows of DUMP_FACTS for files, given as JSON: the number of the first, and their paths."""
     number, paths = json.loads(piece)
     found = survey_files(open_place(inbox), paths, stated)
     rows = [{"number": number, **dump._asdict()} for dump in found]
@@ -99,38 +95,27 @@ def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Tabl
 def survey_files(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[DumpFacts]:
-    """Facts of the dumps in files, in order; refusals of files without dumps come first.
-
-    Raises:
-        SourceError: The files cannot be fetched; a single unreadable file is refused.
-    """
-    hashes = _Hashes()
+    """Facts of the dumps in files, in order; refusals of files without dumps come first."""
+    hash_file = cache(_hash_file)
     with local_dumps(place, paths, stated) as local:
         for error in local.faults:
             yield DumpFacts(error.source, "", None, "", 0, "", error.reason, error.problem)
         for path, member, incoming in local.dumps:
-            yield _survey(place, path, member, incoming, hashes)
+            yield _survey(place, path, member, incoming, hash_file)
 
 
-class _Hashes:
-    """SHA-256s of companions, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[Companion, str | None] = {}
-
-    def of(self, file: Companion | None) -> tuple[str | None, str | None]:
-        """Name and hash of a file; None if there is no file, or it cannot be read."""
-        if file is None:
-            return None, None
-        if file not in self._known:
-            self._known[file] = None
-            with suppress(SourceError):  # it is refused when its dump is decoded
-                self._known[file] = hashlib.sha256(file.read()).hexdigest()
-        return file.name, self._known[file]
+def _hash_file(file: Companion) -> str | None:
+    with suppress(SourceError):  # it is refused when its dump is decoded
+        return file.read_hashed().sha256
+    return None
 
 
 def _survey(
-    place: WatchedPlace, path: str, member: str | None, incoming: Dump, hashes: _Hashes
+    place: WatchedPlace,
+    path: str,
+    member: str | None,
+    incoming: Dump,
+    hash_file: Callable[[Companion], str | None],
 ) -> DumpFacts:
     (file,) = read_dumps([incoming])
     if isinstance(file, Refusal):
@@ -142,10 +127,10 @@ def _survey(
     except (ManifestError, SourceError) as error:
         detail = place.restore_paths(str(error)).removeprefix(f"{incoming.name}: ")
         return dump._replace(reason="manifest", detail=detail)
-    etrecord, buffer = hashes.of(incoming.etrecord), hashes.of(incoming.debug_buffer)
+    record, buffer = incoming.etrecord, incoming.debug_buffer
     return dump._replace(
-        etrecord=etrecord[0],
-        etrecord_sha256=etrecord[1],
-        debug_buffer=buffer[0],
-        debug_buffer_sha256=buffer[1],
+        etrecord=record.name if record else None,
+        etrecord_sha256=hash_file(record) if record else None,
+        debug_buffer=buffer.name if buffer else None,
+        debug_buffer_sha256=hash_file(buffer) if buffer else None,
     )

@@ -51,11 +51,7 @@ class SparkTasks:
         return int(self._session.sparkContext.defaultParallelism)
 
     def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
-        """Rows of all tasks, one task per piece, in no order.
-
-        Raises:
-            SparkError: A task failed repeatedly, or Spark failed.
-        """
+        """Rows of all tasks, one task per piece, in no order."""
         if not pieces:
             return schema.empty_table()
         from pyspark.sql.pandas.types import from_arrow_schema

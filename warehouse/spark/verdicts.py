@@ -29,11 +29,8 @@ _NIGHT = ("distance", "build", "session", "recorded_at")
 def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> PartResult:
     """Verdicts on the series of a build and of earlier builds.
 
-    One task judges the families of a part. The result equals that of one process, but contains the
-    values of changed series only.
-
-    Raises:
-        SparkError: A job failed.
+    One task judges the families of a part. The result is the same as that of one process, but only
+    series that changed come with their values.
     """
     rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)

@@ -31,12 +31,8 @@ def make_views(
 ) -> None:
     """Create the tables and views that a text can read, with the columns that it can name.
 
-    Args:
-        session: The session.
-        lake: The lake.
-        state: Its state.
-        text: Statements, and other text with names of tables and columns.
-        files: Files to read of each table; by default all of them.
+    The text consists of statements, and other text with names of tables and columns. A table has
+    the rows of the given files, by default of all its files.
     """
     views = dict(read_views())
     texts = views | {name: shared_select(name) for name in SHARED_TABLES}

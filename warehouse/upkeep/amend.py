@@ -45,10 +45,6 @@ class Amendment(NamedTuple):
         """Changed fields, each with its old and its new value."""
         return list_differences(self.dump.manifest, self.manifest)
 
-    def is_of_method(self) -> bool:
-        """Whether the method of the program changes."""
-        return any(name == "method" for name, _, _ in self.changes())
-
 
 def parse_corrections(stated: Sequence[str]) -> Fields:
     """Fields by key from ``FIELD=VALUE``; an empty value removes the field.
@@ -93,11 +89,7 @@ def plan_amendments(
 def amend_manifests(
     connection: duckdb.DuckDBPyConnection, store: Path, amendments: Sequence[Amendment]
 ) -> None:
-    """Correct manifests, in the store and in its archive.
-
-    Raises:
-        StoreError: The store cannot be written.
-    """
+    """Correct manifests, in the store and in its archive."""
     now = datetime.now(UTC)
     with recorded_upkeep(connection, store) as history:
         rows = DumpRows(connection)
@@ -154,12 +146,11 @@ def _parse_again(connection: duckdb.DuckDBPyConnection, manifests: Mapping[str, 
 
 
 def _check_methods(connection: duckdb.DuckDBPyConnection, amendments: Sequence[Amendment]) -> None:
-    """Check that no dump with an ETRecord changes its method.
-
-    Raises:
-        QueryError: The method of such a dump changes.
-    """
-    changed = [one.dump.dump_id for one in amendments if one.is_of_method()]
+    changed = [
+        one.dump.dump_id
+        for one in amendments
+        if any(name == "method" for name, _, _ in one.changes())
+    ]
     found = connection.execute(_TRACED, [changed]).fetchone()
     if found:
         raise QueryError(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -24,7 +23,7 @@ from warehouse.archive.entries import (
 from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
-from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, Duplicate, EndedSegment
+from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, EndedSegment
 from warehouse.load.entries import parse_manifest
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
@@ -49,9 +48,6 @@ class ArchiveReader:
         """Batches of all segments in order, without what the store has already.
 
         A dump is a duplicate where companions are attached to it.
-
-        Raises:
-            ArchiveError: A segment is damaged or gone.
         """
         for segment in segments:
             for number, entries in groupby(read_entries(segment), itemgetter(0)):
@@ -83,7 +79,8 @@ class ArchiveReader:
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
             dump = self._dump(entry, batch)
-            batch.duplicates.append(Duplicate(dump, dump.manifest.canonical_json()))
+            known = dump.manifest.canonical_json()
+            batch.duplicates.append(dump._replace(known_manifest=known))
         elif entry.kind != REFUSED and entry.data is not None:
             self._held[sha256] = entry
         elif entry.kind != ERASED:
@@ -116,7 +113,8 @@ class ArchiveReader:
         if sha256 is None:
             return None
         if sha256 not in self._records:
-            self._records[sha256] = Companion(self._find(sha256).name, _Bytes(sha256, self._find))
+            name = self._find(sha256).name
+            self._records[sha256] = Companion(name, lambda: self._find(sha256).data, key=sha256)
         file = self._records[sha256]
         try:
             return self._programs.read(file, method)
@@ -131,26 +129,10 @@ class ArchiveReader:
         return HashedFile(entry.name, entry.data, sha256)
 
     def _find(self, sha256: str) -> Entry:
-        """The entry of a file, with its bytes.
-
-        Raises:
-            ArchiveError: The archive has no such file.
-        """
         entry = self._held.get(sha256) or self._archive.find(sha256)
         if entry is None:
             raise ArchiveError(str(self._archive.folder), f"has no file of SHA-256 {sha256}")
         return entry
-
-
-@dataclass(frozen=True)
-class _Bytes:
-    """Returns the bytes of a file in the archive; objects for equal files are equal."""
-
-    sha256: str
-    find: Callable[[str], Entry] = field(compare=False)
-
-    def __call__(self) -> Any:
-        return self.find(self.sha256).data
 
 
 def _file_row(entry: Entry, segment: int) -> dict[str, Any]:

@@ -88,11 +88,6 @@ def clear_compaction_request(store: Path) -> None:
 
 
 def _copy(store: Path, new: Path) -> None:
-    """Copy the store's file row by row.
-
-    Raises:
-        StoreError: The copy differs.
-    """
     with open_writer(new) as connection:
         use_database(connection)
         migrate(connection)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -130,13 +129,8 @@ class _ZipReader:
         if any(one and one.byte_count > most_bytes for one in (dump, etrecord, buffer)):
             detail = f"{name}: more than {most_bytes:,} bytes"
             return ZipMember(name, None, Problem(400, "too_large", detail))
-        etrecord, buffer = (
-            one and one._replace(name=self._rename(one.name)) for one in (etrecord, buffer)
-        )
         try:
-            delivery = pack_delivery(
-                replace(dump, name=name, etrecord=etrecord, debug_buffer=buffer)
-            )
+            delivery = pack_delivery(dump.renamed(self._rename))
         except (SourceError, ManifestError) as error:
             return ZipMember(name, None, self._refuse(error))
         return delivery, self._copy(delivery, spools)

@@ -28,7 +28,7 @@ def user_rules(tmp_path, monkeypatch):
     (tmp_path / "tracehouse.toml").write_text(OWN)
     (tmp_path / "qnn.etdp").write_bytes(producer_dump("QNN", 2))
     yield tmp_path
-    use_user_rules([])
+    use_user_rules(tuple)
 
 
 def test_json_tells_which_rule_made_an_event_what_it_is(run, user_rules):
@@ -77,3 +77,12 @@ def test_a_rule_that_is_none_stops_only_commands_that_need_rules(run, user_rules
     stopped = ["[[producers]]" in run(*args).err for args in lines]
     assert stopped == [True, True, False, False, False]
     assert not (user_rules / "store").exists()
+
+
+def test_a_rule_that_is_none_stops_no_command_that_only_opens_a_store(run, user_rules):
+    ingest = ["ingest", "qnn.etdp", *FACTS]
+    run(*ingest, "--store", "store", "--quiet")
+    (user_rules / "tracehouse.toml").write_text("[[producers]]\nproducer = 3\n")
+    lines = (["snapshot"], ["drain"], ["compact"], ingest)
+    stopped = ["error: " in run(*args, "--store", "store").err for args in lines]
+    assert stopped == [False, False, False, True]

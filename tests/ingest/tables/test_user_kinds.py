@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 
 from ingest import decode_dumps
@@ -26,9 +28,9 @@ kind = "other"
 @pytest.fixture
 def own(tmp_path):
     (tmp_path / FILE_NAME).write_text(MINE)
-    use_user_rules(read_user_rules(tmp_path / FILE_NAME))
+    use_user_rules(partial(read_user_rules, tmp_path / FILE_NAME))
     yield
-    use_user_rules([])
+    use_user_rules(tuple)
 
 
 @pytest.fixture

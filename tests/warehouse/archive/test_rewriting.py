@@ -11,7 +11,8 @@ import pytest
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import DUMP, Entry
 from warehouse.archive.rewriting import clear_leftovers, merge_segments, rewrite_segments
-from warehouse.archive.segments import PART_BYTES, ROW_GROUP_BYTES, Segment
+from warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES
+from warehouse.archive.segments import Segment
 from warehouse.archive.verification import verify_archive
 from warehouse.errors import ArchiveError
 

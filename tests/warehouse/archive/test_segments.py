@@ -10,14 +10,8 @@ import pyarrow as pa
 import pytest
 
 from warehouse.archive.entries import DEBUG_BUFFER, DUMP, REFUSED, Entry, Ids
-from warehouse.archive.segments import (
-    PART_BYTES,
-    ROW_GROUP_BYTES,
-    Segment,
-    SegmentWriter,
-    check_segment,
-    read_entries,
-)
+from warehouse.archive.segment_writer import PART_BYTES, ROW_GROUP_BYTES, SegmentWriter
+from warehouse.archive.segments import Segment, check_segment, read_entries
 from warehouse.errors import ArchiveError
 
 NOW = datetime(2026, 11, 22, 5, 30, 1, 250, tzinfo=UTC)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -44,6 +45,28 @@ def test_a_failed_write_is_every_waiters_error_and_the_next_goes_on() -> None:
         with pytest.raises(StoreError, match="is full"):
             waiter.result()
     assert waiters[2].result() == 3
+
+
+def test_a_caller_writes_a_few_groups_and_a_thread_writes_the_rest() -> None:
+    writers: list[threading.Thread] = []
+    waiters: list[Future[int]] = [Future()]
+
+    def write(items: Sequence[int]) -> Sequence[int]:
+        writers.append(threading.current_thread())
+        if len(waiters) < 20:  # another item comes during each write
+            waiters.append(Future())
+            assert not group.join(len(waiters), waiters[-1])
+        return items
+
+    group = GroupCommit("here", write)
+    assert group.join(1, waiters[0])
+    group.run()
+    while len(waiters) < 20:
+        waiters[-1].result(timeout=60)
+    assert [waiter.result(timeout=60) for waiter in waiters] == list(range(1, 21))
+    own = [writer is threading.current_thread() for writer in writers]
+    assert own == [True] * 8 + [False] * 12
+    assert len(set(writers)) == 2
 
 
 def test_waiters_of_an_interrupted_write_are_told_to_submit_their_items_again() -> None:

@@ -14,6 +14,7 @@ from warehouse.load.batches import Batch
 from warehouse.load.content import read_dumps
 from warehouse.load.decoders import OWN_DECODER
 from warehouse.load.deduplicator import Deduplicator
+from warehouse.load.stored_dumps import StoredDumps
 
 
 class Noting:
@@ -47,12 +48,13 @@ def test_the_dumps_of_a_store_are_looked_through_once_and_new_ones_are_not_looke
     texts: list[str] = []
     with writing(tmp_path / "store") as connection:
         noting: Any = Noting(connection, texts)
-        deduplicator = Deduplicator(noting, OWN_DECODER)
+        index = StoredDumps(noting)
+        deduplicator = Deduplicator(index, OWN_DECODER)
         for new in (b"new", b"newer"):
             assert [dump.data for dump in sort(deduplicator, new).dumps] == [new]
         assert sum("FROM dumps" in text for text in texts) == 1
         again = sort(deduplicator, b"newest", stored)
         assert [dump.data for dump in again.dumps] == [b"newest"]
-        assert [one.dump.sha256 for one in again.duplicates] == [hashlib.sha256(stored).hexdigest()]
+        assert [one.sha256 for one in again.duplicates] == [hashlib.sha256(stored).hexdigest()]
         assert sum("FROM dumps" in text for text in texts) == 2
-        deduplicator.close()
+        index.close()

@@ -280,7 +280,7 @@ def test_an_etrecord_that_breaks_its_reader_is_read_once_and_refused(
     record = write(tmp_path / "in/net.etrecord", b"PK")
     calls: list[object] = []
 
-    def broken(self: object, source: object) -> None:
+    def broken(self: object, source: object, _: object) -> None:
         calls.append(source)
         raise MemoryError
 

@@ -20,7 +20,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.support.stores import MANIFEST, contents, writing
 from warehouse.archive.archive import Archive
-from warehouse.archive.segments import SegmentWriter
+from warehouse.archive.segment_writer import SegmentWriter
 from warehouse.engine.connection import open_cursor
 from warehouse.errors import StoreError
 from warehouse.load import stored_events

@@ -4,6 +4,7 @@ import gc
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.support.etrecord_builder import MODELS, build_zip
 from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
+from warehouse.errors import StoreError
 from warehouse.load import batches, stored_events
 from warehouse.load import pipeline as ingestion
 
@@ -181,6 +183,25 @@ def test_nothing_is_kept_of_a_big_dump_that_turns_out_malformed(
     stored = contents(tmp_path / "parts")
     assert stored == contents(tmp_path / "whole")
     assert stored["event_origins"]
+
+
+def test_dumps_of_a_commit_that_failed_in_the_end_are_known_to_the_open_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.etdp", read_dump("real/load_only"))
+    commit = ingestion.Committer.commit
+
+    def commit_and_fail(*given: Any) -> None:
+        commit(*given)
+        raise StoreError("here", "the disk is full")
+
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
+        with monkeypatch.context() as patched:
+            patched.setattr(ingestion.Committer, "commit", commit_and_fail)
+            with pytest.raises(StoreError):
+                warehouse.ingest([path], manifest=MANIFEST)
+        summary = warehouse.ingest([path], manifest=MANIFEST)
+    assert (summary.n_dumps, summary.n_duplicates) == (0, 1)
 
 
 def test_companions_that_come_later_are_attached_as_if_they_had_been_there(

@@ -1,3 +1,5 @@
+"""Companions that come later than their dumps, attached in a lake."""
+
 from __future__ import annotations
 
 import shutil

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from tests.support.service import service_of, serving
 from warehouse.errors import StoreError
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 
 
 @pytest.fixture(scope="module")

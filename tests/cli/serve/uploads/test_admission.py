@@ -15,7 +15,7 @@ from cli.serve.uploads.admission import Admission
 from tests.support.service import serving
 from tests.support.stored_dumps import Stored
 from tests.support.uploads import await_state, new_dump, put
-from warehouse.inbox.known import KnownDumps
+from warehouse.inbox.known_dumps import KnownDumps
 
 LARGE = 1 << 30
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from warehouse.load.known import StoredDumps
+from warehouse.load.stored_dumps import StoredDumps
 
 
 class KnownDumps:
@@ -91,6 +91,5 @@ class KnownDumps:
     def end_draining(self) -> None:
         """Record that indexing has ended: the dumps are in the store, or refused."""
         with self._lock:
-            self._stored.add(self._draining)
             self._draining = {}
             self._draining_bytes = self._drained_bytes = 0

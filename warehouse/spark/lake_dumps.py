@@ -19,7 +19,7 @@ from warehouse.lake.schemas import TABLES
 from warehouse.spark.surveys import KnownDump
 
 
-class LakeKnowledge:
+class LakeDumps:
     """The dumps of a lake; the ids in each file are read once."""
 
     def __init__(self, lake: Lake) -> None:
@@ -27,11 +27,7 @@ class LakeKnowledge:
         self._ids: dict[str, NDArray[np.int64]] = {}  # in order, by file
 
     def read_dumps(self, state: LakeState, hashes: Iterable[str]) -> dict[str, KnownDump]:
-        """The dumps that the lake has, by SHA-256.
-
-        Raises:
-            LakeError: The lake cannot be read.
-        """
+        """The dumps that the lake has, by SHA-256."""
         wanted = {dump_number(sha256): sha256 for sha256 in hashes}
         self._read_new(state)
         numbers = np.fromiter(wanted, np.int64, len(wanted))
@@ -54,11 +50,7 @@ class LakeKnowledge:
 
 
 def read_refusals(lake: Lake, state: LakeState, sources: Iterable[str]) -> set[Refusal]:
-    """Recorded refusals of files of these names, without offsets and times.
-
-    Raises:
-        LakeError: The lake cannot be read.
-    """
+    """Recorded refusals of files of these names, without offsets and times."""
     paths = [file.path for file in state.of("ingest_errors")]
     columns = ["source", "sha256", "reason", "detail"]
     rows = _read(lake, paths, "ingest_errors", columns, set(sources))
@@ -72,11 +64,6 @@ def _read(
     columns: list[str],
     wanted: Iterable[str] | None = None,
 ) -> pa.Table:
-    """Rows of files; with `wanted`, only rows whose first column is one of these values.
-
-    Raises:
-        LakeError: The files cannot be read.
-    """
     schema = TABLES[table]
     if not paths:
         return pa.schema([schema.field(name) for name in columns]).empty_table()

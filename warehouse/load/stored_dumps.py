@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.engine.connection import open_cursor
+
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
 _STARTS = "SELECT CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start"
-_KNOWN = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+_MANIFESTS = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
+_ARCHIVED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
 
 class StoredDumps:
     """The dumps of a store, for any thread.
 
-    The first 64 bits of each SHA-256 are in memory (eight bytes per dump), so that nearly all
-    look-ups in the store succeed.
+    The first 64 bits of each SHA-256 are in memory (eight bytes per dump), so nearly all look-ups
+    in the store are of dumps that it has.
+
+    Attributes:
+        writer: The store's only writing connection.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        self._starts: NDArray[np.uint64] = connection.execute(_STARTS, [_LETTERS]).fetchnumpy()[
-            "start"
-        ]
-        self._recent: set[int] = set()  # first bits of dumps that were stored later
+    def __init__(self, writer: duckdb.DuckDBPyConnection) -> None:
+        """Read the index, and open a cursor for look-ups."""
+        self.writer = writer
+        self._cursor = open_cursor(writer)
+        starts = self._cursor.execute(_STARTS, [_LETTERS]).fetchnumpy()
+        self._starts: NDArray[np.uint64] = starts["start"]
+        self._recent: set[int] = set()  # starts of dumps that were stored since
         self._lock, self._querying = threading.Lock(), threading.Lock()
 
     def manifests(self, hashes: Sequence[str]) -> dict[str, str]:
@@ -38,10 +45,16 @@ class StoredDumps:
     def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
         """The result of `manifests`, without using the index."""
         with self._querying:
-            return dict(self._connection.execute(_KNOWN, [list(hashes)]).fetchall())
+            return dict(self._cursor.execute(_MANIFESTS, [list(hashes)]).fetchall())
+
+    def unarchived(self, hashes: Collection[str]) -> set[str]:
+        """The dumps whose bytes the archive lacks."""
+        with self._querying:
+            rows = self._cursor.execute(_ARCHIVED, [list(hashes)]).fetchall()
+        return {*hashes} - {row[0] for row in rows}
 
     def add(self, hashes: Iterable[str]) -> None:
-        """Add dumps that were stored since the index was read."""
+        """Add dumps that may have been stored since."""
         with self._lock:
             self._recent.update(map(_start_of, hashes))
             if len(self._recent) > _MOST_RECENT:
@@ -49,6 +62,10 @@ class StoredDumps:
                 places = self._starts.searchsorted(recent)
                 self._starts = np.insert(self._starts, places, recent)
                 self._recent = set()
+
+    def close(self) -> None:
+        """Close the cursor."""
+        self._cursor.close()
 
     def _likely(self, hashes: Sequence[str]) -> list[str]:
         """The dumps that are in the index."""
