@@ -1,4 +1,1 @@
-"""The archive: sealed segments that hold everything a store was made from.
-
-Functions of this package raise ArchiveError if a segment is damaged or gone.
-"""
+"""The archive: sealed segments that hold everything a store was made from."""

@@ -22,7 +22,11 @@ class Archive:
         self.folder = store / ARCHIVE_FOLDER
 
     def segments(self) -> list[Segment]:
-        """Segments in order, without parts of merged ones."""
+        """Segments in order, without parts of merged ones.
+
+        Raises:
+            ArchiveError: The folder cannot be read.
+        """
         found: list[Segment] = []
         for segment in self.files():
             if not found or segment.first > found[-1].last:
@@ -62,12 +66,20 @@ class Archive:
         return SegmentWriter(self.folder, last + 1)
 
     def entries(self, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:
-        """All entries in order, each with its segment's number."""
+        """All entries in order, each with its segment's number.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
+        """
         for segment in self.segments():
             yield from read_entries(segment, with_data=with_data)
 
     def find(self, sha256: str) -> Entry | None:
-        """The entry of a file, with its bytes; None if the archive does not have the file."""
+        """The entry of a file, with its bytes; None if the archive does not have the file.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
+        """
         for segment in reversed(self.segments()):
             listed = read_entries(segment, with_data=False)
             if any(entry.sha256 == sha256 for _, entry in listed):

@@ -77,7 +77,11 @@ def _next_part(parts: Iterator[Any], most_bytes: int) -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def data_bytes(segment: Segment) -> int:
-    """Uncompressed size of the entries of a segment."""
+    """Uncompressed size of the entries of a segment.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
+    """
     import pyarrow.parquet as pq
 
     with _archive_errors(segment), pa.OSFile(str(segment.path)) as source:
@@ -107,6 +111,9 @@ def _read_rows(segment: Segment, *, with_data: bool) -> Iterator[tuple[int, Entr
     """Rows as entries, each with its segment's number; parts of a file in a row group are joined.
 
     With data, a file that continues in the next row group has another entry there.
+
+    Raises:
+        ArchiveError: The file is damaged or gone.
     """
     import pyarrow.parquet as pq
 

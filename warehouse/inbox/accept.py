@@ -63,7 +63,11 @@ class Acceptor:
         return outcomes
 
     def accept_spooled(self, delivery: Delivery, spool: Spool) -> Outcome | None:
-        """Turn the file of a large delivery into a separate log; None if that is impossible."""
+        """Turn the file of a large delivery into a separate log; None if that is impossible.
+
+        Raises:
+            StoreError: The inbox cannot be written.
+        """
         (outcome,) = self._decide([delivery])
         if outcome.is_new:
             start = time.perf_counter()

@@ -69,7 +69,11 @@ class Inbox:
         return waiter.result()
 
     def accept_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Accept packed dumps; when this returns, all of them are on disk."""
+        """Accept packed dumps; when this returns, all of them are on disk.
+
+        Raises:
+            StoreError: No dump was accepted, for example because the disk is full.
+        """
         with self._writing:
             self._writer.append(deliveries)
 

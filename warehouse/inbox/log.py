@@ -64,7 +64,11 @@ class LogWriter:
         self._size = self._count = 0
 
     def append(self, deliveries: Sequence[Delivery]) -> None:
-        """Append records; when this returns, all of them are on disk."""
+        """Append records; when this returns, all of them are on disk.
+
+        Raises:
+            StoreError: The disk is full, or the folder cannot be written.
+        """
         with write_errors(self._folder):
             try:
                 file = self._lock_log()

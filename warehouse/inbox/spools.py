@@ -55,7 +55,11 @@ class Spool:
         return self._path
 
     def write(self, piece: Bytes) -> None:
-        """Append a piece."""
+        """Append a piece.
+
+        Raises:
+            StoreError: The disk is full, or the folder cannot be written.
+        """
         self.byte_count += len(piece)
         if self._file is None and self.byte_count <= self._memory_bytes:
             for start in range(0, len(piece), _HELD_GIL_BYTES):
@@ -91,7 +95,11 @@ class Spool:
         return self._data
 
     def become_log(self, delivery: Delivery) -> bool:
-        """Turn the file into a log of one record, with this dump; False if it cannot be one."""
+        """Turn the file into a log of one record, with this dump; False if it cannot be one.
+
+        Raises:
+            StoreError: The disk is full, or the folder cannot be written.
+        """
         padded = delivery.padded(HEAD_BYTES)
         if self._file is None or padded is None:
             return False

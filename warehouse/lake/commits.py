@@ -92,7 +92,11 @@ def moment_of(id_: str) -> datetime:
 
 
 def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
-    """The current state of a lake; commits of the state `before` are not read again."""
+    """The current state of a lake; commits of the state `before` are not read again.
+
+    Raises:
+        LakeError: The lake cannot be read, or a commit is malformed.
+    """
     commits: dict[str, Commit] = retried(
         lambda: _read_commits(lake, before.commits if before else {})
     )
@@ -130,7 +134,11 @@ def merge_commits(commits: Mapping[str, Commit]) -> LakeState:
 
 
 def write_commit(lake: Lake, commit: Commit) -> None:
-    """Write a commit, whose added files must exist."""
+    """Write a commit, whose added files must exist.
+
+    Raises:
+        LakeError: The commit cannot be written.
+    """
     value = {
         "added": [one._asdict() | {"table": table_of(one.path)} for one in commit.added],
         "removed": list(commit.removed),

@@ -25,7 +25,11 @@ class LakeConnections(StoreConnections):
     """Connections that all see the same state of a lake."""
 
     def __init__(self, lake: Lake, state: LakeState | None = None) -> None:
-        """Connect to a lake in a known state, by default its current one."""
+        """Connect to a lake in a known state, by default its current one.
+
+        Raises:
+            LakeError: It is no lake, cannot be read, or is empty.
+        """
         place = Path(lake.root if lake.is_local else lake.name)
         super().__init__(place, place)
         self.lake, self.state = lake, state or read_filled_state(lake)

@@ -23,7 +23,11 @@ class DumpLocation(NamedTuple):
 
 
 def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
-    """Every dump of a lake, in order of parts; a dump in two parts occurs twice."""
+    """Every dump of a lake, in order of parts; a dump in two parts occurs twice.
+
+    Raises:
+        LakeError: A file cannot be read.
+    """
     found = []
     for file in state.of("dumps"):
         part = LakePart.of(file.path)
@@ -36,7 +40,11 @@ def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
 
 
 def read_dump_ids(lake: Lake, paths: Iterable[str]) -> set[int]:
-    """Ids of the dumps that have rows in files of a lake."""
+    """Ids of the dumps that have rows in files of a lake.
+
+    Raises:
+        LakeError: A file cannot be read.
+    """
     ids: set[int] = set()
     for path in paths:
         with lake.opened(path) as stream:

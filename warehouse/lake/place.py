@@ -71,25 +71,41 @@ class Lake:
         return f"{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        """The bytes of a small file; FileNotFoundError is passed on."""
+        """The bytes of a small file; FileNotFoundError is passed on.
+
+        Raises:
+            LakeError: The file cannot be read.
+        """
         at = self.absolute(path)
         with self._translated(FileNotFoundError), self.files.open_input_stream(at) as stream:
             return bytes(stream.read())
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file opened for reading in any order."""
+        """A file opened for reading in any order.
+
+        Raises:
+            LakeError: The file cannot be read.
+        """
         with self._translated(), self.files.open_input_file(self.absolute(path)) as stream:
             yield stream
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a small file."""
+        """Write a small file.
+
+        Raises:
+            LakeError: The file cannot be written.
+        """
         with self.writing(path) as stream:
             stream.write(data)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
-        """A stream to write a file, which appears whole when the body succeeds, or not at all."""
+        """A stream to write a file, which appears whole when the body succeeds, or not at all.
+
+        Raises:
+            LakeError: The file cannot be written.
+        """
         with self._translated():
             body = self._write_local if self.is_local else self._write_object
             with body(self.absolute(path)) as stream:
@@ -120,7 +136,11 @@ class Lake:
             )
 
     def list(self, folder: str = "") -> list[LakeFile]:
-        """The files in a folder and below it; empty if the folder does not exist."""
+        """The files in a folder and below it; empty if the folder does not exist.
+
+        Raises:
+            LakeError: The folder cannot be listed.
+        """
         start = self.absolute(folder).rstrip("/")
         selected = pafs.FileSelector(start, recursive=True, allow_not_found=True)
         with self._translated():
@@ -132,19 +152,31 @@ class Lake:
         ]
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; some may be gone already."""
+        """Delete files; some may be gone already.
+
+        Raises:
+            LakeError: A file cannot be deleted.
+        """
         for path in paths:
             with self._translated(), suppress(FileNotFoundError):
                 self.files.delete_file(self.absolute(path))
 
     def begin(self) -> None:
-        """Turn the folder into a lake if it is not one yet."""
+        """Turn the folder into a lake if it is not one yet.
+
+        Raises:
+            LakeError: The folder cannot be written, or has a lake of another schema or other files.
+        """
         if not self.exists():
             self._check_empty()
             self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
     def check_room(self) -> None:
-        """Check that the folder is a readable lake, or can become a lake."""
+        """Check that the folder is a readable lake, or can become a lake.
+
+        Raises:
+            LakeError: The folder has a lake of another schema or other files, or cannot be read.
+        """
         if not self.exists():
             self._check_empty()
 

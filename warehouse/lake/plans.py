@@ -42,7 +42,11 @@ class Plan(NamedTuple):
 
 
 def write_plan(lake: Lake, id_: str, files: Iterable[str], work: object = None) -> None:
-    """Record which files a write may leave, and the work for its repetition after a kill."""
+    """Record which files a write may leave, and the work for its repetition after a kill.
+
+    Raises:
+        LakeError: The plan cannot be written.
+    """
     at = datetime.now(UTC).isoformat()
     value = {"files": list(files), "host": socket.gethostname(), "pid": os.getpid(), "at": at}
     value |= {"work": work} if work else {}
@@ -56,12 +60,20 @@ def list_plans(lake: Lake) -> list[Plan]:
 
 
 def finish_plans(lake: Lake, ids: Iterable[str]) -> None:
-    """Delete plans whose files were committed."""
+    """Delete plans whose files were committed.
+
+    Raises:
+        LakeError: A plan cannot be deleted.
+    """
     lake.delete(_path(id_) for id_ in ids)
 
 
 def clear_plans(lake: Lake) -> None:
-    """Delete the files that broken writes have left, except those of running writers."""
+    """Delete the files that broken writes have left, except those of running writers.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
+    """
     plans = list_plans(lake)
     if all(plan.is_alive for plan in plans):
         return
@@ -74,7 +86,11 @@ def clear_plans(lake: Lake) -> None:
 
 
 def planned_files(lake: Lake) -> set[str]:
-    """Files that unfinished writes may leave."""
+    """Files that unfinished writes may leave.
+
+    Raises:
+        LakeError: The lake cannot be read.
+    """
     return {path for plan in list_plans(lake) for path in plan.files}
 
 

@@ -26,6 +26,9 @@ def rewrite_parts(
     """Rewrite the dumps of parts of one partition, but for some, into as few parts as hold them.
 
     Returns the new files, and the paths of those that they replace.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
     """
     files = files_of_parts(state, parts)
     with closing(LakeConnections(lake, state)) as connections:

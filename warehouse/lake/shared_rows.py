@@ -27,7 +27,11 @@ def write_shared_rows(
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table],
 ) -> list[AddedFile]:
-    """Write the rows with unknown keys into a file named `id_` per table."""
+    """Write the rows with unknown keys into a file named `id_` per table.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     added = []
     for table in SHARED_TABLES:
         # Closed immediately if the lake cannot be written: the registered rows need the connection.

@@ -52,6 +52,9 @@ def merge_shared_tables(
     """Rewrite tables that dumps share, and that have so many files, into one file each.
 
     Returns the new files, and the paths of those that they replace.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
     """
     tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
     return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
@@ -61,6 +64,9 @@ def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, 
     """Rewrite shared tables with rows that no dump refers to.
 
     Returns the new files, and the paths of those that they replace.
+
+    Raises:
+        LakeError: The lake cannot be read or written.
     """
     texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
     with closing(LakeConnections(lake, state)) as connections:

@@ -45,7 +45,11 @@ class StoreWithLake(StoreConnections):
         *,
         writer: duckdb.DuckDBPyConnection | None = None,
     ) -> None:
-        """Connect to a lake and a store's file, which the caller protects from changes."""
+        """Connect to a lake and a store's file, which the caller protects from changes.
+
+        Raises:
+            LakeError: The lake does not exist, or cannot be read.
+        """
         super().__init__(store, file, writer=writer)
         lake.check()
         self._lake, self._state = lake, read_state(lake)

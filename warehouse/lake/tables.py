@@ -37,7 +37,11 @@ class TableFile:
 
 @contextmanager
 def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
-    """A file of the table in its path; the file appears when the body succeeds."""
+    """A file of the table in its path; the file appears when the body succeeds.
+
+    Raises:
+        LakeError: The file cannot be written.
+    """
     table = table_of(path)
     deltas = _DELTAS.get(table, ())
     with lake.writing(path) as stream:

@@ -75,7 +75,11 @@ def write_parts(
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table] | None = None,
 ) -> WrittenFiles:
-    """Write parts, and shared rows except those of `known` keys; no shared rows if None."""
+    """Write parts, and shared rows except those of `known` keys; no shared rows if None.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     id_ = new_id()
     tables = [] if known is None else [*SHARED_TABLES]
     lake.begin()
@@ -92,6 +96,9 @@ def write_group(
 
     A plan lists these files already: see `group_files`. A second call, after a kill, replaces
     the files of the first one.
+
+    Raises:
+        LakeError: The lake cannot be written.
     """
     dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
     parts = {LakePart(partition, name): list(members) for partition, members in dumps}
@@ -128,7 +135,11 @@ def _write_files(
 def commit_written(
     lake: Lake, written: Sequence[WrittenFiles], *, by: str, removed: Collection[str] = ()
 ) -> Commit:
-    """Commit written files in place of removed ones, atomically."""
+    """Commit written files in place of removed ones, atomically.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     added = [file for one in written for file in one.added]
     commit = Commit(new_id(), added, sorted(removed), by)
     if added or removed:

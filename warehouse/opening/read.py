@@ -152,7 +152,11 @@ def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedSto
 
 
 def open_snapshot(store: Path) -> OpenedStore | None:
-    """The newest snapshot; None if no snapshot has the current schema."""
+    """The newest snapshot; None if no snapshot has the current schema.
+
+    Raises:
+        StoreError: The snapshot cannot be read.
+    """
     held = hold_newest(store)
     if held is not None:
         with suppress(OldStoreError):

@@ -56,7 +56,11 @@ class SparkLake:
             return run_select(self._session, query.sql, values).toArrow()
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
-        """Rows of a trusted SELECT with parameters as `$name`."""
+        """Rows of a trusted SELECT with parameters as `$name`.
+
+        Raises:
+            SparkError: A job failed.
+        """
         with spark_errors():
             return self.frame(text, params or {}).toArrow()
 

@@ -69,6 +69,10 @@ def decode_group(piece: str, *, inbox: str, lake: str, at: datetime) -> pa.Table
 
     Nothing is written if a dump has changed since its survey, or would lose a companion that the
     lake has. Files of the same dumps and time of ingest are equal, whichever machine writes them.
+
+    Raises:
+        SourceError: The dumps cannot be fetched.
+        LakeError: The lake cannot be written.
     """
     group = DumpGroup.of(*json.loads(piece))
     with _local_group(group, inbox) as dumps, closing(store_in_memory()) as connection:
@@ -131,7 +135,11 @@ def _lacks(companions: Sequence[object], known: Sequence[object]) -> bool:
 def decode_groups(
     tasks: Tasks, groups: Iterable[DumpGroup], *, inbox: str, lake: str, at: datetime
 ) -> DecodedGroups:
-    """Decode groups, each in a task of its own; `at` is the time of ingest of the dumps."""
+    """Decode groups, each in a task of its own; `at` is the time of ingest of the dumps.
+
+    Raises:
+        SparkError: A task failed repeatedly.
+    """
     pieces = [json.dumps(group) for group in groups]
     work = partial(decode_group, inbox=inbox, lake=lake, at=at)
     rows = tasks.run(pieces, work, DECODED_GROUPS).to_pylist()

@@ -32,12 +32,20 @@ class ManifestDefaults:
 
 
 def open_place(inbox: str) -> WatchedPlace:
-    """The place at a path or URI."""
+    """The place at a path or URI.
+
+    Raises:
+        SourceError: The place cannot be listed.
+    """
     return Bucket(inbox) if "://" in inbox else LocalFolder(inbox)
 
 
 def list_files(place: WatchedPlace) -> list[WatchedFile]:
-    """Dumps and zips in a place, sorted by path; hidden files are left out."""
+    """Dumps and zips in a place, sorted by path; hidden files are left out.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
     return sorted(_walk(place))
 
 
@@ -55,7 +63,11 @@ def find_files(inbox: str) -> list[WatchedFile]:
 
 
 def list_arrivals(place: WatchedPlace) -> list[WatchedFile]:
-    """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time."""
+    """Dumps and zips in a place, with times of arrival if known: a copy may keep an older time.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
     files = list_files(place)
     return [_arrived(file) for file in files] if isinstance(place, LocalFolder) else files
 
@@ -97,7 +109,12 @@ class LocalFiles:
 def local_dumps(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[LocalFiles]:
-    """The dumps in files of a place, with manifests and companions; missing files are skipped."""
+    """The dumps in files of a place, with manifests and companions; missing files are skipped.
+
+    Raises:
+        SourceError: The files cannot be fetched.
+        ManifestError: The stated fields are malformed.
+    """
     with place.local_paths(paths) as copies:
         origins = {
             copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)

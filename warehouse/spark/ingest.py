@@ -162,6 +162,9 @@ class LakeIngester:
 
         If it is killed, or another process rewrites the same parts, the lake stays as it is, and
         the next ingest attaches them.
+
+        Raises:
+            LakeError: The lake cannot be read or written.
         """
         state = self._read_state()
         late = self._decide(surveyed, state).late

@@ -55,7 +55,11 @@ def files_of(group: DumpGroup) -> list[str]:
 
 
 def record_plan(lake: Lake, plan: IngestPlan) -> None:
-    """Record a plan as this process's own."""
+    """Record a plan as this process's own.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     work = plan._asdict() | {"refused": [one[:5] for one in plan.refused]}
     del work["id"]
     lake.begin()
@@ -66,6 +70,9 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
     """Plans of running and killed ingests, oldest first.
 
     Unchecked plans of killed ingests are left out: they have written nothing.
+
+    Raises:
+        LakeError: The lake cannot be read.
     """
     for id_, _, work, at, is_alive in list_plans(lake):
         is_recent = is_alive and datetime.now(UTC) - at < _PATIENCE
@@ -76,6 +83,10 @@ def read_plans(lake: Lake) -> Iterator[IngestPlan]:
 
 
 def discard_plan(lake: Lake, plan: IngestPlan, state: LakeState) -> None:
-    """Delete a plan and its files that are not in the lake."""
+    """Delete a plan and its files that are not in the lake.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
     lake.delete(set(plan.files()) - state.files.keys())
     finish_plans(lake, [plan.id])

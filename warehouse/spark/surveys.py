@@ -85,7 +85,11 @@ DUMP_FACTS = pa.schema(
 
 
 def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Table:
-    """Rows of DUMP_FACTS for files, given as JSON: the number of the first, and their paths."""
+    """Rows of DUMP_FACTS for files, given as JSON: the number of the first, and their paths.
+
+    Raises:
+        SourceError: The files cannot be fetched.
+    """
     number, paths = json.loads(piece)
     found = survey_files(open_place(inbox), paths, stated)
     rows = [{"number": number, **dump._asdict()} for dump in found]
@@ -95,7 +99,11 @@ def survey_piece(piece: str, *, inbox: str, stated: ManifestDefaults) -> pa.Tabl
 def survey_files(
     place: WatchedPlace, paths: Sequence[str], stated: ManifestDefaults
 ) -> Iterator[DumpFacts]:
-    """Facts of the dumps in files, in order; refusals of files without dumps come first."""
+    """Facts of the dumps in files, in order; refusals of files without dumps come first.
+
+    Raises:
+        SourceError: The files cannot be fetched; a single unreadable file is refused.
+    """
     hash_file = cache(_hash_file)
     with local_dumps(place, paths, stated) as local:
         for error in local.faults:

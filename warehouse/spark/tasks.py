@@ -51,7 +51,11 @@ class SparkTasks:
         return int(self._session.sparkContext.defaultParallelism)
 
     def run(self, pieces: Sequence[str], work: Work, schema: pa.Schema) -> pa.Table:
-        """Rows of all tasks, one task per piece, in no order."""
+        """Rows of all tasks, one task per piece, in no order.
+
+        Raises:
+            SparkError: A task failed repeatedly, or Spark failed.
+        """
         if not pieces:
             return schema.empty_table()
         from pyspark.sql.pandas.types import from_arrow_schema

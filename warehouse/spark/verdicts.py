@@ -31,6 +31,9 @@ def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rul
 
     One task judges the families of a part. The result is the same as that of one process, but only
     series that changed come with their values.
+
+    Raises:
+        SparkError: A job failed.
     """
     rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)

@@ -89,7 +89,11 @@ def plan_amendments(
 def amend_manifests(
     connection: duckdb.DuckDBPyConnection, store: Path, amendments: Sequence[Amendment]
 ) -> None:
-    """Correct manifests, in the store and in its archive."""
+    """Correct manifests, in the store and in its archive.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
     now = datetime.now(UTC)
     with recorded_upkeep(connection, store) as history:
         rows = DumpRows(connection)

@@ -48,6 +48,9 @@ class ArchiveReader:
         """Batches of all segments in order, without what the store has already.
 
         A dump is a duplicate where companions are attached to it.
+
+        Raises:
+            ArchiveError: A segment is damaged or gone.
         """
         for segment in segments:
             for number, entries in groupby(read_entries(segment), itemgetter(0)):

@@ -16,7 +16,11 @@ from warehouse.engine.connection import translated_errors
 
 @contextmanager
 def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
-    """A transaction whose entries are first sealed in the archive, if the store has one."""
+    """A transaction whose entries are first sealed in the archive, if the store has one.
+
+    Raises:
+        StoreError: The archive cannot be written, or the disk is full.
+    """
     archive = Archive(store)
     kept = archive if archive.segments() else None  # an archive without dumps is useless
     with translated_errors(store), recorded(connection, kept) as history:

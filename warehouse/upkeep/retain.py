@@ -57,7 +57,11 @@ def sum_by_build(old: pa.Table) -> pa.Table:
 
 
 def drop_old_events(connection: duckdb.DuckDBPyConnection, store: Path, old: pa.Table) -> None:
-    """Drop the events of dumps in a result of `find_old_events`."""
+    """Drop the events of dumps in a result of `find_old_events`.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
     now = datetime.now(UTC)
     rows = old.select(["source", "sha256"]).to_pylist()
     entries = [Entry(DROPPED, now, row["source"], row["sha256"]) for row in rows]
