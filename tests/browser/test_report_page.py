@@ -52,83 +52,83 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["full", "large", "named"])
 @pytest.mark.parametrize("width", [PHONE, DESK])
-def test_page_fits_complains_of_nothing_and_loads_nothing(browser, pages, name, width) -> None:
+def test_page_fits_complains_of_nothing_and_loads_nothing(page, pages, name, width) -> None:
     path = pages / f"{name}.html"
-    browser.show(path, width=width)
-    assert browser.complaints() == []
-    assert browser.requests() == [path.as_uri()]
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    page.show(path, width=width)
+    assert page.complaints() == []
+    assert page.requests() == [path.as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_page_shows_the_verdict_the_alerts_and_their_plots(browser, pages) -> None:
-    browser.show(pages / "full.html", width=DESK)
-    text = browser.evaluate("document.body.innerText")
+def test_page_shows_the_verdict_the_alerts_and_their_plots(page, pages) -> None:
+    page.show(pages / "full.html", width=DESK)
+    text = page.evaluate("document.body.innerText")
     for part in ("2 causes made operators slower", "+499.3 µs", "b40", "watch2 · kws"):
         assert part in text
-    sizes = browser.evaluate(
+    sizes = page.evaluate(
         "[...document.querySelectorAll('article:first-of-type svg')]"
         ".map(svg => svg.getBoundingClientRect()).map(box => [box.width, box.height])"
     )
     assert all(width > 80 and height > 10 for width, height in sizes[:4])
 
 
-def test_nothing_but_titles_of_ours_comes_of_hostile_names(browser, pages) -> None:
-    browser.show(pages / "named.html", width=DESK)
+def test_nothing_but_titles_of_ours_comes_of_hostile_names(page, pages) -> None:
+    page.show(pages / "named.html", width=DESK)
     assert (
-        browser.evaluate("document.title")
+        page.evaluate("document.title")
         == f"{len(HOSTILE)} regressions of {len(HOSTILE)} operators: {HOSTILE[0]}"
     )
-    assert browser.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
+    assert page.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
 
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-def test_every_text_stands_out_from_what_is_behind_it(browser, pages, is_dark) -> None:
-    browser.show(pages / "full.html", width=DESK, is_dark=is_dark)
-    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    assert browser.evaluate(CONTRASTS) == []
+def test_every_text_stands_out_from_what_is_behind_it(page, pages, is_dark) -> None:
+    page.show(pages / "full.html", width=DESK, is_dark=is_dark)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert page.evaluate(CONTRASTS) == []
 
 
-def test_dark_mode_is_dark_and_paper_is_not(browser, pages) -> None:
+def test_dark_mode_is_dark_and_paper_is_not(page, pages) -> None:
     lights = {}
     for name, is_dark, media in (
         ("light", False, ""),
         ("dark", True, ""),
         ("paper", True, "print"),
     ):
-        browser.show(pages / "full.html", width=DESK, is_dark=is_dark, media=media)
-        color = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.show(pages / "full.html", width=DESK, is_dark=is_dark, media=media)
+        color = page.evaluate("getComputedStyle(document.body).backgroundColor")
         lights[name] = sum(map(int, color[4:-1].split(",")))
-        lights[name + " picture"] = hashlib.sha256(browser.screenshot()).hexdigest()
+        lights[name + " picture"] = hashlib.sha256(page.screenshot()).hexdigest()
     assert lights["light"] > 700
     assert lights["dark"] < 100
     assert lights["paper"] == 3 * 255
     assert lights["light picture"] != lights["dark picture"]
 
 
-def test_paper_has_what_is_folded(browser, pages) -> None:
-    browser.show(pages / "full.html", width=DESK)
-    folded = browser.evaluate("document.documentElement.scrollHeight")
-    browser.show(pages / "full.html", width=DESK, media="print")
-    assert browser.evaluate("document.documentElement.scrollHeight") > folded + 500
+def test_paper_has_what_is_folded(page, pages) -> None:
+    page.show(pages / "full.html", width=DESK)
+    folded = page.evaluate("document.documentElement.scrollHeight")
+    page.show(pages / "full.html", width=DESK, media="print")
+    assert page.evaluate("document.documentElement.scrollHeight") > folded + 500
 
 
-def test_a_screen_reader_hears_plots_tables_and_headings(browser, pages) -> None:
-    browser.show(pages / "full.html", width=DESK)
-    images = browser.names("image")
+def test_a_screen_reader_hears_plots_tables_and_headings(page, pages) -> None:
+    page.show(pages / "full.html", width=DESK)
+    images = page.names("image")
     assert any("base 40 dumps, median 1.240 ms" in name for name in images)
     assert any(name.startswith("History over 14 builds") for name in images)
     assert "" not in images
-    assert "Series of this group: the method first, then operators by cost" in browser.names(
+    assert "Series of this group: the method first, then operators by cost" in page.names(
         "table"
     )
-    assert browser.names("heading")[:2] == ["2 regressions of 10 operators", "Act now"]
-    assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in browser.names("heading")
-    assert "Sections" in browser.names("navigation")
+    assert page.names("heading")[:2] == ["2 regressions of 10 operators", "Act now"]
+    assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in page.names("heading")
+    assert "Sections" in page.names("navigation")
 
 
-def test_titles_show_on_hover(browser, pages) -> None:
-    browser.show(pages / "full.html", width=DESK)
-    titles = browser.evaluate(
+def test_titles_show_on_hover(page, pages) -> None:
+    page.show(pages / "full.html", width=DESK)
+    titles = page.evaluate(
         "[...document.querySelectorAll('svg title')].map(title => title.textContent)"
     )
     assert "b33: no data, 0 dumps" in titles

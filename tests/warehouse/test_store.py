@@ -252,7 +252,7 @@ def test_a_full_disk_is_said_and_what_was_committed_stays(tmp_path: Path) -> Non
 def test_an_ingest_merges_what_many_small_ones_left_in_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.opening.write.MANY_SEGMENTS", 3)
+    monkeypatch.setattr("warehouse.archive.rewriting.MANY_SEGMENTS", 3)
     counts = []
     for number in range(1, 6):
         ingest(tmp_path / "store", write(tmp_path / "in" / f"{number}.etdp", dump_of(number)))

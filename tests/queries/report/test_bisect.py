@@ -44,7 +44,7 @@ def test_the_group_is_that_of_the_last_report_by_default(nightly, group):
     found = judge_step(nightly, group, build="b8", head=None, settings=Settings())
     assert found.answer == "good"
     assert found.reason == (
-        f"b8: the change of convolution in group {group}: 0 of 2 series have it, 2 have not"
+        f"b8: the change of convolution in group {group}: 0 of 2 series have it, 2 do not"
     )
 
 
