@@ -118,9 +118,7 @@ def test_a_screen_reader_hears_plots_tables_and_headings(page, pages) -> None:
     assert any("base 40 dumps, median 1.240 ms" in name for name in images)
     assert any(name.startswith("History over 14 builds") for name in images)
     assert "" not in images
-    assert "Series of this group: the method first, then operators by cost" in page.names(
-        "table"
-    )
+    assert "Series of this group: the method first, then operators by cost" in page.names("table")
     assert page.names("heading")[:2] == ["2 regressions of 10 operators", "Act now"]
     assert "native_call_convolution.out +6.2 % on 8 devices, 1 model" in page.names("heading")
     assert "Sections" in page.names("navigation")
