@@ -37,7 +37,7 @@ demo-spark: .venv-spark/.installed ## Take the same dumps into a lake with Apach
 MORE_WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 PYTEST := $(BIN)/python -m pytest --dist worksteal -n
 
-test: .venv/.installed ## Run unit and store tests and a smoke of the system, in some minutes on two cores
+test: .venv/.installed ## Run unit and store tests and a smoke of the system, in two minutes on two cores
 	$(PYTEST) auto -m '(not system or smoke) and not slow'
 
 test-unit: .venv/.installed ## Run what needs no process and no database, in under a minute
