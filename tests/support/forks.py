@@ -12,7 +12,11 @@ from warehouse.errors import StoreError
 
 LONGEST_HANG = 60  # seconds
 BAD_ENDS = frozenset({"failed", "hung", "broken"})
-_SIGNALS = {signal.SIGKILL: "killed", signal.SIGXFSZ: "killed", signal.SIGALRM: "hung"}
+_SIGNALS: dict[int, str] = {
+    signal.SIGKILL: "killed",
+    signal.SIGXFSZ: "killed",
+    signal.SIGALRM: "hung",
+}
 _STATUSES = {0: "done", 2: "failed"}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -91,15 +92,13 @@ def parts_of(byte_count: int, event_count: int = 1 << 16) -> Iterator[None]:
 
     Large are runs in which more than `byte_count` bytes are to be visited.
     """
-    usual = decode.ARENA_BYTES, runs.PART_BYTES, long_runs.PART_BYTES, long_runs.PART_EVENTS
-    decode.ARENA_BYTES = 1
-    runs.PART_BYTES = long_runs.PART_BYTES = byte_count
-    long_runs.PART_EVENTS = event_count
-    try:
+    with (
+        patch.object(decode, "ARENA_BYTES", 1),
+        patch.object(runs, "PART_BYTES", byte_count),
+        patch.object(long_runs, "PART_BYTES", byte_count),
+        patch.object(long_runs, "PART_EVENTS", event_count),
+    ):
         yield
-    finally:
-        decode.ARENA_BYTES, runs.PART_BYTES, long_runs.PART_BYTES = usual[:3]
-        long_runs.PART_EVENTS = usual[3]
 
 
 @contextmanager

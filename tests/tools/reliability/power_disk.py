@@ -51,8 +51,8 @@ def read_log(log: Path) -> list[FileOperation]:
         for size in sizes:
             parts.append(bytes(data[position : position + size]))
             position += size
-        paths = [PurePosixPath(part.decode()) for part in parts[:2]]
-        listed.append(FileOperation(chr(kind), inode, offset, *paths, parts[2]))
+        path, other = (PurePosixPath(part.decode()) for part in parts[:2])
+        listed.append(FileOperation(chr(kind), inode, offset, path, other, parts[2]))
     return listed
 
 
