@@ -64,16 +64,17 @@ def replacing(path: Path, mode: int = 0o666, *, is_folder_synced: bool = True) -
 
 
 def _create_temporary(path: Path, mode: int) -> tuple[Path, int]:
-    """A new file beside a path, and its descriptor, which is locked.
+    """A new temporary file in the folder of a path, and its descriptor, which is locked.
 
-    It has the name of a file that a killed writer left, unless another writer is at work.
+    Its name is always the same unless another writer uses that: so the leftover of a killed
+    writer is found and deleted without a list of the folder.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     while True:
         try:
             file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         except FileExistsError:
-            if not _delete_leftover(temporary):
+            if not delete_leftover(temporary):
                 temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
             continue
         with suppress(OSError):  # of a file system without locks
@@ -83,19 +84,22 @@ def _create_temporary(path: Path, mode: int) -> tuple[Path, int]:
         os.close(file)
 
 
-def _delete_leftover(path: Path) -> bool:
-    """Delete the file of a killed writer; False if it is locked, as the file of a running one."""
+def delete_leftover(path: Path) -> bool:
+    """Delete the temporary file of a killed writer; True if the name is free now.
+
+    A file that a running writer has locked stays, and so does one that cannot be deleted.
+    """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return not path.exists()
+        return not os.path.lexists(path)
     try:
         if not try_lock(file):
             return False
-        if os.path.samestat(os.fstat(file), path.stat()):
+        if os.path.samestat(os.fstat(file), path.lstat()):
             path.unlink()
     except OSError:
-        return not path.exists()
+        return not os.path.lexists(path)
     finally:
         os.close(file)
     return True

@@ -17,7 +17,7 @@ from pathlib import Path
 import typer
 
 from cli.errors import IncompleteError, OutputError
-from ingest.durable import try_lock
+from ingest.durable import delete_leftover, try_lock
 
 
 @contextmanager
@@ -63,15 +63,8 @@ def _sweep(target: Path) -> None:
     """Delete temporary files of stopped commands: files that no process locks."""
     beginning = _temporary_prefix(target)
     for path in target.parent.glob(f"{escape(beginning)}*"):
-        if not path.name.removeprefix(beginning).isdecimal():
-            continue
-        with suppress(OSError):  # locked by another command, or owned by another user
-            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                if try_lock(descriptor):
-                    path.unlink()
-            finally:
-                os.close(descriptor)
+        if path.name.removeprefix(beginning).isdecimal():
+            delete_leftover(path)
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:

@@ -49,6 +49,23 @@ def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path) -> N
     assert path.read_bytes() == b"whole"
 
 
+def test_a_pipe_or_a_broken_link_in_place_of_the_temporary_file_stops_no_write(
+    tmp_path: Path,
+) -> None:
+    path, temporary = tmp_path / "file", tmp_path / ".file.tmp"
+    temporary.symlink_to(tmp_path / "nowhere")
+    with replacing(path) as file:
+        file.write_bytes(b"first")
+    assert temporary.is_symlink()
+    assert path.read_bytes() == b"first"
+    temporary.unlink()
+    os.mkfifo(temporary)
+    with replacing(path) as file:
+        file.write_bytes(b"second")
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.read_bytes() == b"second"
+
+
 def test_writers_of_one_name_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with replacing(path) as slow:
@@ -68,7 +85,7 @@ def test_a_file_that_is_taken_for_a_leftover_before_it_is_locked_is_made_again(
     def lock_after_another(file: int) -> None:
         if not taken:
             taken.extend(tmp_path.iterdir())
-            assert durable._delete_leftover(taken[0])
+            assert durable.delete_leftover(taken[0])
         real(file)
 
     monkeypatch.setattr(durable, "lock", lock_after_another)
