@@ -205,9 +205,11 @@ def test_the_backlog_shrinks_while_it_is_indexed(
         return drain(warehouse, progress=report)
 
     monkeypatch.setattr(Warehouse, "drain", look)
-    with consuming(store) as (consumer, inbox):
-        give(consumer, inbox, tiny_incoming(1))
-        until(lambda: consumer.indexed > 0)
+    with Warehouse.open(store) as warehouse, Inbox.open(store) as inbox:
+        consumer = Consumer(warehouse, store, **QUICK)
+        give(consumer, inbox, tiny_incoming(1))  # before the thread starts: drained when known
+        with consumer:
+            until(lambda: consumer.indexed > 0)
     assert backlogs[1] == backlogs[0] - len(tiny_dump(1))
 
 
