@@ -40,11 +40,6 @@ shapes AS (
         ON t.event_signature_id = l.event_signature_id AND t.is_profiled
     GROUP BY g.run_signature_id
 ),
-ran AS (
-    SELECT dump_id, run_signature_id, min(run_index) AS first_index
-    FROM runs
-    GROUP BY dump_id, run_signature_id
-),
 -- Runs of one kind are alike in all but the build and the events.
 kinds AS (
     SELECT
@@ -55,7 +50,7 @@ kinds AS (
     FROM run_signatures AS g
     JOIN shapes AS s ON s.run_signature_id = g.run_signature_id
 ),
--- States of a device and quantizations of a model share names.
+-- States of a device share its name, and quantizations of a model its name and backend.
 same_devices AS (
     SELECT device_id, min(device_id) OVER (PARTITION BY name) AS device_id_of_name
     FROM devices
@@ -64,25 +59,38 @@ same_models AS (
     SELECT model_id, min(model_id) OVER (PARTITION BY name, backend) AS model_id_of_name
     FROM models
 ),
-sources AS (
+ran AS (
     SELECT
         v.device_id_of_name AS device_id, m.model_id_of_name AS model_id, d.build_id,
-        r.run_signature_id, min(r.first_index) AS first_index
-    FROM ran AS r
+        k.kind_id, k.shape_id, r.dump_id, r.run_signature_id, r.first_index
+    FROM (
+        SELECT dump_id, run_signature_id, min(run_index) AS first_index
+        FROM runs
+        GROUP BY dump_id, run_signature_id
+    ) AS r
     JOIN dumps AS d ON d.dump_id = r.dump_id
     JOIN same_devices AS v ON v.device_id = d.device_id
     JOIN same_models AS m ON m.model_id = d.model_id
-    GROUP BY v.device_id_of_name, m.model_id_of_name, d.build_id, r.run_signature_id
+    JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
 ),
--- Most kinds have one signature in each build: their runs need no numbers.
+-- Most kinds have one signature in each build of a model on a device: such runs need no
+-- numbers. Those with one in all builds are found first, for there are fewer groups.
+varied AS (
+    SELECT device_id, model_id, kind_id
+    FROM ran
+    GROUP BY device_id, model_id, kind_id
+    HAVING min(run_signature_id) < max(run_signature_id)
+),
 mixed AS (
     SELECT DISTINCT device_id, model_id, kind_id
     FROM (
-        SELECT s.device_id, s.model_id, k.kind_id
-        FROM sources AS s
-        JOIN kinds AS k ON k.run_signature_id = s.run_signature_id
-        GROUP BY s.device_id, s.model_id, s.build_id, k.kind_id
-        HAVING min(s.run_signature_id) < max(s.run_signature_id)
+        SELECT r.device_id, r.model_id, r.kind_id
+        FROM ran AS r
+        JOIN varied AS a
+            ON a.device_id = r.device_id AND a.model_id = r.model_id
+            AND a.kind_id = r.kind_id
+        GROUP BY r.device_id, r.model_id, r.build_id, r.kind_id
+        HAVING min(r.run_signature_id) < max(r.run_signature_id)
     ) AS b
 ),
 numbered AS (
@@ -93,17 +101,16 @@ numbered AS (
         ) AS own_number
     FROM (
         SELECT
-            s.device_id, s.model_id, s.build_id, s.run_signature_id, b.position,
-            k.kind_id, k.shape_id, k.size,
-            min(s.first_index) OVER (
-                PARTITION BY s.device_id, s.model_id, s.build_id, k.kind_id, k.shape_id
+            r.*, b.position, k.size,
+            min(r.first_index) OVER (
+                PARTITION BY r.device_id, r.model_id, r.build_id, r.kind_id, r.shape_id
             ) AS first_of_shape
-        FROM sources AS s
-        JOIN kinds AS k ON k.run_signature_id = s.run_signature_id
+        FROM ran AS r
         JOIN mixed AS x
-            ON x.device_id = s.device_id AND x.model_id = s.model_id
-            AND x.kind_id = k.kind_id
-        JOIN builds AS n ON n.build_id = s.build_id
+            ON x.device_id = r.device_id AND x.model_id = r.model_id
+            AND x.kind_id = r.kind_id
+        JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
+        JOIN builds AS n ON n.build_id = r.build_id
         JOIN builds_in_order AS b ON b.build = n.name
     ) AS k
 ),
@@ -117,10 +124,10 @@ settled AS (
             AS since
     FROM numbered
 ),
--- Two that got one number in different builds are distinguished where both occur.
-placed AS (
+places AS (
+    -- Two that got one number in different builds are distinguished where both occur.
     SELECT
-        device_id, model_id, build_id, run_signature_id, number,
+        dump_id, run_signature_id, number,
         dense_rank() OVER (
             PARTITION BY device_id, model_id, build_id, kind_id, number
             ORDER BY since, shape_id
@@ -131,9 +138,20 @@ placed AS (
     WINDOW same_shape AS (
         PARTITION BY device_id, model_id, build_id, kind_id, shape_id
     )
+    UNION ALL
+    SELECT
+        r.dump_id, r.run_signature_id, 1 AS number, 1 AS place,
+        FALSE AS is_one_of_several
+    FROM ran AS r
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM mixed AS x
+        WHERE x.device_id = r.device_id AND x.model_id = r.model_id
+            AND x.kind_id = r.kind_id
+    )
 )
 SELECT
-    r.dump_id, r.run_signature_id,
+    p.dump_id, p.run_signature_id,
     coalesce(nullif(k.run_name, ''), 'run')
         || CASE
             WHEN k.bundled_input_index >= 0
@@ -144,12 +162,6 @@ SELECT
         || CASE WHEN p.place > 1 THEN '.' || CAST(p.place AS STRING) ELSE '' END
         || CASE WHEN k.rank = 0 THEN ' (incomplete)' ELSE '' END AS run,
     k.run_name, k.rank = 2 AS is_execution,
-    k.has_twins OR coalesce(p.is_one_of_several, FALSE) AS has_variants
-FROM ran AS r
-JOIN dumps AS d ON d.dump_id = r.dump_id
-JOIN same_devices AS v ON v.device_id = d.device_id
-JOIN same_models AS m ON m.model_id = d.model_id
-JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
-LEFT JOIN placed AS p
-    ON p.device_id = v.device_id_of_name AND p.model_id = m.model_id_of_name
-    AND p.build_id = d.build_id AND p.run_signature_id = r.run_signature_id
+    k.has_twins OR p.is_one_of_several AS has_variants
+FROM places AS p
+JOIN kinds AS k ON k.run_signature_id = p.run_signature_id
