@@ -23,7 +23,7 @@ def test_each_kind_of_step_has_its_cpu_and_its_memory(tmp_path):
     make_store(tmp_path, 5)
     with Warehouse.open(tmp_path, read_only=True) as store:
         assert store.query("outlier_runs").num_rows
-        assert store.query("scaling", event="native_call_op3.out", size_tag="size").num_rows
+        assert store.query("scaling", size_tag="size").num_rows
     for step in (Step("query", "dumps", {}), Step("page", "/", {}), Step("store", "status", {})):
         found = measure_step(step, tmp_path, 120)
         assert found["refusal"] is None
