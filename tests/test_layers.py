@@ -78,8 +78,9 @@ ROOMS = {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
         "programs", "upkeep",
     },
+    "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {
-        "archive", "engine", "errors", "inbox", "load", "opening", "store",
+        "archive", "engine", "errors", "inbox", "load", "opening", "readers", "store", "upkeep",
     },
     "queries": set(),
     "queries.errors": set(),

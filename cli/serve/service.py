@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
@@ -66,8 +64,6 @@ class Service:
         with ExitStack() as opened:
             self._warehouse = opened.enter_context(_open(store))
             opened.enter_context(served(store))
-            self._idle: SimpleQueue[Warehouse] = SimpleQueue()
-            opened.callback(self._close_readers)
             self.access = Access(store)
             self.sandbox = Sandbox(store, settings.sql_bounds)
             opened.callback(self.sandbox.close)
@@ -92,19 +88,9 @@ class Service:
             self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()
 
-    @contextmanager
-    def reader(self) -> Iterator[Warehouse]:
+    def reader(self) -> AbstractContextManager[Warehouse]:
         """A reader of the live store, for this thread."""
-        try:
-            reader = self._idle.get_nowait()
-        except Empty:
-            reader = self._warehouse.reader()
-        try:
-            yield reader
-        except BaseException:  # the reader may be in the middle of a transaction
-            reader.close()
-            raise
-        self._idle.put(reader)
+        return self.consumer.readers.lend()
 
     def close(self) -> None:
         """Index all accepted dumps, publish a snapshot, and close the store.
@@ -119,13 +105,6 @@ class Service:
         except WarehouseError as error:
             self.problem = error
             raise
-
-    def _close_readers(self) -> None:
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except Empty:
-                return
 
 
 def _open(store: Path) -> Warehouse:

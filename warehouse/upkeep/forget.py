@@ -20,10 +20,10 @@ from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered, transaction, translated_errors
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.compact import compact_store, request_compaction
+from warehouse.upkeep.compact import compact_store, delete_snapshots, request_compaction
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
@@ -39,21 +39,25 @@ UNCOMPACTED = (
 
 
 def forget_dumps(
-    connection: duckdb.DuckDBPyConnection, store: Path, dumps: Sequence[ChosenDump]
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    dumps: Sequence[ChosenDump],
+    *,
+    user: str | None = None,
 ) -> None:
     """Delete dumps and everything that only they use: names, signatures and companions.
 
-    The table forgotten_dumps records when and by whom; the bytes may be ingested again, as a new
-    dump. Free blocks of the DuckDB file contain the dumps until the file is compacted: see
-    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when
-    the store is opened for writing after a rebuild.
+    The table forgotten_dumps records when and by which user, by default that of this process; the
+    bytes may be ingested again, as a new dump. Free blocks of the DuckDB file contain the dumps
+    until the file is compacted: see `finish_forgetting`. A damaged segment raises ArchiveError; the
+    archive is then cleaned when the store is opened for writing after a rebuild.
 
     Raises:
         StoreError: The store cannot be written.
     """
     request_compaction(store)
-    now, user = datetime.now(UTC), current_user()
-    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
+    now, who = datetime.now(UTC), user or current_user()
+    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=who) for dump in dumps]
     with recorded_upkeep(connection, store) as history:
         history.add(entries)
         delete_dumps(connection, entries)
@@ -115,8 +119,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
     failpoint("erase snapshots")
-    for path in (store / SNAPSHOT_FOLDER).glob("*"):
-        path.unlink()
+    delete_snapshots(store)
     failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)
     with transaction(connection), registered(connection, "kept_files", kept):
