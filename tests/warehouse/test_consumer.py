@@ -299,7 +299,7 @@ def test_a_store_is_compacted_while_it_is_read_and_dumps_come_in(store: Path) ->
         with consumer.readers.lend() as reader:
             assert reader.snapshot_time is None
             assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
-        assert limit_of(consumer._warehouse) == "512.0 MiB"
+        assert limit_of(consumer._warehouse) in ("64.0 MiB", "512.0 MiB")
         sha256 = give(consumer, inbox, tiny_incoming(9))
         until(lambda: consumer.indexed == 9)
         assert sha256 in consumer.known.manifests([sha256])
