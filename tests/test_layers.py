@@ -107,6 +107,7 @@ ROOMS = {
     "cli.options": {"output"},
     "cli.remote": {"errors", "output"},
     "cli.stores": {"errors", "options", "output", "remote"},
+    "cli.upkeep": {"options", "output", "remote", "stores"},
     "cli.handover": {"errors", "exit_codes", "output", "remote", "stores"},
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"errors", "files", "options"},
@@ -114,11 +115,11 @@ ROOMS = {
     "cli.plots": {"output"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"errors", "output"},
+    "cli.serve": {"errors", "output", "upkeep"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
         "options", "output", "paired_recording", "plots", "remote", "serve",
-        "stores",
+        "stores", "upkeep",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "listing", "options", "output",

@@ -17,7 +17,7 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
 from warehouse.inbox.accept import Acceptor
 from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.served import served
+from warehouse.inbox.served import FoundService, served
 from warehouse.inbox.spools import clear_spools
 from warehouse.sandbox.workers import Sandbox
 from warehouse.store import Warehouse
@@ -31,6 +31,7 @@ class Service:
 
     Attributes:
         store: The store's directory.
+        warehouse: The store, which only functions of `Consumer.perform` may write.
         settings: Settings of the service.
         config: Settings file of reports, if it was given.
         started: When the service was opened, on the monotonic clock.
@@ -62,14 +63,14 @@ class Service:
         self.store, self.settings, self.config = store, settings, config
         self.started = time.monotonic()
         with ExitStack() as opened:
-            self._warehouse = opened.enter_context(_open(store))
-            opened.enter_context(served(store))
+            self.warehouse = opened.enter_context(_open(store))
+            self._announce = opened.enter_context(served(store))
             self.access = Access(store)
             self.sandbox = Sandbox(store, settings.sql_bounds)
             opened.callback(self.sandbox.close)
             self.inbox = opened.enter_context(Inbox.open(store))
             self.consumer = Consumer(
-                self._warehouse,
+                self.warehouse,
                 store,
                 batch_dumps=settings.batch_dumps,
                 batch_seconds=settings.batch_seconds,
@@ -87,6 +88,10 @@ class Service:
             )
             self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()
+
+    def announce(self, url: str) -> None:
+        """Let commands of the store's owner find the service at its URL."""
+        self._announce(FoundService(url, self.access.key))
 
     def reader(self) -> AbstractContextManager[Warehouse]:
         """A reader of the live store, for this thread."""
