@@ -13,6 +13,7 @@ from cli.serve.page.refused import refused
 from cli.serve.page.regressions import regressions
 from cli.serve.page.site import style, view
 from cli.serve.page.sql_box import sql_box
+from cli.serve.page.triage import triage
 
 _VIEWS = {
     "/": fleet,
@@ -26,6 +27,7 @@ _VIEWS = {
 }
 ROUTES = (
     *(Route(path, view(make), include_in_schema=False) for path, make in _VIEWS.items()),
+    Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
     Route("/login", login, methods=["GET", "POST"], include_in_schema=False),
