@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import svg
 
@@ -52,7 +52,8 @@ class Mark(NamedTuple):
 
     place: str
     text: str
-    kind: str = "begins"
+    kind: Literal["begins", "ends"] = "begins"
+    href: str = ""
 
 
 class LineChart(NamedTuple):
@@ -87,7 +88,7 @@ def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str
         return ""
     spoken = "; ".join(_spoken(line, chart.axis) for line in chart.lines)
     text = f"{chart.what} over {count_text(len(chart.places), chart.noun)}: {spoken}"
-    data = {"unit": chart.axis.unit} if chart.has_links else {}
+    data = _axis_data(chart.axis) if chart.has_links else {}
     return picture(parts, width=width, height=height, text=text, class_=class_, **data)
 
 
@@ -104,6 +105,11 @@ def chart_parts(chart: LineChart, width: int, height: int) -> list[svg.Element]:
         *(part for mark in chart.marks for part in _mark(mark, chart, across, height)),
         *(_column(i, chart, across, axis) for i in range(len(chart.places))),
     ]
+
+
+def _axis_data(kind: AxisKind) -> dict[str, str]:
+    scale = "log" if kind.is_log else "linear"
+    return {"unit": kind.unit, "scale": scale, "zero": str(int(kind.has_zero))}
 
 
 def colour_class(number: int) -> str:
@@ -205,9 +211,9 @@ def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
 def _hover(i: int, kind: AxisKind, line: Line) -> str:
     value = line.values[i]
     shown = "no data" if value is None else _value_text(value, kind)
-    edges = [edge[i] for edge in (line.low, line.high) if edge]
-    if any(edge is not None for edge in edges):
-        shown += f" ({' to '.join(_value_text(edge, kind) for edge in edges)})"
+    edges = [_value_text(edge[i], kind) for edge in (line.low, line.high) if edge]
+    if len(set(edges)) > 1:
+        shown += f" ({' to '.join(edges)})"
     return ", ".join([shown, *(name_text(text) for text in line.details[i : i + 1])])
 
 
