@@ -9,10 +9,9 @@
 -- columns:
 --   sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
 --   byte_count
---   all_count  BIGINT  Chosen dumps, those that are left out included.
 SELECT
     sha256, device, model, backend, build, captured_at, ingested_at, n_runs, n_events,
-    byte_count, (SELECT count(*) FROM chosen_dumps) AS all_count
+    byte_count
 FROM named_dumps
 WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
 ORDER BY dump_id DESC

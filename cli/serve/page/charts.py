@@ -73,14 +73,16 @@ def spark_plot(builds: Sequence[str], trend: Trend, colour: int | None = None) -
     return picture([group], width=160, height=28, text=_spoken(trend), class_="spark")
 
 
-def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
+def coverage_plot(
+    builds: Sequence[str], counts: Mapping[str, int], most: int, noun: str = "model"
+) -> str:
     """A square for each build: full if all models were recorded, hollow if none was."""
     parts: list[svg.Element] = []
     for i, build in enumerate(builds):
         count = counts.get(build, 0)
         kind = "none" if not count else "all" if count >= most else "some"
         square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'model')}")]
+        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, noun)}")]
         parts.append(square)
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"
