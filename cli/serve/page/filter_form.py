@@ -133,7 +133,8 @@ def _form(
 
 def _facet(request: Address, name: str, counts: Mapping[str, int]) -> Facet:
     given = request.filters.get(name, [])
-    first = sorted(counts, key=lambda one: (one not in given, -counts[one], natural_key(one)))
+    names = sorted(counts, key=natural_key, reverse=name == "build")
+    first = sorted(names, key=lambda one: (one not in given, -counts[one]))
     choices = []
     for one in first[:MOST_LINKS]:
         wanted = "" if one in given else one

@@ -120,7 +120,7 @@ def _multiples(
         found = request.table("page_history", **params, build=builds, device=None)
     pools = found.filter(pc.field("level") == "pool").to_pylist()
     medians = {_key(row, "pool"): _trend(builds, row) for row in pools}
-    hrefs = [request.here(**pick(row, "device"), page="") for row in shown.rows]
+    hrefs = [request.here(device=row["device"], page="") for row in shown.rows]
     text = "The devices of the table below, each with the median of its pool as the faint line."
     return {"multiples": _small(builds, shown.rows, hrefs, medians), "multiples_note": text}
 
@@ -180,7 +180,7 @@ def _build_cell(row: Row, build: str) -> Cell:
 
 
 _COLUMNS = (
-    Column("Model", _place_cell, "device"),
+    Column("Device and model", _place_cell, "device"),
     Column("Change", lambda row: delta_text(row["change"]), "change", is_number=True),
     Column("Median", lambda row: duration_text(row["p50_ns"]), "p50_ns", is_number=True),
     Column("History", lambda row: Cell("", picture=row["spark"])),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -91,7 +91,8 @@ def sort_page(
         request: The request; its parameters `PART + "sort"` and `PART + "page"` choose.
         rows: All rows.
         columns: The columns, some of which sort.
-        sort: Field that sorts by default, with '-' for the largest first; ties keep their order.
+        sort: Field that sorts by default, with '-' for the largest first; the first column decides
+            ties.
         part: What its parameters begin with, if a view has several tables.
         size: Rows of a page.
 
@@ -103,7 +104,9 @@ def sort_page(
     fields = [column.sort for column in columns if column.sort]
     if name not in {*fields, sort.removeprefix("-")}:
         raise Problem(400, "sort", f"{part}sort={wanted}, wanted one of {', '.join(fields)}")
-    order = _order(rows[name].to_pylist(), is_descending=wanted.startswith("-"))
+    order = list(range(rows.num_rows))
+    for field in (*fields[:1], wanted):
+        order = _sort(order, rows[field.removeprefix("-")].to_pylist(), field.startswith("-"))
     start, pager = turn_pages(request, rows.num_rows, part=part, size=size)
     return Shown(rows.take(order[start : start + size]).to_pylist(), wanted, pager)
 
@@ -163,9 +166,9 @@ def _cells(columns: Sequence[Column], rows: Iterable[Row]) -> list[list[Cell | s
     return [[column.cell(row) for column in columns] for row in rows]
 
 
-def _order(values: Sequence[object], *, is_descending: bool) -> list[int]:
-    """The indices of values in their order; null is last."""
-    known = [i for i, value in enumerate(values) if value is not None]
-    keys = [natural_key(value) if isinstance(value, str) else value for value in values]
-    known.sort(key=lambda i: keys[i], reverse=is_descending)  # type: ignore[arg-type,return-value]
-    return [*known, *(i for i, value in enumerate(values) if value is None)]
+def _sort(order: Sequence[int], values: Sequence[Any], is_descending: bool) -> list[int]:
+    """The indices of values, sorted; equal values keep their order, and null is last."""
+    known = [i for i in order if values[i] is not None]
+    keys = {i: natural_key(values[i]) if isinstance(values[i], str) else values[i] for i in known}
+    known.sort(key=keys.__getitem__, reverse=is_descending)
+    return [*known, *(i for i in order if values[i] is None)]

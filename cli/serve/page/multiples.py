@@ -37,7 +37,7 @@ def small_plot(builds: Sequence[str], trend: Trend, median: Trend | None = None)
     middle = (min(known) + max(known)) / 2
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], _HEIGHT - _EDGE, _EDGE)
     parts: list[svg.Element] = []
-    for one, kind in zip(reversed(trends), ["median", "own"][-len(trends) :], strict=True):
+    for one, kind in zip(reversed(trends), ["pool", "own"][-len(trends) :], strict=True):
         places = [(across(i), None if y is None else down(y)) for i, y in enumerate(one.values)]
         parts.append(svg.G(elements=list(lines(places)), class_=[kind]))
     for build, value, x in zip(builds, trend.values, range(len(builds)), strict=True):

@@ -21,7 +21,7 @@ from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
 from cli.serve.service import Service
 from ingest.errors import IngestError
 from queries.report.html import page_environment
-from warehouse.errors import QueryError, WarehouseError
+from warehouse.errors import ParameterError, QueryError, WarehouseError
 from warehouse.store import Warehouse
 
 VIEWS = {
@@ -163,5 +163,9 @@ def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     """Status and template's variables of an error; the request's state keeps it for the logs."""
     problem = as_problem(error)
     request.state.reason = problem.reason
-    title = HTTPStatus(problem.status_code).phrase
-    return problem.status_code, {"title": title, "problem": problem.detail}
+    phrase = HTTPStatus(problem.status_code).phrase
+    detail = problem.detail
+    if isinstance(error, ParameterError):  # the form names those that may be meant
+        detail = f"{error.param}: {error.problem.partition('; ')[0]}"
+    title = VIEWS.get(request.url.path, phrase)
+    return problem.status_code, {"title": title, "problem": f"{phrase}: {detail}."}
