@@ -20,15 +20,16 @@
 --   model, backend, run, event_name, delegate_id, ordinal
 --   p50_ns  DOUBLE  Value in the last build of the row, nanoseconds.
 --   change  DOUBLE  That against the build before, as a share; null with one build.
---   points  STRUCT  The builds in their order: build, p50_ns, low_ns and high_ns (the
---                   fastest and slowest dump, or the 10th and 90th percentile of the
---                   devices), dump_count, sample_count.
+--   points  STRUCT  The builds in their order: build, p50_ns, dump_count, sample_count,
+--                   and of the values of its dumps or devices the extremes (min_ns,
+--                   max_ns) and the 10th and 90th percentiles (p10_ns, p90_ns).
 WITH device_points AS (
     SELECT
         o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
         o.ordinal, o.build, b.position,
         median(o.known_ns) AS p50_ns,
-        min(o.known_ns) AS low_ns, max(o.known_ns) AS high_ns,
+        min(o.known_ns) AS min_ns, max(o.known_ns) AS max_ns,
+        percentile(o.known_ns, 0.1) AS p10_ns, percentile(o.known_ns, 0.9) AS p90_ns,
         count(*) AS dump_count,
         CAST(sum(o.sample_count) AS BIGINT) AS sample_count
     FROM (
@@ -48,14 +49,15 @@ WITH device_points AS (
 all_points AS (
     SELECT
         'device' AS level, device, pool, model, backend, run, event_name, delegate_id,
-        ordinal, build, position, p50_ns, low_ns, high_ns, dump_count, sample_count
+        ordinal, build, position, p50_ns, min_ns, max_ns, p10_ns, p90_ns, dump_count,
+        sample_count
     FROM device_points
     UNION ALL
     SELECT
         CASE grouping(pool) WHEN 0 THEN 'pool' ELSE 'all' END AS level,
         CAST(NULL AS STRING) AS device,
         pool, model, backend, run, event_name, delegate_id, ordinal, build, position,
-        median(p50_ns),
+        median(p50_ns), min(p50_ns), max(p50_ns),
         percentile(p50_ns, 0.1), percentile(p50_ns, 0.9),
         CAST(sum(dump_count) AS BIGINT), CAST(sum(sample_count) AS BIGINT)
     FROM device_points
@@ -72,7 +74,8 @@ series AS (
         level, device, pool, model, backend, run, event_name, delegate_id, ordinal,
         list(
             {
-                'build': build, 'p50_ns': p50_ns, 'low_ns': low_ns, 'high_ns': high_ns,
+                'build': build, 'p50_ns': p50_ns, 'min_ns': min_ns, 'max_ns': max_ns,
+                'p10_ns': p10_ns, 'p90_ns': p90_ns,
                 'dump_count': dump_count, 'sample_count': sample_count
             }
             ORDER BY position

@@ -17,7 +17,7 @@ from cli.serve.page.cells import (
     pick,
     place_of,
 )
-from cli.serve.page.charts import Slice, timeline_plot
+from cli.serve.page.charts import Chart, Slice, timeline_plot
 from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import MOST_ROWS, PageRequest
 from queries.report.figures import NONE, count_text, duration_text, number_text
@@ -61,7 +61,7 @@ def dump(request: PageRequest) -> dict[str, Any]:
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": [timeline_plot(slices)],
+        "charts": [Chart(timeline_plot(slices))] if slices else [],
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),

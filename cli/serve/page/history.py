@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cli.serve.page.cells import PLACE, Cell, Row, link, pick
-from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
+from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
 from cli.serve.page.page_request import PageRequest
@@ -19,12 +19,13 @@ from queries.report.figures import (
     name_text,
     operator_text,
 )
+from queries.report.line_chart import COLOURS, Line, LineChart
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
 NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
 ROWS = 30  # of a page, each with a small plot if they are too many for one plot
-FIELDS = ("sort", "page")
+FIELDS = ("sort", "page", "scale", "zero")
 OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
 _FAMILY = (
     "model",
@@ -38,7 +39,7 @@ _FAMILY = (
 
 def latency(request: PageRequest) -> dict[str, Any]:
     """Each model on each device, the largest change first."""
-    parts = _history(request, METHOD, event=METHOD)
+    parts = _history(request, "/latency", METHOD, event=METHOD)
     return {
         "title": "Latency",
         "empty": f"No run has the event {METHOD} here: widen the filters.",
@@ -52,7 +53,7 @@ def operator(request: PageRequest) -> dict[str, Any]:
     event, delegate, ordinal = fields.values()
     name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdecimal() else event
     given = {name: value for name, value in fields.items() if value}
-    parts = _history(request, name or METHOD, **{"event": METHOD, **given})
+    parts = _history(request, "/operator", name or METHOD, **{"event": METHOD, **given})
     return {
         "title": name or "Operator",
         "empty": "No such operator here: check event= in the address, or widen the filters.",
@@ -65,7 +66,7 @@ def newest_builds(request: PageRequest, most: int) -> list[str]:
     return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
 
 
-def _history(request: PageRequest, what: str, **params: str) -> dict[str, Any]:
+def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[str, Any]:
     """The plots and tables of an event over builds; empty if the store has no such event.
 
     Raises:
@@ -84,17 +85,15 @@ def _history(request: PageRequest, what: str, **params: str) -> dict[str, Any]:
     if not series.num_rows:
         return {}
     shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
-    is_one_plot = series.num_rows <= COLOURS
+    is_one_chart = series.num_rows <= len(COLOURS)
     for number, row in enumerate(shown.rows):
-        row["spark"] = spark_plot(builds, _trend(builds, row), number if is_one_plot else None)
+        colour = number if is_one_chart else None
+        row["spark"] = spark_plot(builds, _name(row), _values(builds, row, "p50_ns"), colour=colour)
     note = "Change is that of the last build against the one before."
     tables = [listing(request, "Time of one run, by build", _COLUMNS, shown, note=note)]
-    if is_one_plot:
-        trends = [_trend(builds, row) for row in shown.rows]
-        drawn: dict[str, Any] = {
-            "charts": [trend_plot(builds, trends, what)],
-            "legend": [trend.name for trend in trends],
-        }
+    if is_one_chart:
+        chart = LineChart(what, "build", builds, [_line(builds, row) for row in shown.rows])
+        drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
         tables += [plain_table(_name(row), _POINT_COLUMNS, _points(row)) for row in shown.rows
                    if what != METHOD]  # fmt: skip
     else:
@@ -119,7 +118,7 @@ def _multiples(
     if "device" in request.filters:  # a pool's median is that of all its devices
         found = request.table("page_history", **params, build=builds, device=None)
     pools = found.filter(pc.field("level") == "pool").to_pylist()
-    medians = {_key(row, "pool"): _trend(builds, row) for row in pools}
+    medians = {_key(row, "pool"): _line(builds, row) for row in pools}
     hrefs = [request.here(device=row["device"], page="") for row in shown.rows]
     text = "The devices of the table below, each with the median of its pool as the faint line."
     return {"multiples": _small(builds, shown.rows, hrefs, medians), "multiples_note": text}
@@ -129,10 +128,10 @@ def _small(
     builds: Sequence[str],
     rows: Sequence[Row],
     hrefs: Sequence[str],
-    medians: Mapping[tuple[object, ...], Trend],
+    medians: Mapping[tuple[object, ...], Line],
 ) -> list[Multiple]:
     return [
-        make_multiple(builds, _trend(builds, row), href=href, change=row["change"],
+        make_multiple(builds, _line(builds, row), href=href, change=row["change"],
                       median=medians.get(_key(row, "pool")))
         for row, href in zip(rows, hrefs, strict=True)
     ]  # fmt: skip
@@ -142,9 +141,18 @@ def _key(row: Row, *names: str) -> tuple[object, ...]:
     return tuple(row[name] for name in (*names, *_FAMILY))
 
 
-def _trend(builds: Sequence[str], row: Row) -> Trend:
-    values = {point["build"]: point["p50_ns"] for point in row["points"]}
-    return Trend(_name(row), [values.get(build) for build in builds])
+def _line(builds: Sequence[str], row: Row) -> Line:
+    """Medians and the band around them; points lead to the operators of their builds."""
+    known = {point["build"] for point in row["points"]}
+    place = pick(row, *PLACE)
+    hrefs = [link("/operators", **place, build=one) if one in known else "" for one in builds]
+    p50, p10, p90 = (_values(builds, row, name) for name in ("p50_ns", "p10_ns", "p90_ns"))
+    return Line(_name(row), p50, p10, p90, hrefs)
+
+
+def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
+    values = {point["build"]: point[name] for point in row["points"]}
+    return [values.get(build) for build in builds]
 
 
 def _name(row: Row) -> str:
@@ -191,8 +199,8 @@ _POINT_COLUMNS = (
     Column("Build", lambda row: _build_cell(row, row["build"])),
     Column("Change", lambda row: delta_text(row["change"]), is_number=True),
     Column("Median", lambda row: duration_text(row["p50_ns"]), is_number=True),
-    Column("Fastest dump", lambda row: duration_text(row["low_ns"]), is_number=True),
-    Column("Slowest dump", lambda row: duration_text(row["high_ns"]), is_number=True),
+    Column("Fastest dump", lambda row: duration_text(row["min_ns"]), is_number=True),
+    Column("Slowest dump", lambda row: duration_text(row["max_ns"]), is_number=True),
     Column("Dumps", lambda row: f"{row['dump_count']:,}", is_number=True),
     Column("Events", lambda row: f"{row['sample_count']:,}", is_number=True),
 )

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import svg
 
-from cli.serve.page.charts import Trend
+from queries.report.axis import AxisKind
 from queries.report.drawing import Scale, lines, picture, scale_of, title
 from queries.report.figures import delta_text, duration_text, name_text
+from queries.report.line_chart import Line, spoken
 
 _WIDTH, _HEIGHT, _EDGE = 240, 72, 5
 
@@ -24,42 +25,35 @@ class Multiple(NamedTuple):
     change: str
 
 
-def small_plot(builds: Sequence[str], trend: Trend, median: Trend | None = None) -> str:
+def small_plot(builds: Sequence[str], line: Line, median: Line | None = None) -> str:
     """A line over builds, and a faint one of the median, on one scale; empty without values.
 
     The height spans at least 5 % of the value, so that noise looks small.
     """
-    trends = [trend, *([median] if median else [])]
-    known = [value for one in trends for value in one.values if value is not None]
+    drawn = [line, *([median] if median else [])]
+    known = [value for one in drawn for value in one.values if value is not None]
     if not known:
         return ""
     across = Scale(0, max(1, len(builds) - 1), _EDGE, _WIDTH - _EDGE)
     middle = (min(known) + max(known)) / 2
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], _HEIGHT - _EDGE, _EDGE)
     parts: list[svg.Element] = []
-    for one, kind in zip(reversed(trends), ["pool", "own"][-len(trends) :], strict=True):
+    for one, kind in zip(reversed(drawn), ["pool", "own"][-len(drawn) :], strict=True):
         places = [(across(i), None if y is None else down(y)) for i, y in enumerate(one.values)]
         parts.append(svg.G(elements=list(lines(places)), class_=[kind]))
-    for build, value, x in zip(builds, trend.values, range(len(builds)), strict=True):
+    for build, value, x in zip(builds, line.values, range(len(builds)), strict=True):
         if value is not None:
             dot = svg.Circle(cx=across(x), cy=down(value), r=2.2, class_=["point"])
             dot.elements = [title(f"{name_text(build)}: {duration_text(value)}")]
             parts.append(dot)
-    text = "; ".join(_spoken(one) for one in trends)
+    text = "; ".join(spoken(one, AxisKind()) for one in drawn)
     return picture(parts, width=_WIDTH, height=_HEIGHT, text=text, class_="multiple")
 
 
 def make_multiple(
-    builds: Sequence[str], trend: Trend, *, href: str, change: float | None, median: Trend | None
+    builds: Sequence[str], line: Line, *, href: str, change: float | None, median: Line | None
 ) -> Multiple:
     """The small plot of a series."""
-    last = next((value for value in reversed(trend.values) if value is not None), None)
-    drawn = small_plot(builds, trend, median)
-    return Multiple(trend.name, href, drawn, duration_text(last), delta_text(change))
-
-
-def _spoken(trend: Trend) -> str:
-    known = [value for value in trend.values if value is not None]
-    if not known:
-        return f"{name_text(trend.name)} has no data"
-    return f"{name_text(trend.name)} from {duration_text(known[0])} to {duration_text(known[-1])}"
+    last = next((value for value in reversed(line.values) if value is not None), None)
+    drawn = small_plot(builds, line, median)
+    return Multiple(line.name, href, drawn, duration_text(last), delta_text(change))

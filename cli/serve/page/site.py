@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYONE, COOKIE, Scope, Unauthorized
+from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
 from cli.serve.http.problems import Problem, as_problem
@@ -37,21 +38,20 @@ VIEWS = {
 _UNFILTERED = ("/regressions", "/errors", "/sql")
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-PAGING = ("sort", "page")
 Parts = dict[str, Any]  # the variables of a template
 ERRORS = (Problem, IngestError, QueryError, WarehouseError)
 
 
 def view(
-    make: Callable[[PageRequest], Parts],
+    make: Callable[[PageRequest], Parts | Response],
     *fields: str,
-    builds: Mapping[str, str] | None = None,
+    builds: Mapping[str, str] = MappingProxyType({}),
     is_filtered: bool = True,
 ) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form.
@@ -62,26 +62,21 @@ def view(
         builds: Those of them that name builds, with what each means without a value.
         is_filtered: Whether the view has the form of filters, which it shows with an error, too.
     """
-
     known = ((*NAMES, *DATES) if is_filtered else ()) + fields
 
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        address, status = read_address(request), 200
+        address, status = vars(read_address(request)), 200
 
-        def render(store: Warehouse) -> Parts:
+        def render(store: Warehouse) -> Parts | Response:
             check_parameters(request, known)
-            page = PageRequest(**vars(address), store=store, bearer=bearer, config=service.config)
+            page = PageRequest(**address, store=store, bearer=bearer, config=service.config)
             with hiding_names(bearer.pools):
-                return {
-                    **make(page),
-                    **({"form": filter_form(page, builds or {})} if is_filtered else {}),
-                }
-
-        def render_form(store: Warehouse) -> Form:
-            page = PageRequest(**vars(address), store=store, bearer=bearer)
-            return filter_form(page, builds or {})
+                parts = make(page)
+                if is_filtered and not isinstance(parts, Response):
+                    parts["form"] = filter_form(page, builds)
+                return parts
 
         try:
             bearer = service.access.need(request, Scope.READ)
@@ -91,13 +86,25 @@ def view(
         except ERRORS as error:
             status, parts = problem_parts(request, error)
             if is_filtered:
-                try:
-                    parts["form"] = await query_store(request, render_form)
-                except ERRORS:
-                    parts["form"] = plain_form(address, builds or {})
+                parts["form"] = await _form_of_problem(request, bearer, builds)
+        if isinstance(parts, Response):
+            return parts
         return show(request, parts.pop("template", "tables"), parts, status=status)
 
     return answer
+
+
+async def _form_of_problem(request: Request, bearer: Bearer, builds: Mapping[str, str]) -> Form:
+    """The form that narrows a view that failed; without suggestions if they fail, too."""
+    address = read_address(request)
+
+    def render(store: Warehouse) -> Form:
+        return filter_form(PageRequest(**vars(address), store=store, bearer=bearer), builds)
+
+    try:
+        return await query_store(request, render)
+    except ERRORS:
+        return plain_form(address, builds)
 
 
 def read_address(request: Request) -> Address:
@@ -145,17 +152,12 @@ def show(
         "problem": "",
         "signed_in": bearer.name if COOKIE in request.cookies else "",
     }
-    text = _template(f"{template}.html").render(frame | dict(parts))
+    text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 
 
-def style(_: Request) -> Response:
-    """The style sheet of reports and of the site."""
-    text = _template("site.css").render()
-    return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
-
-
-def _template(name: str) -> Template:
+def page_template(name: str) -> Template:
+    """A template of the site, or of reports."""
     return page_environment("cli.serve.page").get_template(f"{name}.jinja")
 
 
