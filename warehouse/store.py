@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from warehouse.load.stored_dumps import StoredDumps
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.upkeep.compact import CompactionResult
+
+_BATCH_ROWS = 100_000
 
 
 class Warehouse:
@@ -342,6 +345,22 @@ class Warehouse:
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
             return self._answering.with_note(table, connection, text)
+
+    @contextmanager
+    def stream(
+        self, text: str, params: Mapping[str, object] | None = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Rows of a SELECT of tracehouse, which may spill to disk, computed while they are read.
+
+        Args:
+            text: The statement; it is not checked, so it must not come from a user.
+            params: Values of parameters by name.
+        """
+        connection = self._answering.for_statement(text)
+        with self._explained(), reading(connection):
+            answer = connection.sql(duckdb_text(text), params=params)
+            with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+                yield rows
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.

@@ -111,7 +111,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         (
             "warn",
             SensitivitySummary.of(report.sensitivity).blind,
-            f"of {coverage.model_count:,} models blind",
+            f"of {figures.count_text(coverage.model_count, 'model')} blind",
         ),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
