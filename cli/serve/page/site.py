@@ -71,7 +71,7 @@ def view(
 
         def render(store: Warehouse) -> Parts | Response:
             check_parameters(request, known)
-            page = PageRequest(**address, store=store, bearer=bearer, config=service.config)
+            page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
             with hiding_names(bearer.pools):
                 parts = make(page)
                 if is_filtered and not isinstance(parts, Response):
@@ -96,10 +96,11 @@ def view(
 
 async def _form_of_problem(request: Request, bearer: Bearer, builds: Mapping[str, str]) -> Form:
     """The form that narrows a view that failed; without suggestions if they fail, too."""
-    address = read_address(request)
+    address, service = read_address(request), request.app.state.service
 
     def render(store: Warehouse) -> Form:
-        return filter_form(PageRequest(**vars(address), store=store, bearer=bearer), builds)
+        page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
+        return filter_form(page, builds)
 
     try:
         return await query_store(request, render)
