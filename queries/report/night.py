@@ -20,7 +20,7 @@ from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PartResult, judge_part
-from warehouse.regressions.pools import spread_to_devices
+from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
 from warehouse.statistics.arrays import Floats, Mask
@@ -109,7 +109,7 @@ def judge_head(
     judge = judge or partial(_judge_here, store)
     fleet, result = judge(head, partial(min_changes, settings=settings), rules)
     builds = [night.build for night in fleet.nights]
-    changes = spread_to_devices(result, fleet.history, fleet.pool)
+    changes = spread_to_devices(result, fleet.pool)
     is_operator = ~fleet.is_measure
     places = list_places(fleet)
     family = [place.family for place in places]
