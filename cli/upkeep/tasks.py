@@ -47,7 +47,7 @@ class Retention:
                     f"the lake lacks {missing:,} of the dumps; run 'tracehouse export lake' first"
                 )
         if self.yes:
-            drop_old_events(writing, store.path, old)
+            drop_old_events(writing, store.path, old, progress=store.progress)
         elif old.num_rows:
             notes.append(f"{_UNCHANGED} drop these events")
         return with_notes(sum_by_build(old), notes)
