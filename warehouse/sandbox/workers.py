@@ -53,6 +53,7 @@ class Stop:
 
         Raises:
             StatementError: The body failed after it was stopped.
+            StoreError: The body failed with it.
         """
         with self._lock:
             self._kill = kill

@@ -7,6 +7,7 @@ from typing import Any
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.cells import link
 from cli.serve.page.page_request import PageRequest
+from cli.serve.page.triage import CHOICES, SCOPES
 from queries.report.html import body_parts
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
@@ -28,5 +29,6 @@ def regressions(request: PageRequest) -> dict[str, Any]:
             (link("/regressions", head=build), build, build == report.head)
             for build in builds[:-31:-1]
         ],
+        "triage": {} if request.bearer.scopes.isdisjoint(SCOPES) else CHOICES,
         "download": link("/v1/report", head=report.head),
     }

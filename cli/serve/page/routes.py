@@ -10,6 +10,7 @@ from cli.serve.page.charts import chart_file
 from cli.serve.page.login import login, logout
 from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
+from cli.serve.page.triage import triage
 
 _VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS),
@@ -26,6 +27,7 @@ _VIEWS = {
 }
 ROUTES = (
     *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
+    Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
     *(Route(path, script, include_in_schema=False) for path in SCRIPTS),

@@ -187,19 +187,22 @@ function draw(figure) {
     ...common, ...series(chart, 1.5), hooks, axes: axes(chart), width: width(), height: HEIGHT,
     cursor: { y: false, drag: { x: true, y: false }, focus: { prox: NEAR } }, focus: { alpha: 0.3 },
   }, shown, box);
-  const overview = new uPlot({
-    ...common, ...series(chart, 1), axes: [{ show: false }, { show: false }], width: width(), height: OVERVIEW,
-    cursor: { show: false },
-    padding: [4, () => plot.width - (plot.bbox.left + plot.bbox.width) / devicePixelRatio, 4, () => plot.bbox.left / devicePixelRatio],
-  }, shown, box);
-  let edges = "";
-  const follow = () => { // the overview stands below the plot, and its selection is what the plot shows
-    const found = [plot.bbox.left, plot.bbox.width, plot.width].join();
-    if (found !== edges) overview.setSize({ width: plot.width, height: OVERVIEW });
-    edges = found;
+  // The overview stands below the plot, and its selection is what the plot shows.
+  const select = () => {
     const { min, max } = plot.scales.x, step = plot.bbox.width / devicePixelRatio / last;
     overview.setSelect({ left: min * step, width: (max - min) * step, top: 0, height: OVERVIEW }, false);
   };
+  const follow = () => {
+    const edges = [plot.bbox.left, plot.bbox.width, plot.width].join();
+    if (edges === box.dataset.edges) { select(); return; }
+    box.dataset.edges = edges;
+    overview.setSize({ width: plot.width, height: OVERVIEW });
+  };
+  const overview = new uPlot({
+    ...common, ...series(chart, 1), axes: [{ show: false }, { show: false }], width: width(), height: OVERVIEW,
+    cursor: { show: false }, hooks: { draw: [select] },
+    padding: [4, () => plot.width - (plot.bbox.left + plot.bbox.width) / devicePixelRatio, 4, () => plot.bbox.left / devicePixelRatio],
+  }, shown, box);
   listen(plot, chart, box, zoom);
   brush(overview, last, zoom);
   tell(last);
