@@ -49,7 +49,17 @@ def test_a_typo_keeps_the_form_and_links_what_is_meant(site: TestClient, path: s
     assert 'name="build" type="text" value="b111"' in answer.text
     assert "Bad Request: device: &#39;tablett&#39; is not in the store." in answer.text
     assert links(answer.text)["tablet"] == f"{path}?device=tablet&build=b10&build=b111"
+    assert f'href="{path}?device=tablett&amp;build=b10&amp;build=b11">b11</a>' in answer.text
     assert re.search(r'<details class="facets" open><summary>Narrow this view', answer.text)
+
+
+@pytest.mark.parametrize("path", ["/compare", "/regressions"])
+def test_a_typo_in_a_build_of_the_view_is_linked_too(site: TestClient, path: str) -> None:
+    answer = site.get(path, params={"head": "b111"})
+    assert answer.status_code == 400
+    assert "head: &#39;b111&#39; is not in the store" in answer.text
+    assert 'name="head" type="text" value="b111"' in answer.text
+    assert links(answer.text)["b11"].startswith(f"{path}?head=b11")
 
 
 def test_parameters_of_the_view_stay_in_the_form(site: TestClient) -> None:

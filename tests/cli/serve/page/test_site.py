@@ -98,7 +98,7 @@ def test_an_unknown_parameter_is_refused_as_in_the_api(
     assert answer.status_code == HTTPStatus.BAD_REQUEST
     assert "no such parameter &#39;devise&#39;; there are " in answer.text
     assert others in answer.text
-    assert ('<form class="filters"' in answer.text) == (path in ("/", "/operator"))
+    assert ('<form class="filters"' in answer.text) == (path in ("/", "/operator", "/regressions"))
 
 
 def test_a_view_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> None:
