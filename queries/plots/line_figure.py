@@ -30,14 +30,14 @@ _HEIGHT, _HEAD, _ROW, _MARGIN = 320, 30, 18, 12
 def line_figure(chart: LineChart, heading: str, *, note: str = "") -> str:
     """The chart as SVG; empty if there is no value."""
     lines = [line._replace(hrefs=()) for line in chart.lines]  # links lead nowhere from a file
-    elements = chart_parts(chart._replace(lines=lines), WIDTH, _HEIGHT)
+    elements = chart_parts(chart._replace(lines=lines), WIDTH - 2 * _MARGIN, _HEIGHT)
     if not elements:
         return ""
     parts: list[svg.Element] = [
         title(heading),
         svg.Style(text=_style()),
         label(_MARGIN, 20, heading, "start"),
-        svg.G(elements=elements, transform=[svg.Translate(0, _HEAD)]),
+        svg.G(elements=elements, transform=[svg.Translate(_MARGIN, _HEAD)]),
     ]
     y = _HEAD + _HEIGHT
     for number, line in enumerate(lines):
