@@ -219,12 +219,17 @@ class Warehouse:
         """
         return publish_snapshot(self._require_writer(), self._path)
 
-    def compact(self, alone: AbstractContextManager[None]) -> CompactionResult:
+    def compact(
+        self,
+        alone: AbstractContextManager[None],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> CompactionResult:
         """Compact this open store, which other threads read meanwhile; see `compact_store`.
 
         Args:
             alone: Context in which no reader of this store is open. The snapshot that is published
                 before has the same rows.
+            progress: Called before each table is copied; its errors end the compaction.
 
         Raises:
             StoreError: The copy differs, the disk is full, or the store was opened to be read.
@@ -234,7 +239,7 @@ class Warehouse:
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
-            done = replace_file(self._path, snapshot.path)
+            done = replace_file(self._path, snapshot.path, progress)
             if not file.is_in_place():
                 with alone:
                     self.stored_dumps().move(self._reopen)
