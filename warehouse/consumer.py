@@ -29,11 +29,16 @@ _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
 
+class _StopError(Exception):
+    """The commit that was under way is the last one."""
+
+
 class Consumer:
     """A thread that indexes the dumps in a store's inbox.
 
     It drains the inbox when enough dumps wait, or the oldest has waited long enough. Use the object
-    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot.
+    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot,
+    unless `leave_backlog` was called.
 
     Attributes:
         memory: DuckDB's memory limit, which readers of the live store raise temporarily.
@@ -61,7 +66,7 @@ class Consumer:
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
         self._has_new = False  # since the last snapshot
-        self._given, self._is_ending = 0, False
+        self._given, self._is_ending, self._is_leaving = 0, False, False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.known = KnownDumps(warehouse.stored_dumps())
@@ -81,6 +86,10 @@ class Consumer:
             if self._is_due():
                 self._changed.notify()
 
+    def leave_backlog(self) -> None:
+        """Leave what is not indexed yet in the inbox when the context ends."""
+        self._is_leaving = True
+
     def __enter__(self) -> Consumer:
         self._thread.start()
         return self
@@ -97,7 +106,10 @@ class Consumer:
         try:
             while not is_ending:
                 is_ending = self._await_work()
-                self._turn(is_ending=is_ending)
+                if not self._is_leaving:
+                    self._turn(is_ending=is_ending)
+        except _StopError:
+            return
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
@@ -143,7 +155,13 @@ class Consumer:
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Record a commit, and allow DuckDB the memory that the next commit needs."""
+        """Record a commit, and allow DuckDB the memory that the next commit needs.
+
+        Raises:
+            _StopError: The rest of the inbox is to stay there.
+        """
+        if self._is_leaving:
+            raise _StopError
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)

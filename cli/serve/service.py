@@ -107,15 +107,14 @@ class Service:
         self._idle.put(reader)
 
     def close(self) -> None:
-        """Index all accepted dumps, publish a snapshot, and close the store.
+        """Close the store; dumps that are not indexed yet wait in the inbox.
 
         Raises:
-            WarehouseError: Some dumps could not be indexed; they stay in the inbox.
+            WarehouseError: The store could not be closed properly.
         """
         try:
+            self.consumer.leave_backlog()
             self._opened.close()
-            if self.consumer.problem:
-                raise self.consumer.problem
         except WarehouseError as error:
             self.problem = error
             raise
