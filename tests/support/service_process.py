@@ -62,8 +62,9 @@ class ServiceProcess:
 
         Its log is a pipe unless it has a file, and a supervisor's socket may be passed to it.
         """
+        settings = {"port": 0, **settings}
         given = {f"TRACEHOUSE_SERVE_{name.upper()}": str(value) for name, value in settings.items()}
-        serve = ["serve", "--store", str(store), "--port", "0"]
+        serve = ["serve", "--store", str(store)]
         passed = [] if listening is None else [listening.fileno()]
         command = [sys.executable, "-c", _WITH_SOCKET, *map(str, passed)] if passed else COMMAND
         with nullcontext(subprocess.PIPE) if log is None else open(log, "ab") as error:
