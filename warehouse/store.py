@@ -23,7 +23,7 @@ from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
 from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
-from warehouse.opening.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -200,17 +200,20 @@ class Warehouse:
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, *, kept: int = KEPT) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.
 
+        Args:
+            kept: Number of newest snapshots that stay, besides those in use; at least 1.
+
         Returns:
-            Path, number and time of the snapshot. The newest snapshots and those in use are kept.
+            Path, number and time of the snapshot.
 
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
         """
-        return publish_snapshot(self._require_writer(), self._path)
+        return publish_snapshot(self._require_writer(), self._path, kept=kept)
 
     def export_lake(
         self,

@@ -6,13 +6,20 @@ from cli.options import StoreOptions
 from cli.stores import open_to_write
 
 
-def snapshot(options: StoreOptions) -> None:
+def snapshot(
+    keep: Annotated[
+        int,
+        typer.Option(min=1, metavar="NUMBER", help="Snapshots to keep: the newest, this one too."),
+    ] = KEPT,
+    *,
+    options: StoreOptions,
+) -> None:
     """Publish a snapshot, which other processes can read while one writes the store.
 
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
-    The newest three and those in use are kept.
+    Older snapshots are deleted unless they are in use.
     """
     with open_to_write(options.store, wait=options.wait) as warehouse:
-        done = warehouse.snapshot()
+        done = warehouse.snapshot(kept=keep)
     row = {"path": str(done.path), "taken_at": done.taken_at, "bytes": done.path.stat().st_size}
     options.write_rows([row])
