@@ -78,10 +78,10 @@ class ArchiveReader:
             key = bytes.fromhex(sha256)[:16]
             if key not in self._seen:
                 self._seen.add(key)
-                batch.dumps.append(self._dump(entry, batch))
+                batch.dumps.append(self.new_dump(entry, batch))
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
-            dump = self._dump(entry, batch)
+            dump = self.new_dump(entry, batch)
             known = dump.manifest.canonical_json()
             batch.duplicates.append(dump._replace(known_manifest=known))
         elif entry.kind != REFUSED and entry.data is not None:
@@ -99,7 +99,12 @@ class ArchiveReader:
         batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]
         return batch
 
-    def _dump(self, entry: Entry, batch: Batch) -> NewDump:
+    def new_dump(self, entry: Entry, batch: Batch) -> NewDump:
+        """The dump of an entry, with its companions; the batch refuses those it cannot read.
+
+        Raises:
+            ArchiveError: The archive lacks a companion.
+        """
         manifest = parse_manifest(str(entry.manifest))
         return NewDump(
             entry.name,

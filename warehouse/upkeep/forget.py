@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import attrgetter
@@ -18,18 +18,18 @@ from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN,
 from warehouse.archive.rewriting import delete_segments, rewrite_segments
 from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.checksums import TABLES_OF_DUMPS
 from warehouse.engine.connection import registered, transaction, translated_errors
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.compact import compact_store, request_compaction
+from warehouse.upkeep.compact import delete_snapshots, request_compaction
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
 _FORGOTTEN = STORED["forgotten_dumps"]
-_PER_DUMP = [name for name in STORED if "dump_id" in STORED[name].names]
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 UNCOMPACTED = (
@@ -39,21 +39,25 @@ UNCOMPACTED = (
 
 
 def forget_dumps(
-    connection: duckdb.DuckDBPyConnection, store: Path, dumps: Sequence[ChosenDump]
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    dumps: Sequence[ChosenDump],
+    *,
+    user: str | None = None,
 ) -> None:
     """Delete dumps and everything that only they use: names, signatures and companions.
 
-    The table forgotten_dumps records when and by whom; the bytes may be ingested again, as a new
-    dump. Free blocks of the DuckDB file contain the dumps until the file is compacted: see
-    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when
-    the store is opened for writing after a rebuild.
+    The table forgotten_dumps records when and by which user, by default that of this process; the
+    bytes may be ingested again, as a new dump. Free blocks of the DuckDB file contain the dumps
+    until the file is compacted: see `finish_forgetting`. A damaged segment raises ArchiveError; the
+    archive is then cleaned when the store is opened for writing after a rebuild.
 
     Raises:
         StoreError: The store cannot be written.
     """
     request_compaction(store)
-    now, user = datetime.now(UTC), current_user()
-    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
+    now, who = datetime.now(UTC), user or current_user()
+    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=who) for dump in dumps]
     with recorded_upkeep(connection, store) as history:
         history.add(entries)
         delete_dumps(connection, entries)
@@ -68,21 +72,21 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         for one in entries
     ]
     with registered(connection, "forgotten", pa.Table.from_pylist(rows, _FORGOTTEN)):
-        for name in sorted(_PER_DUMP, key="dumps".__eq__):
+        for name in sorted(TABLES_OF_DUMPS, key="dumps".__eq__):
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))
     connection.execute(read_statement("delete_unused"))
     connection.execute(read_statement("merge_dimensions"))
 
 
-def finish_forgetting(store: Path, *, wait: float) -> None:
-    """Compact a closed store, so that no free block contains forgotten dumps.
+def finish_forgetting(compact: Callable[[], object]) -> None:
+    """Compact a store by a function, so that no free block contains forgotten dumps.
 
     Raises:
         StoreError: The store cannot be compacted now; the message names the command.
     """
     try:
-        compact_store(store, wait=wait)
+        compact()
     except StoreError as error:
         raise StoreError(error.path, f"{error.problem}; {UNCOMPACTED}") from error
 
@@ -115,8 +119,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
     failpoint("erase snapshots")
-    for path in (store / SNAPSHOT_FOLDER).glob("*"):
-        path.unlink()
+    delete_snapshots(store)
     failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)
     with transaction(connection), registered(connection, "kept_files", kept):

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.output.status_report import status_table
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import query_store
@@ -75,7 +76,7 @@ async def query(request: Request) -> Response:
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
-        tag = entity_tag(_version(reader), request.url.path, *facts)
+        tag = entity_tag(_version(service, reader), request.url.path, *facts)
         return unchanged(request, tag) or table_answer(
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
@@ -88,6 +89,7 @@ async def query(request: Request) -> Response:
     "Tables, views and columns with their meanings.",
     _TABLE,
     _PAGED,
+    scopes=(Scope.READ, Scope.SQL),
     problems=READ_PROBLEMS,
 )
 async def schema(request: Request) -> Response:
@@ -128,7 +130,7 @@ async def report(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
-        tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
+        tag = entity_tag(_version(service, reader), request.url.path, head, base, form, settings)
         if known := unchanged(request, tag):
             return known
         if base is None or head is None:
@@ -167,10 +169,14 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _version(reader: Warehouse) -> tuple[object, ...]:
-    """The version of the store's content, read before the content, so that it is never too new."""
+def _version(service: Service, reader: Warehouse) -> tuple[object, ...]:
+    """The version of the store's content, read before the content, so that it is never too new.
+
+    Upkeep may change content without a trace in tables, such as a rebuild of dumps.
+    """
+    count = service.consumer.upkeep_count
     (row,) = reader.sql(read_statement("store_version")).to_pylist()
-    return tuple(row.values())
+    return count, *row.values()
 
 
 def _read_params(request: Request) -> Params:

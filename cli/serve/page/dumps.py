@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cli.serve.http.problems import Problem
-from cli.serve.page.charts import Slice, timeline_plot
+from cli.serve.page.charts import Chart, Slice, timeline_plot
 from cli.serve.page.fleet import age_text
 from cli.serve.page.site import (
     MOST_ROWS,
@@ -82,7 +82,7 @@ def dump(request: PageRequest) -> Parts:
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": [timeline_plot(slices)],
+        "charts": [Chart(timeline_plot(slices))] if slices else [],
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": more_text(timeline.num_rows - MOST_EVENTS, "event", "see the query run_timeline"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
+from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.site import (
     PLACE,
     Cell,
@@ -18,6 +18,7 @@ from cli.serve.page.site import (
     place_of,
 )
 from queries.report.figures import delta_text, duration_text, name_text, operator_text
+from queries.report.line_chart import COLOURS, Line, LineChart
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
@@ -31,8 +32,17 @@ class _Series(NamedTuple):
 
     rows: list[dict[str, Any] | None]
 
-    def trend(self, name: str) -> Trend:
-        return Trend(name, [None if row is None else row["p50_ns"] for row in self.rows])
+    def line(self, name: str) -> Line:
+        """Medians and the band around them; points lead to the operators of their builds."""
+        hrefs = [
+            "" if row is None else link("/operators", **pick(row, *PLACE, "build"))
+            for row in self.rows
+        ]
+        p10, p50, p90 = (self.values(column) for column in ("p10_ns", "p50_ns", "p90_ns"))
+        return Line(name, p50, p10, p90, hrefs)
+
+    def values(self, column: str) -> list[float | None]:
+        return [None if row is None else row[column] for row in self.rows]
 
     @property
     def last(self) -> dict[str, Any]:
@@ -53,8 +63,9 @@ class _Series(NamedTuple):
 def latency(request: PageRequest) -> Parts:
     """A line for each model on each device."""
     builds, series = _history(request, event=METHOD)
-    is_drawn = len(series) <= COLOURS
-    trends = [one.trend(one.place) for one in series] if is_drawn else []
+    is_drawn = len(series) <= len(COLOURS)
+    lines = [one.line(one.place) for one in series] if is_drawn else []
+    chart = LineChart(METHOD, "build", builds, lines)
     table = Table(
         "Time of one run, by build",
         ("Model", "Median", "Change from last build", "Dumps", "Build", "History"),
@@ -66,8 +77,7 @@ def latency(request: PageRequest) -> Parts:
     )
     return {
         "title": "Latency",
-        "charts": [trend_plot(builds, trends, METHOD)],
-        "legend": [trend.name for trend in trends],
+        "charts": trend_chart(request, "/latency", chart, event=METHOD),
         "tables": [table] if series else [],
         "empty": f"No run has the event {METHOD} here: widen the filters.",
         "cut": more_text(len(series) - MOST_SERIES, "model"),
@@ -82,7 +92,8 @@ def operator(request: PageRequest) -> Parts:
         request, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
     )
     name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdigit() else event
-    trends = [one.trend(one.numbered_place) for one in series[:COLOURS]]
+    shown = series[: len(COLOURS)]
+    chart = LineChart(name, "build", builds, [one.line(one.numbered_place) for one in shown])
     tables = [
         Table(
             one.numbered_place,
@@ -90,15 +101,14 @@ def operator(request: PageRequest) -> Parts:
             [_point(row) for row in reversed(one.rows) if row is not None],
             frozenset(range(1, 7)),
         )
-        for one in series[:COLOURS]
+        for one in shown
     ]
     return {
         "title": name or "Operator",
-        "charts": [trend_plot(builds, trends, name)],
-        "legend": [trend.name for trend in trends],
+        "charts": trend_chart(request, "/operator", chart, **{**fields, "event": event or METHOD}),
         "tables": tables,
         "empty": "No such operator here: check event= in the address, or widen the filters.",
-        "cut": more_text(len(series) - COLOURS, "place"),
+        "cut": more_text(len(series) - len(COLOURS), "place"),
         "fields": tuple(fields.items()),
     }
 
@@ -130,13 +140,14 @@ def _history(request: PageRequest, **params: Any) -> tuple[list[str], list[_Seri
 
 def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell | str]:
     last, where = one.last, pick(one.last, *PLACE, "build")
+    spark = spark_plot(builds, one.place, one.values("p50_ns"), colour=colour)
     return [
         Cell(one.place, link("/operators", **where)),
         duration_text(last["p50_ns"]),
         delta_text(last["change"]),
         f"{last['dump_count']:,}",
         Cell(last["build"], link("/dumps", **where)),
-        Cell("", picture=spark_plot(builds, one.trend(one.place), colour)),
+        Cell("", picture=spark),
     ]
 
 

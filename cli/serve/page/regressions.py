@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.site import PageRequest, Parts, link
+from cli.serve.page.triage import CHOICES, SCOPES
 from queries.report.html import body_parts
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
@@ -25,5 +26,6 @@ def regressions(request: PageRequest) -> Parts:
             (link("/regressions", head=build), build, build == report.head)
             for build in builds[:-31:-1]
         ],
+        "triage": {} if request.bearer.scopes.isdisjoint(SCOPES) else CHOICES,
         "download": link("/v1/report", head=report.head),
     }

@@ -39,8 +39,8 @@ NAMES = ("device", "pool", "build", "model", "backend")  # filters
 PLACE = ("device", "model", "backend")
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -150,7 +150,9 @@ def date_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}Z"
 
 
-def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[Response]]:
+def view(
+    make: Callable[[PageRequest], Parts | Response],
+) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form."""
 
     @wraps(make)
@@ -162,6 +164,8 @@ def view(make: Callable[[PageRequest], Parts]) -> Callable[[Request], Awaitable[
             address = {**request.query_params, **request.path_params}
             with hiding_names(bearer.pools):
                 parts = make(PageRequest(store, address, filters, bearer, service.config))
+            if isinstance(parts, Response):
+                return parts
             return show(request, parts.pop("template", "tables"), parts, filters=filters)
 
         try:
@@ -208,17 +212,12 @@ def show(
         "fields": (),
         "signed_in": bearer.name if COOKIE in request.cookies else "",
     }
-    text = _template(f"{template}.html").render(frame | dict(parts))
+    text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
 
 
-def style(_: Request) -> Response:
-    """The style sheet of reports and of the site."""
-    text = _template("site.css").render()
-    return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=300"})
-
-
-def _template(name: str) -> Template:
+def page_template(name: str) -> Template:
+    """A template of the site, or of reports."""
     return page_environment("cli.serve.page").get_template(f"{name}.jinja")
 
 

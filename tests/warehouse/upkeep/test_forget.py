@@ -165,7 +165,7 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
             StoreError, match=r"locked by .* may contain them .* 'tracehouse compact' is"
         ),
     ):
-        finish_forgetting(store, wait=0)
+        finish_forgetting(lambda: compact_store(store))
     assert read_status(store).is_uncompacted
-    finish_forgetting(store, wait=0)
+    finish_forgetting(lambda: compact_store(store))
     assert not read_status(store).is_uncompacted
