@@ -6,7 +6,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
+from warehouse.inbox.refusals import RefusalQueue, read_conflicts
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
 from warehouse.readers import ReaderPool
@@ -53,6 +54,7 @@ class Consumer:
         accepted: Dumps accepted since the start.
         indexed: Dumps indexed since the start.
         refused: Files refused since the start, by reason.
+        refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
         upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
@@ -86,6 +88,7 @@ class Consumer:
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
+        self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
         self.drain_seconds = 0.0
         self.upkeep_count = 0
         self.is_caught_up = False
@@ -139,17 +142,12 @@ class Consumer:
         self.memory.close()
 
     def _run(self) -> None:
-        is_ending = False
         try:
-            while not is_ending:
-                is_ending = self._await_work()
-                if self._is_leaving:
-                    return
-                self._turn(is_ending=is_ending)
-                if not is_ending:
-                    self._perform_all()
-        except _StopError:
-            return
+            with suppress(_StopError):
+                self._work()
+            self._record_refusals()
+        except WarehouseError as error:
+            self.problem = error
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
@@ -158,6 +156,15 @@ class Consumer:
             with self._changed:
                 self._has_ended = True
                 self._refuse_upkeep()
+
+    def _work(self) -> None:
+        is_ending = False
+        while not (is_ending or self._is_leaving):
+            is_ending = self._await_work()
+            if not self._is_leaving:
+                self._turn(is_ending=is_ending)
+            if not is_ending:
+                self._perform_all()
 
     def _await_work(self) -> bool:
         """Wait until a drain is due; True if it is the last drain."""
@@ -174,6 +181,7 @@ class Consumer:
         """Index the dumps in the inbox; after a failure, they stay there."""
         room = self._raised_memory()
         try:
+            self._record_refusals()
             if self._is_snapshot_doubtful and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
             self._is_snapshot_doubtful = False
@@ -205,6 +213,7 @@ class Consumer:
         Raises:
             _StopError: The rest of the inbox is to stay there.
         """
+        self._record_refusals()
         if self._is_leaving:
             raise _StopError
         self.known.note_drained(done.done_bytes)
@@ -232,6 +241,13 @@ class Consumer:
         problem = "the service ends; run the command again when it has started"
         while self._upkeep:
             self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), problem))
+
+    def _record_refusals(self) -> None:
+        with self.refusals.taken() as (refusals, settled):
+            if refusals or settled:
+                self._warehouse.record_refusals(refusals, settled=settled)
+                self.refused.update(refusal.reason for refusal in refusals)
+                self._has_new = True
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._has_new |= bool(summary.n_files)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.dump import Dump
+    from ingest.dump import Dump, Refusal
     from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
     from warehouse.lake.exporting import ExportProgress, ExportSummary
@@ -207,6 +207,27 @@ class Warehouse:
             stored = self.stored_dumps()
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
+
+    def record_refusals(
+        self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Record refusals of files that nobody handed over, unless recorded already.
+
+        Args:
+            refusals: The refusals, which become rows of ingest_errors.
+            settled: Sources and SHA-256s of files that agree with the store now, after a conflict.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.archive.archive import Archive
+        from warehouse.load.loader import Loader
+        from warehouse.opening.write import writing
+
+        with writing(self._require_writer(), self._path, None):
+            loader = Loader(self.writing, Archive(self._path))
+            loader.record(refusals)
+            loader.settle_conflicts(settled)
 
     def snapshot(self, *, kept: int | None = None) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.

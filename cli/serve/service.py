@@ -84,6 +84,7 @@ class Service:
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
             self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.count_accepted)
+            self.acceptor.agree = self.consumer.refusals.agree
             self.commits = Commits(
                 self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )

@@ -101,16 +101,21 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
-    sizes = {
-        "file_bytes": _size([file]),
-        "log_bytes": _size([log_of(file)]),
-        "archive_bytes": _size(archive.folder.rglob("*")),
-        "snapshot_bytes": _size(snapshot.path for snapshot in snapshots),
-        "inbox_bytes": _size(inbox),
-    }
+    sizes = (
+        _size([file]),
+        _size([log_of(file)]),
+        _size(archive.folder.rglob("*")),
+        _size(snapshot.path for snapshot in snapshots),
+        _size(inbox),
+    )
+    file_bytes, log_bytes, archive_bytes, snapshot_bytes, inbox_bytes = sizes
     return counted._replace(
-        **sizes,
-        total_bytes=sum(sizes.values()),
+        file_bytes=file_bytes,
+        log_bytes=log_bytes,
+        archive_bytes=archive_bytes,
+        snapshot_bytes=snapshot_bytes,
+        inbox_bytes=inbox_bytes,
+        total_bytes=sum(sizes),
         inbox_files=len(inbox),
         archive_segments=len(segments),
         is_uncompacted=is_compaction_wanted(store),
