@@ -113,7 +113,7 @@ class _ZipReader:
             Problem: The zip has no dump, the stated fields are malformed, or the disk is low.
         """
         try:
-            dumps = iter(FoundDumps([self._path], manifest=stated, is_alone=True))
+            dumps = iter(FoundDumps([self._path], manifest=stated, tops=()))
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error
