@@ -86,7 +86,7 @@ def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str
     parts = chart_parts(chart, width, height)
     if not parts:
         return ""
-    spoken = "; ".join(_spoken(line, chart.axis) for line in chart.lines)
+    spoken = "; ".join(spoken(line, chart.axis) for line in chart.lines)
     text = f"{chart.what} over {count_text(len(chart.places), chart.noun)}: {spoken}"
     data = _axis_data(chart.axis) if chart.has_links else {}
     return picture(parts, width=width, height=height, text=text, class_=class_, **data)
@@ -127,7 +127,8 @@ def _value_text(value: float | None, kind: AxisKind) -> str:
     return delta_text(value) if kind.unit == "change" else measure_text(value, kind.unit)
 
 
-def _spoken(line: Line, kind: AxisKind) -> str:
+def spoken(line: Line, kind: AxisKind) -> str:
+    """A line in words: its first and last value."""
     known = [value for value in line.values if value is not None]
     if not known:
         return f"{name_text(line.name)} has no data".lstrip()
