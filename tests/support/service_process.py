@@ -67,6 +67,7 @@ class ServiceProcess:
         serve = ["serve", "--store", str(store)]
         passed = [] if listening is None else [listening.fileno()]
         command = [sys.executable, "-c", _WITH_SOCKET, *map(str, passed)] if passed else COMMAND
+        place = log.stat().st_size if log and log.exists() else 0
         with nullcontext(subprocess.PIPE) if log is None else open(log, "ab") as error:
             self._process = subprocess.Popen(
                 [*command, *serve],
@@ -76,7 +77,7 @@ class ServiceProcess:
                 pass_fds=passed,
             )
         self.said = ""
-        lines = self._process.stderr or (log and _follow(log, self.is_running))
+        lines = self._process.stderr or (log and _follow(log, place, self.is_running))
         assert lines
         for line in lines:
             self.said += line
@@ -157,9 +158,10 @@ class ServiceProcess:
             self._process.stderr.close()
 
 
-def _follow(log: Path, is_written: Callable[[], bool]) -> Iterator[str]:
-    """Whole lines of a log, while it is written."""
+def _follow(log: Path, place: int, is_written: Callable[[], bool]) -> Iterator[str]:
+    """Whole lines of a log from a place on, while it is written."""
     with open(log, encoding="utf-8") as file:
+        file.seek(place)
         while is_written():
             place = file.tell()
             if (line := file.readline()).endswith("\n"):

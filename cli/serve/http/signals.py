@@ -12,7 +12,7 @@ from types import FrameType
 from cli.serve.http.logs import LogFile
 from cli.serve.http.supervisor import tell_ready, tell_reloading, tell_stopping
 
-ENDING_SECONDS = 2.0  # time to end after a signal
+ENDING_SECONDS = 1.5  # time to end after a signal
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 

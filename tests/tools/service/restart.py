@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from tests.support.stores import MANIFEST
 from tests.tools.service.dumps import DumpMaker
 from warehouse import Warehouse
 
-ROUNDS, CLIENTS = 5, 4
+ROUNDS, CLIENTS = 3, 4
 _PAUSE = 0.02  # seconds between two uploads of a client
 _STEADY = 3.0  # seconds before and after a restart
 
@@ -78,22 +79,30 @@ def measure(store: Path, *, is_passed: bool, rounds: int = ROUNDS) -> dict[str, 
         port = listening.getsockname()[1]
         if not is_passed:
             listening.close()
-        passed = {"listening": listening} if is_passed else {}
-        service = ServiceProcess(store, port=port, free_bytes=0, **passed)
+        passed = listening if is_passed else None
+        begin = partial(
+            ServiceProcess,
+            store,
+            port=port,
+            free_bytes=0,
+            log=Path(f"{store}.log"),
+            listening=passed,
+        )
+        service = begin()
         uploads = Uploads(service.url)
         with uploads.running():
             for _ in range(rounds):
                 time.sleep(_STEADY)
-                begin = time.monotonic()
+                start = time.monotonic()
                 service.signal(signal.SIGTERM)
                 with service:
                     service.wait()
                 ended = time.monotonic()
-                service = ServiceProcess(store, port=port, free_bytes=0, **passed)
+                service = begin()
                 started = time.monotonic()
                 time.sleep(_STEADY)
-                gaps.append(uploads.longest_gap(begin - 1, time.monotonic()))
-                ends.append(ended - begin)
+                gaps.append(uploads.longest_gap(start - 1, time.monotonic()))
+                ends.append(ended - start)
                 starts.append(started - ended)
         with service:
             service.signal(signal.SIGTERM)
