@@ -19,7 +19,7 @@ LONGEST_DETAIL = 1000  # characters
 LEFT_OUT = "left_out"  # reason of the record about refusals that are only counted
 
 _CONFLICTS = "SELECT DISTINCT sha256 FROM ingest_errors WHERE reason = 'conflict'"
-_SUMMARY_SECONDS = 3600.0  # from one such record to the next
+_FIRST_SUMMARY_SECONDS, _SUMMARY_SECONDS = 60.0, 3600.0  # until such a record; to the next one
 _MOST_RECENT = 10 * MOST
 
 
@@ -52,7 +52,7 @@ class RefusalQueue:
         self._conflicts = set(conflicts)
         self._recent: dict[tuple[object, ...], None] = {}
         self._room, self._filled_at = float(MOST), clock()
-        self._left_out, self._summary_at = 0, clock()
+        self._left_out, self._summary_due = 0, 0.0
 
     def refuse(self, refusal: Refusal) -> None:
         """Put a refusal on record, unless there are too many."""
@@ -67,6 +67,7 @@ class RefusalQueue:
             self._room = min(MOST, self._room + (now - self._filled_at) / REFILL_SECONDS)
             self._filled_at = now
             if self._room < 1:
+                self._summary_due = self._summary_due or now + _FIRST_SUMMARY_SECONDS
                 self._left_out += 1
                 return
             self._room -= 1
@@ -101,8 +102,8 @@ class RefusalQueue:
     def _summary(self) -> list[Refusal]:
         """A record of the refusals that were only counted, from time to time."""
         now = self._clock()
-        if not self._left_out or now - self._summary_at < _SUMMARY_SECONDS:
+        if not self._left_out or now < self._summary_due:
             return []
-        count, self._left_out, self._summary_at = self._left_out, 0, now
+        count, self._left_out, self._summary_due = self._left_out, 0, now + _SUMMARY_SECONDS
         detail = f"{count:,} further uploads were refused; the service's audit.jsonl lists them"
         return [Refusal("uploads", None, LEFT_OUT, None, detail)]
