@@ -159,12 +159,13 @@ class Consumer:
 
     def _work(self) -> None:
         is_ending = False
-        while not (is_ending or self._is_leaving):
+        while not is_ending:
             is_ending = self._await_work()
-            if not self._is_leaving:
-                self._turn(is_ending=is_ending)
+            if self._is_leaving:
+                return
+            self._turn(is_ending=is_ending)
             if not is_ending:
-                self._perform_all()
+                self._perform_next()
 
     def _await_work(self) -> bool:
         """Wait until a drain is due; True if it is the last drain."""
@@ -225,17 +226,21 @@ class Consumer:
         is_wanted = bool(self._upkeep) or (self.is_caught_up and self._is_snapshot_doubtful)
         return self._is_ending or is_enough or is_wanted
 
-    def _perform_all(self) -> None:
-        """Run the functions of `perform`; a snapshot then shows what they changed."""
-        while self._upkeep and not self._is_ending:
-            function, future = self._upkeep.popleft()
+    def _perform_next(self) -> None:
+        """Run the next function of `perform`; the next snapshot shows what it changed."""
+        if not self._upkeep:
+            return
+        function, future = self._upkeep.popleft()
+        try:
             try:
                 with self.memory.raised():
-                    future.set_result(function())
-            except BaseException as error:  # the thread that waits for the result raises it
-                future.set_exception(error)
-            self.upkeep_count += 1
-            self._has_new = self._is_snapshot_doubtful = True
+                    result = function()
+            finally:
+                self.upkeep_count += 1
+                self._has_new = self._is_snapshot_doubtful = True
+            future.set_result(result)
+        except BaseException as error:  # the thread that waits for the result raises it
+            future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:
         problem = "the service ends; run the command again when it has started"

@@ -10,7 +10,7 @@ import svg
 from queries.report.axis import AxisKind
 from queries.report.drawing import Scale, lines, picture, scale_of, title
 from queries.report.figures import delta_text, duration_text, name_text
-from queries.report.line_chart import Line, spoken
+from queries.report.line_chart import Line, line_text
 
 _WIDTH, _HEIGHT, _EDGE = 240, 72, 5
 
@@ -46,7 +46,7 @@ def small_plot(builds: Sequence[str], line: Line, median: Line | None = None) ->
             dot = svg.Circle(cx=across(x), cy=down(value), r=2.2, class_=["point"])
             dot.elements = [title(f"{name_text(build)}: {duration_text(value)}")]
             parts.append(dot)
-    text = "; ".join(spoken(one, AxisKind()) for one in drawn)
+    text = "; ".join(line_text(one, AxisKind()) for one in drawn)
     return picture(parts, width=_WIDTH, height=_HEIGHT, text=text, class_="multiple")
 
 
