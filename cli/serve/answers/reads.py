@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.output.status_report import status_table
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import query_store
@@ -88,6 +89,7 @@ async def query(request: Request) -> Response:
     "Tables, views and columns with their meanings.",
     _TABLE,
     _PAGED,
+    scopes=(Scope.READ, Scope.SQL),
     problems=READ_PROBLEMS,
 )
 async def schema(request: Request) -> Response:
