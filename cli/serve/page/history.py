@@ -61,7 +61,7 @@ def operator(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def newest_builds(request: PageRequest, most: int) -> list[str]:
+def _newest_builds(request: PageRequest, most: int) -> list[str]:
     """The newest of the chosen builds, in their order."""
     return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
 
@@ -72,7 +72,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     Raises:
         ParameterError: A filter has an unknown name.
     """
-    builds = newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
+    builds = _newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
     if not builds:
         return {}
     try:
@@ -114,7 +114,10 @@ def _multiples(
     if whole.num_rows > 1:
         rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
         hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
-        text = "Median of the chosen devices, for each model; the largest change first."
+        text = (
+            "Median of the chosen devices, each relative to its own median, for each model; the "
+            "largest change first."
+        )
         return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text}
     if "device" in request.filters:  # a pool's median is that of all its devices
         found = request.table("page_history", **params, build=builds, device=None)
