@@ -48,11 +48,11 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A vertical line at a place, such as the build in which an alert begins or ends."""
+    """A vertical line at a place, in which an alert begins (bad) or ends (good)."""
 
     place: str
     text: str
-    kind: Literal["begins", "ends"] = "begins"
+    kind: Literal["bad", "good"] = "bad"
     href: str = ""
 
 

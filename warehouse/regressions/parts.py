@@ -17,7 +17,8 @@ from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_flee
 from warehouse.regressions.history import Cells, Series, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.pools import NO_POOL, spread_to_devices
+from warehouse.regressions.pool_changes import spread_to_devices
+from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import (
     FAMILY,
@@ -71,7 +72,7 @@ def judge_part(
 def keep_changed(part: PartResult) -> ChangedSeries:
     """The changed series of a part."""
     fleet, found = part
-    changes = spread_to_devices(found, fleet.history, fleet.pool)
+    changes = spread_to_devices(found, fleet.pool)
     changed = np.unique(np.array([change.series for change in changes], np.int64))
     pools = [change.pool for change in changes if change.pool is not None]
     is_method = pc.equal(fleet.keys["kind"], "method").to_numpy()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
 from cli.serve.access.authorization import ANYONE, Bearer
 from cli.serve.access.pools import allowed_pools
 from cli.serve.http.problems import Problem
+from cli.serve.nights import Nights
 from cli.serve.page.cells import Row, link
 from warehouse.catalogue.queries import Query, find_query
 from warehouse.store import Warehouse
@@ -46,12 +46,12 @@ class PageRequest(Address):
     Attributes:
         store: The live store.
         bearer: The client.
-        config: Settings file of reports, if it was given.
+        nights: Judges the nights of the store.
     """
 
     store: Warehouse
     bearer: Bearer = ANYONE
-    config: Path | None = None
+    nights: Nights
 
     def chosen(self) -> dict[str, object]:
         """The filters as parameters of queries; a Problem with the visitor's pools is passed on."""

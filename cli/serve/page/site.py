@@ -71,7 +71,7 @@ def view(
 
         def render(store: Warehouse) -> Parts | Response:
             check_parameters(request, (*filters, *fields))
-            page = PageRequest(**address, store=store, bearer=bearer, config=service.config)
+            page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
             with hiding_names(bearer.pools):
                 parts = make(page)
                 if is_filtered and not isinstance(parts, Response):
@@ -98,10 +98,10 @@ async def _form_of_problem(
     request: Request, bearer: Bearer, filters: Sequence[str], builds: Mapping[str, str]
 ) -> Form:
     """The form that narrows a view that failed; without suggestions if they fail, too."""
-    address = read_address(request)
+    address, service = read_address(request), request.app.state.service
 
     def render(store: Warehouse) -> Form:
-        page = PageRequest(**vars(address), store=store, bearer=bearer)
+        page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
         return filter_form(page, filters, builds)
 
     try:

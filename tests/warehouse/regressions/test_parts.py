@@ -11,7 +11,7 @@ from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, join_changed, judge_part, keep_changed
-from warehouse.regressions.pools import spread_to_devices
+from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
@@ -100,7 +100,7 @@ def test_changes_are_those_of_the_whole(whole, joined):
 
 def test_only_changed_series_and_members_of_their_pools_are_kept(table, whole):
     part = judge_part(table, f"b{NIGHTS - 1}", min_change, Rules())
-    changes = spread_to_devices(part.replay, part.fleet.history, part.fleet.pool)
+    changes = spread_to_devices(part.replay, part.fleet.pool)
     pools = [change.pool for change in changes if change.pool is not None]
     wanted = {change.series for change in changes} | set(pools)
     wanted |= set(np.flatnonzero(np.isin(part.fleet.pool, pools)).tolist())
