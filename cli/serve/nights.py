@@ -25,7 +25,7 @@ from warehouse.store import Warehouse
 from warehouse.upkeep.nights import JudgedNight
 
 _FEW_DUMPS = 10_000  # in a store, whose nights are judged immediately, in a few seconds
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _COUNT = "SELECT count(*) AS n FROM dumps"
 
 
