@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
@@ -342,11 +342,11 @@ class Warehouse:
 
         keep_night(self.writing, self._path, night)
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:
-            name: Name of the query.
+            name: Name of the query; or a query that is not listed.
             **params: Parameters; texts are converted, and defaults filled in. A parameter of
                 several values accepts a text or a sequence of texts, which may be globs.
 
@@ -359,7 +359,7 @@ class Warehouse:
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
-        query = find_query(name)
+        query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             answer = answer_query(connection, query, params)
