@@ -135,7 +135,7 @@ class Consumer:
                 is_ending = self._await_work()
                 self._turn(is_ending=is_ending)
                 if not is_ending:
-                    self._perform_all()
+                    self._perform_next()
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
@@ -196,17 +196,21 @@ class Consumer:
         is_wanted = bool(self._upkeep) or (self.is_caught_up and self._is_snapshot_doubtful)
         return self._is_ending or is_enough or is_wanted
 
-    def _perform_all(self) -> None:
-        """Run the functions of `perform`; a snapshot then shows what they changed."""
-        while self._upkeep and not self._is_ending:
-            function, future = self._upkeep.popleft()
+    def _perform_next(self) -> None:
+        """Run the next function of `perform`; the next snapshot shows what it changed."""
+        if not self._upkeep:
+            return
+        function, future = self._upkeep.popleft()
+        try:
             try:
                 with self.memory.raised():
-                    future.set_result(function())
-            except BaseException as error:  # the thread that waits for the result raises it
-                future.set_exception(error)
-            self.upkeep_count += 1
-            self._has_new = self._is_snapshot_doubtful = True
+                    result = function()
+            finally:
+                self.upkeep_count += 1
+                self._has_new = self._is_snapshot_doubtful = True
+            future.set_result(result)
+        except BaseException as error:  # the thread that waits for the result raises it
+            future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:
         problem = "the service ends; run the command again when it has started"

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from warehouse.load.stored_dumps import StoredDumps
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.upkeep.compact import CompactionResult
+    from warehouse.upkeep.nights import JudgedNight
 
 _BATCH_ROWS = 100_000
 
@@ -297,6 +298,16 @@ class Warehouse:
         from warehouse.upkeep.decide import decide_group
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
+
+    def keep_night(self, night: JudgedNight) -> None:
+        """Record the result of a night, as a row of judged_nights.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.upkeep.nights import keep_night
+
+        keep_night(self.writing, self._path, night)
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,10 +19,12 @@ from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
 from cli.stores import open_to_read, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
+from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from cli.remote.reports import RemoteReport
     from queries.report.content import Report
+    from queries.report.stored_nights import Night
 
 _DOING = "making the report"
 _Base = Annotated[
@@ -125,11 +127,25 @@ def _report(
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
+    from queries.report.stored_nights import read_night
 
-    settings = read_settings(config)
+    settings, night = read_settings(config), None
     with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
-        if base is None or head is None:
+        if base is not None and head is not None:
+            made = compare_report(warehouse, settings, base=base, head=head)
+        elif lake is not None:
             made = nightly_report(warehouse, settings, head=head)
         else:
-            made = compare_report(warehouse, settings, base=base, head=head)
+            night = read_night(warehouse, settings, head)
+            made = night.report
+    if night is not None and not night.is_stored:
+        _keep(store, night)
     yield made, partial(render, made)
+
+
+def _keep(store: Path, night: Night) -> None:
+    """Store a night, unless the store cannot be written now; the next report judges it again."""
+    from warehouse.store import Warehouse
+
+    with suppress(StoreError), Warehouse.open(store) as warehouse:
+        warehouse.keep_night(night.packed())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
+from cli.serve.nights import Nights
 from cli.serve.settings import ServiceSettings
 from cli.serve.uploads.admission import Admission
 from cli.serve.uploads.commits import Commits
@@ -37,6 +38,7 @@ class Service:
         started: When the service was opened, on the monotonic clock.
         inbox: Inbox of the store.
         consumer: Indexes accepted dumps.
+        nights: Judges nights and keeps their reports.
         access: Identifies clients.
         admission: Admits or defers uploads.
         acceptor: Accepts dumps into the inbox.
@@ -77,6 +79,14 @@ class Service:
                 snapshot_seconds=settings.snapshot_seconds,
             )
             opened.enter_context(self.consumer)
+            self.nights = Nights(
+                self.warehouse,
+                store,
+                self.consumer,
+                settle_seconds=settings.settle_seconds,
+                config=config,
+            )
+            opened.enter_context(self.nights.judging())
             clear_spools(store / INBOX_FOLDER)
             self.admission = Admission(store, settings, self.consumer.known)
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))

@@ -47,7 +47,7 @@ class Retention:
                     f"the lake lacks {missing:,} of the dumps; run 'tracehouse export lake' first"
                 )
         if self.yes:
-            drop_old_events(writing, store.path, old)
+            drop_old_events(writing, store.path, old, progress=store.progress)
         elif old.num_rows:
             notes.append(f"{_UNCHANGED} drop these events")
         return with_notes(sum_by_build(old), notes)
@@ -198,13 +198,16 @@ class Accept:
         import pyarrow as pa
 
         from queries.report.choosing import GroupFilter, choose_groups
-        from queries.report.exact_alerts import judge_measures
-        from queries.report.night import judge_head
         from queries.report.settings import read_settings
+        from queries.report.stored_nights import read_night
 
+        night = read_night(store.warehouse, read_settings(store.config), self.head)
+        if not night.is_stored:
+            store.warehouse.keep_night(night.packed())
+        ordered = "SELECT build FROM builds_in_order ORDER BY position"
+        builds = store.warehouse.sql(ordered)["build"].to_pylist()
         chosen = GroupFilter(self.model, self.device, self.since)
-        night = judge_head(store.warehouse, self.head, read_settings(store.config))
-        ids = choose_groups(night, judge_measures(store.warehouse, night), self.groups, chosen)
+        ids = choose_groups(night.report, builds, self.groups, chosen)
         decide = partial(
             store.warehouse.decide, state=self.state, reason=self.reason, user=store.user
         )

@@ -14,7 +14,7 @@ svg { font: 12px system-ui, sans-serif; background: #fff; }
 text { fill: #1c2024; } .dim { fill: #5b6470; } .bar { fill: #3f72ad; }
 .line { fill: none; stroke-width: 1.8; } .band { opacity: .15; }
 .axis, .grid, .tick { stroke: #c3c9d0; } .mark { stroke: #b3261e; stroke-dasharray: 3 3; }
-.mark.ends { stroke: #136c4a; } .gap { fill: none; stroke: #5b6470; }
+.mark.good { stroke: #136c4a; } .gap { fill: none; stroke: #5b6470; }
 .hit { fill-opacity: 0; } .hair { stroke: #5b6470; } .told, .hair { visibility: hidden; }
 .at:hover .told, .at:hover .hair { visibility: visible; }
 svg:has(.at:hover) .mark-name { visibility: hidden; }
@@ -30,14 +30,14 @@ _HEIGHT, _HEAD, _ROW, _MARGIN = 320, 30, 18, 12
 def line_figure(chart: LineChart, heading: str, *, note: str = "") -> str:
     """The chart as SVG; empty if there is no value."""
     lines = [line._replace(hrefs=()) for line in chart.lines]  # links lead nowhere from a file
-    elements = chart_parts(chart._replace(lines=lines), WIDTH, _HEIGHT)
+    elements = chart_parts(chart._replace(lines=lines), WIDTH - 2 * _MARGIN, _HEIGHT)
     if not elements:
         return ""
     parts: list[svg.Element] = [
         title(heading),
         svg.Style(text=_style()),
         label(_MARGIN, 20, heading, "start"),
-        svg.G(elements=elements, transform=[svg.Translate(0, _HEAD)]),
+        svg.G(elements=elements, transform=[svg.Translate(_MARGIN, _HEAD)]),
     ]
     y = _HEAD + _HEIGHT
     for number, line in enumerate(lines):

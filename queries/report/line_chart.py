@@ -48,11 +48,11 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A vertical line at a place, such as the build in which an alert begins or ends."""
+    """A vertical line at a place, in which an alert begins (bad) or ends (good)."""
 
     place: str
     text: str
-    kind: Literal["begins", "ends"] = "begins"
+    kind: Literal["bad", "good"] = "bad"
     href: str = ""
 
 
@@ -86,7 +86,7 @@ def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str
     parts = chart_parts(chart, width, height)
     if not parts:
         return ""
-    spoken = "; ".join(_spoken(line, chart.axis) for line in chart.lines)
+    spoken = "; ".join(line_text(line, chart.axis) for line in chart.lines)
     text = f"{chart.what} over {count_text(len(chart.places), chart.noun)}: {spoken}"
     data = _axis_data(chart.axis) if chart.has_links else {}
     return picture(parts, width=width, height=height, text=text, class_=class_, **data)
@@ -127,7 +127,8 @@ def _value_text(value: float | None, kind: AxisKind) -> str:
     return delta_text(value) if kind.unit == "change" else measure_text(value, kind.unit)
 
 
-def _spoken(line: Line, kind: AxisKind) -> str:
+def line_text(line: Line, kind: AxisKind) -> str:
+    """A line in words: its first and last value."""
     known = [value for value in line.values if value is not None]
     if not known:
         return f"{name_text(line.name)} has no data".lstrip()

@@ -46,7 +46,7 @@ def history_plot(member: Member, first_bad: str, fixed_in: str | None = None) ->
     counts = [count_text(point.dump_count, "dump") for point in points]
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
-        marks.append(Mark(fixed_in, "fixed in", "ends"))
+        marks.append(Mark(fixed_in, "fixed in", "good"))
     builds, line = [point.build for point in points], Line("", medians, details=counts)
     return _course(LineChart("History", "build", builds, [line], marks, AxisKind(member.unit)))
 

@@ -47,7 +47,7 @@ WITH series AS (
         AND instruction_id
             IS NOT DISTINCT FROM coalesce(CAST(:instruction_id AS INT), instruction_id)
         AND is_chosen(:delegate_id, delegate_id)
-        AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
+        AND (CAST(:ordinal AS INT) IS NULL OR ordinal = CAST(:ordinal AS INT))
         AND known_ns IS NOT NULL
     GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build
 )

@@ -14,10 +14,11 @@ from ingest.errors import EtRecordError
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import (
     COMPANIONS,
+    DEBUG_BUFFER,
     DUMP,
     ERASED,
+    ETRECORD,
     FORGOTTEN,
-    REFUSED,
     Entry,
 )
 from warehouse.archive.history import read_indexed
@@ -84,7 +85,7 @@ class ArchiveReader:
             dump = self.new_dump(entry, batch)
             known = dump.manifest.canonical_json()
             batch.duplicates.append(dump._replace(known_manifest=known))
-        elif entry.kind != REFUSED and entry.data is not None:
+        elif entry.kind in (ETRECORD, DEBUG_BUFFER):
             self._held[sha256] = entry
         elif entry.kind != ERASED:
             batch.changes.append(entry)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ingest.schemas.archive import ARCHIVED_FILES
 from ingest.schemas.dumps import STORED
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, Entry
+from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, JUDGED, Entry
 from warehouse.archive.rewriting import delete_segments, rewrite_segments
 from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
@@ -30,6 +30,7 @@ from warehouse.upkeep.recording import current_user, recorded_upkeep
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
 _FORGOTTEN = STORED["forgotten_dumps"]
+_LAST = "SELECT coalesce(max(forgotten_at), to_timestamp(0)) AS last FROM forgotten_dumps"
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 UNCOMPACTED = (
@@ -66,7 +67,7 @@ def forget_dumps(
 
 
 def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Delete dumps, refusals of their bytes, and rows that no other dump refers to."""
+    """Delete dumps, refusals of their bytes, results of nights, and rows without other dumps."""
     rows = [
         {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
         for one in entries
@@ -75,6 +76,7 @@ def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         for name in sorted(TABLES_OF_DUMPS, key="dumps".__eq__):
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))
+    connection.execute("DELETE FROM judged_nights")
     connection.execute(read_statement("delete_unused"))
     connection.execute(read_statement("merge_dimensions"))
 
@@ -110,7 +112,8 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """
     archive = Archive(store)
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
-    found = _Contents(archive, hashes)
+    last = connection.sql(_LAST).to_arrow_table()["last"][0].as_py()
+    found = _Contents(archive, hashes, last)
     dirty_paths, kept_files = found.sort()
     for _, same in groupby(archive.files(), attrgetter("first", "last")):
         files = list(same)
@@ -127,10 +130,13 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
 
 
 class _Contents:
-    """Entries of an archive, divided into those to erase and the rest."""
+    """Entries of an archive, divided into those to erase and the rest.
 
-    def __init__(self, archive: Archive, hashes: set[str]) -> None:
-        self._archive, self._hashes = archive, hashes
+    The results of nights up to the last forgetting may contain values of forgotten dumps.
+    """
+
+    def __init__(self, archive: Archive, hashes: set[str], forgotten_at: datetime) -> None:
+        self._archive, self._hashes, self._forgotten_at = archive, hashes, forgotten_at
         kept = (entry for _, (_, entry) in self._entries() if not self._is_forgotten(entry))
         used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
         self._used = set(chain.from_iterable(used))
@@ -160,4 +166,5 @@ class _Contents:
 
     def _is_erased(self, entry: Entry) -> bool:
         is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
-        return is_unused or self._is_forgotten(entry)
+        is_old = entry.kind == JUDGED and entry.recorded_at <= self._forgotten_at
+        return is_unused or is_old or self._is_forgotten(entry)

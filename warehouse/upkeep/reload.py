@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
+from ingest.batching import batches
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import AMENDED, COMPANIONS, DROPPED, DUMP, FORGOTTEN, Entry
-from warehouse.archive.segments import read_entries
+from warehouse.archive.segments import Segment, read_entries
 from warehouse.engine.checksums import TABLES_OF_DUMPS, Checksum, dump_checksums
 from warehouse.engine.connection import open_cursor, translated_errors
 from warehouse.errors import ArchiveError, QueryError
-from warehouse.load.batches import Batch
+from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
 from warehouse.load.loader import Loader
@@ -37,8 +39,15 @@ class ReloadedDump(NamedTuple):
 
 
 class _ArchivedDump(NamedTuple):
-    """A dump with its present manifest and companions, and the entry that dropped its events."""
+    """A dump as the archive has it.
 
+    Attributes:
+        segment: Segment with its bytes.
+        dump: Its entry, with its present manifest and companions, and perhaps without its bytes.
+        dropped: The entry that dropped its events, if any.
+    """
+
+    segment: Segment
     dump: Entry
     dropped: Entry | None = None
 
@@ -79,64 +88,61 @@ def reload_dumps(
         if dump.sha256 not in archived:
             problem = "not in the archive: ingest its file again, which adds it to the archive"
             raise QueryError(f"{dump.source}: {problem}")
-    reloaded = []
+    replacement = _Replacement(connection, archived)
+    reloaded: list[ReloadedDump] = []
     with translated_errors(store), open_cursor(connection) as cursor:
         reader = ArchiveReader(cursor, archive)
-        for number, dump in enumerate(dumps, 1):
-            replacement = _Replacement(connection, archived[dump.sha256], dump)
-            replacement.load(reader, archive)
-            reloaded.append(replacement.summary())
+        for some in batches(dumps, attrgetter("byte_count"), BATCH_BYTES, BATCH_FILES):
+            batch = Batch()
+            batch.dumps = [reader.new_dump(one, batch) for one in _with_data(archived, some)]
+            if batch.refused or replacement.load(batch) != len(some):
+                refused = "; ".join(f"{one.source}: {one.detail}" for one in batch.refused)
+                problem = refused or "its bytes are gone"
+                raise ArchiveError(str(archive.folder), f"a dump cannot be loaded: {problem}")
+            reloaded += replacement.summaries(some)
             if progress:
-                progress(IngestProgress(number, len(dumps), 0, 0))
+                progress(IngestProgress(len(reloaded), len(dumps), 0, 0))
     return reloaded
 
 
 class _Replacement:
-    """Replaces the rows of one dump."""
+    """Replaces the rows of dumps."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, archived: _ArchivedDump, dump: ChosenDump
+        self, connection: duckdb.DuckDBPyConnection, archived: Mapping[str, _ArchivedDump]
     ) -> None:
-        self._connection, self._archived, self._dump = connection, archived, dump
-        self._before: dict[str, Checksum] = {}
-        self._after: dict[str, Checksum] = {}
+        self._connection, self._archived = connection, archived
+        self._committer = Committer(connection, None, OWN_DECODER)
+        self._committer.loader = Loader(connection, None, self._replacing)
+        self._before: dict[tuple[str, int], Checksum] = {}
+        self._after: dict[tuple[str, int], Checksum] = {}
 
-    def load(self, reader: ArchiveReader, archive: Archive) -> None:
-        """Load the dump from the archive.
+    def load(self, batch: Batch) -> int:
+        """Load a batch, in place of the rows of its dumps; returns the number of dumps."""
+        if sum(len(dump.data) for dump in batch.dumps) < STREAM_BYTES:
+            batch.contents = [OWN_DECODER.decode(batch.dumps)]
+        return self._committer.commit([batch]).n_dumps
 
-        Raises:
-            ArchiveError: The archive has lost the dump's bytes, or they cannot be loaded.
-        """
-        found, batch = archive.find(self._dump.sha256), Batch()
-        if found is None:
-            raise ArchiveError(str(archive.folder), f"has lost {self._dump.sha256}")
-        new = reader.new_dump(self._archived.dump._replace(data=found.data), batch)
-        batch.dumps.append(new)
-        committer = Committer(self._connection, None, OWN_DECODER)
-        committer.loader = Loader(self._connection, None, self._replacing)
-        if len(found.data) < STREAM_BYTES:
-            batch.contents = [OWN_DECODER.decode([new])]
-        done = committer.commit([batch])
-        if done.n_dumps != 1:
-            detail = done.refused[0].detail if done.refused else "it was not loaded"
-            raise ArchiveError(str(archive.folder), f"{self._dump.sha256}: {detail}")
-
-    def summary(self) -> ReloadedDump:
-        """The dump, and the tables that differ."""
-        changed = [name for name, found in self._after.items() if found != self._before[name]]
-        return ReloadedDump(*self._dump[:3], ", ".join(changed))
+    def summaries(self, dumps: Sequence[ChosenDump]) -> Iterator[ReloadedDump]:
+        """Dumps that were loaded, and the tables that differ."""
+        for dump in dumps:
+            keys = [(name, dump.dump_id) for name in TABLES_OF_DUMPS]
+            changed = [key[0] for key in keys if self._after.get(key) != self._before.get(key)]
+            yield ReloadedDump(*dump[:3], ", ".join(changed))
 
     @contextmanager
-    def _replacing(self, _: Sequence[NewDump]) -> Iterator[None]:
+    def _replacing(self, dumps: Sequence[NewDump]) -> Iterator[None]:
         """Delete the old rows before the body inserts new ones, and drop events as before."""
-        self._before = dump_checksums(self._connection, self._dump.dump_id)
+        ids = [dump.ids.dump for dump in dumps if dump.ids]
+        self._before |= dump_checksums(self._connection, ids)
         for name in TABLES_OF_DUMPS:
-            where = f"WHERE dump_id = {self._dump.dump_id:d}"
-            self._connection.execute(f"DELETE FROM {name} {where}")  # noqa: S608
+            text = f"DELETE FROM {name} WHERE dump_id IN (SELECT unnest(?))"  # noqa: S608
+            self._connection.execute(text, [ids])
         yield
-        if self._archived.dropped:
-            drop_events(self._connection, [self._archived.dropped])
-        self._after = dump_checksums(self._connection, self._dump.dump_id)
+        dropped = [self._archived[dump.sha256].dropped for dump in dumps]
+        if entries := [entry for entry in dropped if entry]:
+            drop_events(self._connection, entries)
+        self._after |= dump_checksums(self._connection, ids)
 
 
 def _find_archived(archive: Archive, hashes: set[str]) -> dict[str, _ArchivedDump]:
@@ -148,9 +154,21 @@ def _find_archived(archive: Archive, hashes: set[str]) -> dict[str, _ArchivedDum
             if sha256 not in hashes:
                 continue
             if entry.kind == DUMP:
-                found[sha256] = _ArchivedDump(entry)
+                found[sha256] = _ArchivedDump(segment, entry)
             elif entry.kind == FORGOTTEN:
                 found.pop(sha256, None)
             elif sha256 in found:
                 found[sha256] = found[sha256].changed_by(entry)
     return found
+
+
+def _with_data(
+    archived: Mapping[str, _ArchivedDump], dumps: Sequence[ChosenDump]
+) -> Iterator[Entry]:
+    """The entries of dumps with their bytes, by segment."""
+    wanted = [archived[dump.sha256] for dump in dumps]
+    for segment in dict.fromkeys(one.segment for one in wanted):
+        own = {one.dump.sha256: one.dump for one in wanted if one.segment == segment}
+        for _, entry in read_entries(segment):
+            if entry.kind == DUMP and entry.sha256 in own:
+                yield own.pop(entry.sha256)._replace(data=entry.data)

@@ -38,7 +38,6 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from queries.printable import json_text
 from queries.report import forms
-from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
@@ -49,6 +48,7 @@ from warehouse.store import Warehouse
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = ("head", "base", "format")
 _TABLE = {200: table_content()}
+_WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
@@ -132,7 +132,8 @@ async def report(request: Request) -> Response:
         if known := unchanged(request, tag):
             return known
         if base is None or head is None:
-            made = nightly_report(reader, settings, head=head)
+            seconds = service.settings.query_seconds * _WAITING_SHARE
+            made = service.nights.report(reader, head, seconds=seconds)
         else:
             made = compare_report(reader, settings, base=base, head=head)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)

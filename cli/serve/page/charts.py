@@ -9,7 +9,9 @@ import svg
 from starlette.responses import Response
 
 from cli.serve.http.problems import Problem
-from cli.serve.page.site import HEADERS, PageRequest, Parts, link
+from cli.serve.page.cells import link
+from cli.serve.page.page_request import PageRequest
+from cli.serve.page.site import HEADERS, Parts
 from queries.plots.line_figure import line_figure
 from queries.report.axis import AxisKind
 from queries.report.drawing import Scale, label, lines, picture, scale_of, title
@@ -63,12 +65,12 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         chart: The lines.
         query: Parameters of the canned query build_history that gives these lines.
     """
-    kind = _axis_kind(request.address)
+    kind = _axis_kind(request.fields)
     chart = chart._replace(axis=kind)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
     if not drawn:
         return []
-    address = {**request.address, **request.filters}
+    address = {**request.fields, **request.filters}
     other = {"scale": None if kind.is_log else "log", "zero": None}
     scales = [(link(path, **{**address, **other}), "Linear axis" if kind.is_log else "Log axis")]
     if not kind.is_log:
@@ -139,14 +141,16 @@ def _spark_mark(x: float, mark: Mark) -> svg.Element:
     return svg.Line(x1=x, x2=x, y1=0, y2=28, class_=["mark", mark.kind], elements=[hover])
 
 
-def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
+def coverage_plot(
+    builds: Sequence[str], counts: Mapping[str, int], most: int, noun: str = "model"
+) -> str:
     """A square for each build: full if all models were recorded, hollow if none was."""
     parts: list[svg.Element] = []
     for i, build in enumerate(builds):
         count = counts.get(build, 0)
         kind = "none" if not count else "all" if count >= most else "some"
         square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'model')}")]
+        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, noun)}")]
         parts.append(square)
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"

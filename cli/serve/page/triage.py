@@ -7,14 +7,12 @@ from starlette.responses import RedirectResponse, Response
 
 from cli.serve.access.authorization import Scope, Unauthorized
 from cli.serve.access.pools import need_all_pools
-from cli.serve.http.problems import Problem
+from cli.serve.page.cells import link
 from cli.serve.page.forms import read_form
-from cli.serve.page.site import link, show_problem, to_login
+from cli.serve.page.site import ERRORS, problem_parts, show, to_login
 from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
 from cli.upkeep.tasks import Accept
-from ingest.errors import IngestError
-from warehouse.errors import QueryError, WarehouseError
 
 SCOPES = (Scope.TRIAGE, Scope.UPKEEP)
 CHOICES = {"accepted": "Accept", "acknowledged": "Acknowledge", "reopened": "Reopen"}
@@ -38,6 +36,7 @@ async def triage(request: Request) -> Response:
         job.result()
     except Unauthorized:
         return to_login(request)
-    except (Problem, IngestError, QueryError, WarehouseError) as error:
-        return show_problem(request, error, "problem")
+    except ERRORS as error:
+        status, parts = problem_parts(request, error)
+        return show(request, "tables", parts, status=status)
     return RedirectResponse(link("/regressions", head=task.head), 303)

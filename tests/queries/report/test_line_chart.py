@@ -58,7 +58,7 @@ def test_points_are_links_with_room_for_a_thumb_and_with_their_numbers() -> None
 
 
 def test_a_mark_has_a_line_and_the_name_of_its_place() -> None:
-    marks = [Mark("b2", "slower"), Mark("b3", "fixed", "ends"), Mark("b9", "elsewhere")]
+    marks = [Mark("b2", "slower"), Mark("b3", "fixed", "good"), Mark("b9", "elsewhere")]
     plot = _chart(Line("x", [1.0, 2.0, 3.0]), marks=marks)
     found = [(mark.get("data-at"), mark.find("title").text) for mark in _classes(plot, "mark")]
     assert found == [("1", "slower: b2"), ("2", "fixed: b3")]

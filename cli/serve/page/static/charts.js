@@ -39,7 +39,7 @@ function read(figure) {
     const values = (name) => points.map((point) => point && name in point.dataset ? Number(point.dataset[name]) : null);
     return { item, points, value: values("value"), low: values("low"), high: values("high") };
   });
-  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), kind: mark.classList.contains("ends") ? "good" : "bad" }));
+  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), kind: mark.classList.contains("good") ? "good" : "bad" }));
   return { picture, lines, marks, names: columns.map((column) => column.dataset.name), unit: picture.dataset.unit, isLog: picture.dataset.scale === "log", hasZero: picture.dataset.zero === "1" };
 }
 function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`); }

@@ -56,7 +56,7 @@ def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
     plot = read_xml(spark_plot(["b1", "b2"], "conv", [1e6, 1.1e6], marks=marks))
     assert plot.get("role") == "img"
     assert plot.get("aria-label") == "conv from 1.000 ms to 1.100 ms; +10 % in b2"
-    (mark,) = [one for one in plot.iter("line") if one.get("class") == "mark begins"]
+    (mark,) = [one for one in plot.iter("line") if one.get("class") == "mark bad"]
     assert float(mark.get("x1")) == 156
 
 
