@@ -60,6 +60,16 @@ def read(file: Path, text: str) -> Settings:
     return read_settings(file)
 
 
+def test_the_branch_of_the_report_may_be_set_and_overridden(file: Path) -> None:
+    settings = read(file, '[report]\nbranch = "main"')
+    assert settings.report.branch == "main"
+    assert settings.of_branch(None) == settings
+    assert settings.of_branch("next").report.branch == "next"
+    assert read(file, "").report.branch is None
+    with pytest.raises(SettingsError, match=r"report.brnach: no such field; did you mean branch"):
+        read(file, '[report]\nbrnach = "main"')
+
+
 def test_every_field_is_read(file):
     settings = read(file, WHOLE)
     assert settings.nightly.model_dump() == {
