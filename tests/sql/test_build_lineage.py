@@ -30,13 +30,16 @@ def test_a_night_ends_with_the_next_build_of_its_branch_but_no_trial_of_another(
         store.add_build(name, ordinal=hour, branch=branch, parent=parent)
         store.add_dump(build=name, ingested_at=LONG_AGO + timedelta(hours=hour))
     connection, text = store.connect(), read_statement("known_until")
-    ends = {name: connection.execute(text, {"head": name}).fetchone() for name, _, _ in made}
+    ends = {
+        name: connection.execute(text, {"head": name}).to_arrow_table()["until"][0].as_py()
+        for name, _, _ in made
+    }
     assert ends == {
-        "m1": (LONG_AGO + timedelta(hours=2),),
-        "try": (None,),
-        "m2": (None,),
-        "n1": (LONG_AGO + timedelta(hours=4),),
-        "n2": (None,),
+        "m1": LONG_AGO + timedelta(hours=2),
+        "try": None,
+        "m2": None,
+        "n1": LONG_AGO + timedelta(hours=4),
+        "n2": None,
     }
 
 
