@@ -13,6 +13,8 @@ from cli.serve.page.triage import CHOICES, SCOPES
 from queries.report.html import body_parts
 from queries.report.night import list_heads
 
+BUILDS = {"head": "the last build", "base": "those before it, night by night"}
+FIELDS = ReportRequest._fields
 _WAIT_SECONDS = 2.0  # for the judgement of a night, before the page says that it goes on
 _RELOAD = 10  # seconds until such a page loads again
 

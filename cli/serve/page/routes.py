@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from cli.serve.answers.report_request import ReportRequest
 from cli.serve.page import comparison, dumps, fleet, history, operators, refused, regressions
 from cli.serve.page.assets import SCRIPTS, script, style
 from cli.serve.page.charts import chart_file
@@ -21,7 +20,9 @@ _VIEWS = {
     "/latency.svg": view(chart_file(history.latency), *history.FIELDS),
     "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
-    "/regressions": view(regressions.regressions, *ReportRequest._fields, is_filtered=False),
+    "/regressions": view(
+        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
+    ),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),

@@ -12,6 +12,7 @@ from queries.report.settings import (
     Mute,
     Nightly,
     Owner,
+    ReportChoice,
     Settings,
     SettingsError,
     Threshold,
@@ -94,6 +95,7 @@ def test_the_documented_file_has_every_field():
     shown = tomllib.loads(text)
     assert Settings.model_validate(shown).nightly == Settings().nightly
     tables = {
+        "report": ReportChoice,
         "nightly": Nightly,
         "thresholds": Threshold,
         "owners": Owner,
@@ -103,7 +105,7 @@ def test_the_documented_file_has_every_field():
     }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
     for name, table in tables.items():
-        first = shown[name] if name == "nightly" else shown[name][0]
+        first = shown[name] if name in {"report", "nightly"} else shown[name][0]
         other = {"at_least"} if name == "budgets" else set()  # instead of at_most
         assert first.keys() | other == table.model_fields.keys()
 
