@@ -70,10 +70,20 @@ def list_alerts(
     shown = [
         group for group in night.groups if is_reported(group, find_state(night, group), lately)
     ]
-    changes = [change for group in shown for change in (*group.changes, *group.explains)]
+    return describe_groups(night, shown, commits, environment)
+
+
+def describe_groups(
+    night: HeadNight,
+    groups: Sequence[ChangeGroup],
+    commits: Mapping[str, str | None],
+    environment: Environment,
+) -> list[Group]:
+    """Some groups of a night as alerts; see `list_alerts`."""
+    changes = [change for group in groups for change in (*group.changes, *group.explains)]
     members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
-    return [_describe(night, group, members, commits, environment, methods) for group in shown]
+    return [_describe(night, group, members, commits, environment, methods) for group in groups]
 
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:
@@ -134,6 +144,7 @@ def _describe(
         method_level_ns(night, methods, pairs[0][1]),
         first.event_name,
         [
+            explain_command(night.head, group.id),
             *compare_commands(first, bad, good),
             *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
         ],
@@ -202,6 +213,11 @@ def _name(member: Member) -> tuple[str, ...]:
     place = member.device, member.model, member.backend, member.run
     parts = *place, member.event_name, member.delegate_id
     return (*(part or "" for part in parts), f"{member.ordinal:06}")
+
+
+def explain_command(head: str, group: str) -> str:
+    """The command that says what differs between the two builds of a group."""
+    return f"tracehouse explain {group} --head {quote(head)}"
 
 
 def compare_commands(member: Member, bad: str, good: str) -> list[str]:

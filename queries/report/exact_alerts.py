@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.report.alerts import Evidence, bisect_commands, find_state, is_reported, night_alert
+from queries.report.alerts import (
+    Evidence,
+    bisect_commands,
+    explain_command,
+    find_state,
+    is_reported,
+    night_alert,
+)
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
@@ -87,12 +94,22 @@ def list_exact_alerts(
         commits: Source revision of each build, where known.
         environments: The environments of all recordings.
     """
-    builds = exact.history.builds
-    return [
-        _describe(night, exact.history, group, commits, environments)
-        for group in exact.groups
-        if is_reported(group, find_state(night, group), len(builds) - night.rules.base_builds)
+    lately = len(exact.history.builds) - night.rules.base_builds
+    shown = [
+        group for group in exact.groups if is_reported(group, find_state(night, group), lately)
     ]
+    return describe_measures(night, exact, shown, commits, environments)
+
+
+def describe_measures(
+    night: HeadNight,
+    exact: ExactNight,
+    groups: Sequence[ChangeGroup],
+    commits: Mapping[str, str | None],
+    environments: Environments,
+) -> list[Group]:
+    """Some groups of measures without noise as alerts; see `list_exact_alerts`."""
+    return [_describe(night, exact.history, group, commits, environments) for group in groups]
 
 
 def exact_unit(measure: str) -> str:
@@ -116,6 +133,7 @@ def _describe(
     bad, good, first = builds[group.first_bad], builds[group.last_good], members[0]
     where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
     commands = [
+        explain_command(night.head, group.id),
         f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}",
         *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
     ]

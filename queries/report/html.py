@@ -6,7 +6,7 @@ browser to load or run anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +34,10 @@ MAX_ROWS = 250  # of any other table
 
 
 class GroupView(NamedTuple):
-    """A group in the page; its first rows are shown, and readers can unfold the others."""
+    """A group in the page; its first rows are shown, and readers can unfold the others.
+
+    `why` is the address of its explanation; empty if the page is of no service.
+    """
 
     group: Group
     facts: list[tuple[str, str]]
@@ -42,6 +45,7 @@ class GroupView(NamedTuple):
     ends: tuple[float, float]
     is_card: bool
     is_open: bool
+    why: str
 
 
 def html_text(report: Report) -> str:
@@ -49,14 +53,19 @@ def html_text(report: Report) -> str:
     return page_environment().get_template("page.html.jinja").render(body_parts(report))
 
 
-def body_parts(report: Report) -> dict[str, object]:
-    """What ``body.html.jinja`` shows of a report, by name in the template."""
+def body_parts(report: Report, why: Callable[[Group], str] = lambda _: "") -> dict[str, object]:
+    """What ``body.html.jinja`` shows of a report, by name in the template.
+
+    Args:
+        report: The report.
+        why: Returns the address of a group's explanation.
+    """
     changed, grounds = changes(report), evidence(report)
     return {
         "report": report,
         "verdict": verdict_text(report),
         "tiles": _tiles(report),
-        "parts": list(_views(report)),
+        "parts": list(_views(report, why)),
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "Evidence", [table for table in grounds if table.rows]),
@@ -70,11 +79,10 @@ def body_parts(report: Report) -> dict[str, object]:
 
 
 @cache
-def page_environment(package: str = "") -> Environment:
-    """Templates of pages, which escape every value: a package's own, and those of reports."""
-    packages = [name for name in (package, "queries.report") if name]
+def page_environment(*packages: str) -> Environment:
+    """Templates of pages, which escape every value: packages' own, and those of reports."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name) for name in packages]),
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "queries.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -119,7 +127,9 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
-def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
+def _views(
+    report: Report, why: Callable[[Group], str]
+) -> Iterator[tuple[Section, list[GroupView]]]:
     """The sections with their groups; the first groups with a cost are unfolded."""
     room = MAX_OPEN
     for number, section in enumerate(sections(report)):
@@ -130,7 +140,13 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
             rows = order_rows(group.members, group.explains)[: SHOWN + FOLDED]
             views.append(
                 GroupView(
-                    group, facts(group, report), rows, interval_ends(rows), is_card(group), is_open
+                    group,
+                    facts(group, report),
+                    rows,
+                    interval_ends(rows),
+                    is_card(group),
+                    is_open,
+                    why(group),
                 )
             )
         yield section, views

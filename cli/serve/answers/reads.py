@@ -75,7 +75,7 @@ async def query(request: Request) -> Response:
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
-        tag = entity_tag(_version(reader), request.url.path, *facts)
+        tag = entity_tag(store_version(reader), request.url.path, *facts)
         return unchanged(request, tag) or table_answer(
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
@@ -128,7 +128,7 @@ async def report(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
-        tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
+        tag = entity_tag(store_version(reader), request.url.path, head, base, form, settings)
         if known := unchanged(request, tag):
             return known
         if base is None or head is None:
@@ -167,7 +167,7 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _version(reader: Warehouse) -> tuple[object, ...]:
+def store_version(reader: Warehouse) -> tuple[object, ...]:
     """The version of the store's content, read before the content, so that it is never too new."""
     (row,) = reader.sql(read_statement("store_version")).to_pylist()
     return tuple(row.values())

@@ -18,7 +18,7 @@ def regressions(request: PageRequest) -> Parts:
     settings = read_settings(request.config)
     report = nightly_report(request.store, settings, head=request.address.get("head") or None)
     return {
-        **body_parts(report),
+        **body_parts(report, lambda group: link("/explain", group=group.id, head=report.head)),
         "template": "regressions",
         "title": f"Regressions: {report.head}",
         "heads": [

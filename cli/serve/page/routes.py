@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from cli.serve.page.dumps import dump, dumps
+from cli.serve.page.explain import explain
 from cli.serve.page.fleet import fleet
 from cli.serve.page.history import latency, operator
 from cli.serve.page.login import login, logout
@@ -20,6 +21,7 @@ _VIEWS = {
     "/operators": operators,
     "/operator": operator,
     "/regressions": regressions,
+    "/explain": explain,
     "/dumps": dumps,
     "/dumps/{sha256}": dump,
     "/errors": refused,

@@ -21,6 +21,7 @@ from cli.serve.answers.questions import query_store
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.service import Service
 from ingest.errors import IngestError
+from queries.explain.html import PACKAGE
 from queries.report.figures import count_text, place_text
 from queries.report.html import page_environment
 from warehouse.errors import QueryError, WarehouseError
@@ -219,7 +220,7 @@ def style(_: Request) -> Response:
 
 
 def _template(name: str) -> Template:
-    return page_environment("cli.serve.page").get_template(f"{name}.jinja")
+    return page_environment("cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
 
 
 def show_problem(
