@@ -37,14 +37,14 @@ _File = Annotated[
 _BaseProgram = Annotated[
     str | None,
     typer.Option(
-        "--base-program", metavar="FILE", help="ETRecord or .pte file of the good build's program."
+        "--base-program",
+        metavar="FILE",
+        help="ETRecord or .pte of the costliest model, good build.",
     ),
 ]
 _HeadProgram = Annotated[
     str | None,
-    typer.Option(
-        "--head-program", metavar="FILE", help="ETRecord or .pte file of the bad build's program."
-    ),
+    typer.Option("--head-program", metavar="FILE", help="The same of the bad build."),
 ]
 
 

@@ -109,7 +109,7 @@ class Programs(Part):
     place: Place
     base_etrecord: str | None = Field(description="SHA-256 of the ETRecord; null if unknown.")
     head_etrecord: str | None
-    missing: list[str] = Field(description="What is missing, and how to supply it.")
+    missing: list[str] = Field(description="What keeps the programs from being compared.")
     changes: list[ProgramChange]
     operators: list[OperatorOrigin] = Field(description="Operators of the alert, costliest first.")
 

@@ -28,7 +28,7 @@ from queries.explain.programs import compare_stored
 from queries.explain.stored_programs import Program, read_programs
 from queries.explain.times import run_frame
 from queries.report.content import Group, Member
-from queries.report.figures import is_measure, name_text, place_text
+from queries.report.figures import is_measure, name_text
 from queries.report.settings import Settings
 from warehouse.queryable import Queryable
 
@@ -52,7 +52,7 @@ def explain_group(
         group_id: The alert's group, as reports name it.
         settings: Settings of the report.
         head: Build of the report; by default the last one.
-        files: Differences of the two programs' files, if these are given.
+        files: Differences of two files with the programs of the costliest place, if given.
 
     Raises:
         OptionError: The build or the group does not exist.
@@ -71,7 +71,7 @@ def explain_group(
         programs.append(_programs(place, own, known, {run: origins[run] for run in runs}, group))
     facts, divergences = list_facts(store, places), list_divergences(store, places)
     if files is not None:
-        programs = [_with_files(one, files) for one in programs]
+        programs[:1] = [_with_files(one, files) for one in programs[:1]]
     return Explanation(
         as_of=as_of,
         group=group,
@@ -160,21 +160,12 @@ def _programs(
 def _missing(
     place: Place, own: PlaceOperators, programs: Sequence[Program | None]
 ) -> Iterator[str]:
-    """What keeps the programs from being compared, and what to do about it."""
-    model = place_text(None, place.model, place.backend).partition(" · ")[2]
+    """What keeps the programs from being compared."""
     for side, build, program in zip(SIDES, (place.base, place.head), programs, strict=True):
-        what = f"the ETRecord of {model} in build {name_text(build)}"
         if side not in own.etrecords:
-            yield (
-                f"{what} is missing: put it beside the build's dumps as NAME.etrecord, and ingest "
-                "or upload them again; or name both program files: --base-program OLD.pte "
-                "--head-program NEW.pte"
-            )
+            yield f"no dump of {name_text(build)} has an ETRecord"
         elif program is None or not any(program.nodes.values()):
-            yield (
-                f"{what} has no edge dialect program: generate it with to_edge(..., "
-                "generate_etrecord=True) and upload it with the build's dumps again"
-            )
+            yield f"the ETRecord of {name_text(build)} has no edge dialect program"
 
 
 def _operator_origin(member: Member, origins: Mapping[str, RunOrigins]) -> OperatorOrigin:

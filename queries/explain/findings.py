@@ -19,12 +19,18 @@ from queries.report.content import Group
 from queries.report.figures import (
     cost_text,
     count_text,
+    delta_text,
     name_text,
     number_text,
-    share_text,
 )
 
+_HARDLY = 0.01  # change of a run, as a share, below which its parts may be noise
 _NOTABLE = 0.05  # share of the run's change that a frame is named for
+_REMEDY = (
+    "To compare programs, put the ETRecord of each build beside its dumps as NAME.etrecord, and "
+    "ingest or upload them again; or name both program files: --base-program OLD.pte "
+    "--head-program NEW.pte."
+)
 _MOST_NAMED = 3
 _PARTS = {"operator": "call", "delegate": "delegate", "fusion": "fusion", "constant": "constant"}
 
@@ -40,6 +46,7 @@ def list_findings(
     found = [
         *(text for one in times for text in _of_times(one)),
         *(text for one in programs for text in _of_programs(one)),
+        *([_REMEDY] if any(one.missing for one in programs) else []),
         *_of_facts(facts),
         *(text for one in divergences for text in _of_values(one)),
         *(
@@ -54,18 +61,18 @@ def list_findings(
 def _of_times(times: RunTimes) -> Iterator[str]:
     """The parts that most of the change is in, and those that one build lacks."""
     frame, where = times.frame, f"{times.place.where}, {times.run}"
-    if frame.base is None or frame.head is None or not frame.change:
+    if not frame.base or not frame.head:
         return
-    leaves = sorted(_leaves(frame), key=lambda pair: -abs(pair[1].change))
-    named = [one for one in leaves if one[1].change / frame.change >= _NOTABLE][:_MOST_NAMED]
-    if named:
-        listed = ", ".join(
-            f"{_name(one)}{module and f' in {module}'} {_amount(one.change, times.unit)}"
-            for module, one in named
-        )
-        share = share_text(sum(one.change for _, one in named) / frame.change)
-        total = _amount(frame.change, times.unit)
-        yield f"{where}: {share} of the change of {total} is in {listed}."
+    share, total = frame.change / frame.base, _amount(frame.change, times.unit)
+    leaves = sorted(_leaves(frame), key=lambda pair: (not pair[1].is_member, -abs(pair[1].change)))
+    if abs(share) >= _HARDLY:
+        leaves.sort(key=lambda pair: -abs(pair[1].change))
+        leaves = [one for one in leaves if one[1].change / frame.change >= _NOTABLE]
+    listed = ", ".join(
+        f"{_name(one)}{module and f' in {module}'} {_amount(one.change, times.unit)}"
+        for module, one in leaves[:_MOST_NAMED]
+    )
+    yield f"{where}: {total} per run ({delta_text(share)}){listed and f', of which {listed}'}."
     for side, alone in (("base", _alone(frame, "head")), ("head", _alone(frame, "base"))):
         if alone:
             listed = ", ".join(map(_name, alone[:_MOST_NAMED]))
@@ -75,7 +82,8 @@ def _of_times(times: RunTimes) -> Iterator[str]:
 
 def _of_programs(programs: Programs) -> Iterator[str]:
     where = programs.place.where
-    yield from (f"{text[0].upper()}{text[1:]}." for text in programs.missing)
+    if programs.missing:
+        yield f"{where}: {' and '.join(programs.missing)}, so their programs are not compared."
     if programs.is_same:
         yield (
             f"{where}: both builds ran the same program: the cause is in the runtime, its kernels "
