@@ -152,7 +152,7 @@ def _programs(
         operators=[
             _operator_origin(member, origins[member.run])
             for member in members_at(group, place)
-            if not is_measure(member) and member.kind != "method" and member.run in origins
+            if not is_measure(member) and member.kind != "method" and origins.get(member.run)
         ],
     )
 
