@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
     *("query", "compare", "report", "explain", "plan", "sql", "status", "schema"),
+    *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),

@@ -78,8 +78,9 @@ ROOMS = {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
         "programs", "upkeep",
     },
+    "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {
-        "archive", "engine", "errors", "inbox", "load", "opening", "store",
+        "archive", "engine", "errors", "inbox", "load", "opening", "readers", "store", "upkeep",
     },
     "queries": set(),
     "queries.errors": set(),
@@ -107,6 +108,7 @@ ROOMS = {
     "cli.options": {"output"},
     "cli.remote": {"errors", "output"},
     "cli.stores": {"errors", "options", "output", "remote"},
+    "cli.upkeep": {"options", "output", "remote", "stores"},
     "cli.handover": {"errors", "exit_codes", "output", "remote", "stores"},
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"errors", "files", "options"},
@@ -114,11 +116,11 @@ ROOMS = {
     "cli.plots": {"output"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"errors", "output"},
+    "cli.serve": {"errors", "output", "upkeep"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
         "options", "output", "paired_recording", "plots", "remote", "serve",
-        "stores",
+        "stores", "upkeep",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "listing", "options", "output",

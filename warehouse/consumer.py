@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
@@ -18,15 +20,19 @@ from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
+from warehouse.readers import ReaderPool
 
 if TYPE_CHECKING:
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
+    from warehouse.upkeep.compact import CompactionResult
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
+
+_Result = TypeVar("_Result")
 
 
 class Consumer:
@@ -36,12 +42,14 @@ class Consumer:
     as a context manager: on exit it indexes the remaining dumps and publishes a snapshot.
 
     Attributes:
+        readers: Readers of the store, for other threads.
         memory: DuckDB's memory limit, which readers of the live store raise temporarily.
         known: Dumps in the store and the backlog, with the backlog's size, number and lag.
         accepted: Dumps accepted since the start.
         indexed: Dumps indexed since the start.
         refused: Files refused since the start, by reason.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
+        upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
         problem: Error of the last drain, which is retried.
     """
@@ -61,15 +69,19 @@ class Consumer:
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
         self._has_new = False  # since the last snapshot
-        self._given, self._is_ending = 0, False
+        self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
+        self._given, self._is_ending, self._has_ended = 0, False, False
+        self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
+        self.readers = ReaderPool(warehouse, store)
         self.known = KnownDumps(warehouse.stored_dumps())
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
         self.drain_seconds = 0.0
+        self.upkeep_count = 0
         self.is_caught_up = False
         self.problem: WarehouseError | None = None
 
@@ -81,6 +93,29 @@ class Consumer:
             if self._is_due():
                 self._changed.notify()
 
+    def perform(self, function: Callable[[], _Result]) -> Future[_Result]:
+        """Run a function that writes the store after the next drain, in the consumer's thread.
+
+        Dumps that were accepted before are in the store by then. The future of a function that
+        comes after the end has a StoreError.
+        """
+        future: Future[_Result] = Future()
+        with self._changed:
+            self._upkeep.append((function, future))
+            if self._has_ended:
+                self._refuse_upkeep()
+            self._changed.notify()
+        return future
+
+    def compact(self) -> CompactionResult:
+        """Compact the store, in a function that `perform` runs; errors are passed on."""
+        return self._warehouse.compact(self._alone())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.writing):
+            yield
+
     def __enter__(self) -> Consumer:
         self._thread.start()
         return self
@@ -90,6 +125,7 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
+        self.readers.close()
         self.memory.close()
 
     def _run(self) -> None:
@@ -98,10 +134,16 @@ class Consumer:
             while not is_ending:
                 is_ending = self._await_work()
                 self._turn(is_ending=is_ending)
+                if not is_ending:
+                    self._perform_next()
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
             raise
+        finally:
+            with self._changed:
+                self._has_ended = True
+                self._refuse_upkeep()
 
     def _await_work(self) -> bool:
         """Wait until a drain is due; True if it is the last drain."""
@@ -118,8 +160,9 @@ class Consumer:
         """Index the dumps in the inbox; after a failure, they stay there."""
         room = self._raised_memory()
         try:
-            if not self.is_caught_up and not _has_snapshot(self._store):
+            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
+            self._is_snapshot_doubtful = False
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
                 with room:
@@ -150,7 +193,29 @@ class Consumer:
 
     def _is_due(self) -> bool:
         is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES
-        return self._is_ending or is_enough
+        is_wanted = bool(self._upkeep) or (self.is_caught_up and self._is_snapshot_doubtful)
+        return self._is_ending or is_enough or is_wanted
+
+    def _perform_next(self) -> None:
+        """Run the next function of `perform`; the next snapshot shows what it changed."""
+        if not self._upkeep:
+            return
+        function, future = self._upkeep.popleft()
+        try:
+            try:
+                with self.memory.raised():
+                    result = function()
+            finally:
+                self.upkeep_count += 1
+                self._has_new = self._is_snapshot_doubtful = True
+            future.set_result(result)
+        except BaseException as error:  # the thread that waits for the result raises it
+            future.set_exception(error)
+
+    def _refuse_upkeep(self) -> None:
+        problem = "the service ends; run the command again when it has started"
+        while self._upkeep:
+            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), problem))
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._has_new |= bool(summary.n_files)

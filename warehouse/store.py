@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
+from warehouse.engine.log_sum import delete_log_sum
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_connections import StoreConnections
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
     from warehouse.load.children import DecodingChildren
     from warehouse.load.stored_dumps import StoredDumps
     from warehouse.load.summary import IngestProgress, IngestSummary
+    from warehouse.upkeep.compact import CompactionResult
+    from warehouse.upkeep.nights import JudgedNight
+
+_BATCH_ROWS = 100_000
 
 
 class Warehouse:
@@ -212,6 +219,38 @@ class Warehouse:
         """
         return publish_snapshot(self._require_writer(), self._path)
 
+    def compact(self, alone: AbstractContextManager[None]) -> CompactionResult:
+        """Compact this open store, which other threads read meanwhile; see `compact_store`.
+
+        Args:
+            alone: Context in which no reader of this store is open. The snapshot that is published
+                before has the same rows.
+
+        Raises:
+            StoreError: The copy differs, the disk is full, or the store was opened to be read.
+        """
+        from warehouse.upkeep.compact import clear_compaction_request, replace_file
+
+        snapshot, file = self.snapshot(), self._require_writer().file
+        with errors_while_open(self._path, self._path / FILE_NAME):
+            delete_log_sum(self._path / FILE_NAME)
+            done = replace_file(self._path, snapshot.path)
+            if not file.is_in_place():
+                with alone:
+                    self.stored_dumps().move(self._reopen)
+            clear_compaction_request(self._path)
+        return done
+
+    def _reopen(self) -> duckdb.DuckDBPyConnection:
+        """Open the file that has replaced the store's own; returns the connection that writes."""
+        is_shared = bool(self._path.stat().st_mode & 0o077)
+        self._answering.close()
+        self._require_writer().close()
+        self._writer = Writer(self._path, is_shared=is_shared)
+        file = self._path / FILE_NAME
+        self._answering = StoreConnections(self._path, file, writer=self._writer.connection)
+        return self._writer.connection
+
     def export_lake(
         self,
         uri: str | os.PathLike[str],
@@ -243,13 +282,14 @@ class Warehouse:
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
-    def decide(self, group_id: str, *, state: str, reason: str) -> None:
+    def decide(self, group_id: str, *, state: str, reason: str, user: str | None = None) -> None:
         """Record a decision about a group of alerts, as a row of group_decisions.
 
         Args:
             group_id: The group, as reports name it.
             state: acknowledged, accepted or reopened.
             reason: Why, in words.
+            user: Who decides; by default the user of this process.
 
         Raises:
             StoreError: The store cannot be written, or was opened to be read.
@@ -257,7 +297,17 @@ class Warehouse:
         """
         from warehouse.upkeep.decide import decide_group
 
-        decide_group(self.writing, self._path, group_id, state=state, reason=reason)
+        decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
+
+    def keep_night(self, night: JudgedNight) -> None:
+        """Record the result of a night, as a row of judged_nights.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.upkeep.nights import keep_night
+
+        keep_night(self.writing, self._path, night)
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query.
@@ -306,6 +356,22 @@ class Warehouse:
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
             return self._answering.with_note(table, connection, text)
+
+    @contextmanager
+    def stream(
+        self, text: str, params: Mapping[str, object] | None = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Rows of a SELECT of tracehouse, which may spill to disk, computed while they are read.
+
+        Args:
+            text: The statement; it is not checked, so it must not come from a user.
+            params: Values of parameters by name.
+        """
+        connection = self._answering.for_statement(text)
+        with self._explained(), reading(connection):
+            answer = connection.sql(duckdb_text(text), params=params)
+            with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+                yield rows
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.

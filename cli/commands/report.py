@@ -17,7 +17,7 @@ from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.stores import open_to_read, service_instead_of_store
+from cli.stores import keep_night, open_to_read, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
@@ -125,11 +125,17 @@ def _report(
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
+    from queries.report.stored_nights import read_night
 
-    settings = read_settings(config)
+    settings, night = read_settings(config), None
     with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
-        if base is None or head is None:
+        if base is not None and head is not None:
+            made = compare_report(warehouse, settings, base=base, head=head)
+        elif lake is not None:
             made = nightly_report(warehouse, settings, head=head)
         else:
-            made = compare_report(warehouse, settings, base=base, head=head)
+            night = read_night(warehouse, settings, head)
+            made = night.report
+    if night is not None and not night.is_stored:
+        keep_night(store, night)
     yield made, partial(render, made)

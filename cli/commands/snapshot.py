@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cli.options import StoreOptions
-from cli.stores import open_to_write
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import TakeSnapshot
 
 
 def snapshot(options: StoreOptions) -> None:
@@ -12,7 +13,4 @@ def snapshot(options: StoreOptions) -> None:
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
     The newest three and those in use are kept.
     """
-    with open_to_write(options.store, wait=options.wait) as warehouse:
-        done = warehouse.snapshot()
-    row = {"path": str(done.path), "taken_at": done.taken_at, "bytes": done.path.stat().st_size}
-    options.write_rows([row])
+    options.write(run_task(TakeSnapshot(), options.store, wait=options.wait))

@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 
 from queries.explain.content import Place
-from queries.report.alerts import describe_groups
-from queries.report.content import Group, Member
-from queries.report.environment import Environments
-from queries.report.exact_alerts import describe_measures, judge_measures, without_exact
-from queries.report.facts import read_commits
-from queries.report.members import changed_environment
-from queries.report.night import find_group, judge_head
-from queries.report.settings import Settings
+from queries.report.content import Group, Member, Report
+from queries.report.night import OptionError
+from warehouse.errors import suggest
 from warehouse.queryable import Queryable
 
 MOST_PLACES = 4
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
 
 
-def find_alert(
-    store: Queryable, group_id: str, settings: Settings, *, head: str | None = None
-) -> tuple[str, Group]:
-    """The build that a report is of, and the alert of this id in it.
-
-    Args:
-        store: The store.
-        group_id: The group, as reports name it.
-        settings: Settings of the report.
-        head: Build of the report; by default the last one.
+def find_alert(report: Report, group_id: str) -> Group:
+    """The alert of this id in a report.
 
     Raises:
-        OptionError: The build or the group does not exist.
+        OptionError: The report has no such alert.
     """
-    night = judge_head(store, head, settings)
-    exact = judge_measures(store, night)
-    night = without_exact(night, exact.history)
-    everything = replace(night, groups=[*night.groups, *exact.groups])
-    group = find_group(everything, group_id, "explain")
-    commits, environments = read_commits(store), Environments(store)
-    if group in exact.groups:
-        (alert,) = describe_measures(night, exact, [group], commits, environments)
-    else:
-        around = partial(changed_environment, environments)
-        (alert,) = describe_groups(night, [group], commits, around)
-    return night.head, alert
+    for group in report.groups:
+        if group.id == group_id:
+            return group
+    known = suggest(group_id, [group.id for group in report.groups])
+    problem = f"the report of {report.head} has no group '{group_id}'{known}"
+    raise OptionError("explain", "GROUP", problem)
 
 
 def list_places(store: Queryable, group: Group) -> tuple[list[Place], int]:

@@ -27,9 +27,8 @@ from queries.explain.origins import EventOrigin, RunOrigins, read_origins
 from queries.explain.programs import compare_stored
 from queries.explain.stored_programs import Program, read_programs
 from queries.explain.times import run_frame
-from queries.report.content import Group, Member
+from queries.report.content import Group, Member, Report
 from queries.report.figures import is_measure, name_text
-from queries.report.settings import Settings
 from warehouse.queryable import Queryable
 
 _MOST_RUNS = 3  # of a place
@@ -39,25 +38,23 @@ _Events = Mapping[EventKey, EventOrigin]
 
 def explain_group(
     store: Queryable,
+    report: Report,
     group_id: str,
-    settings: Settings,
     *,
-    head: str | None = None,
     files: Sequence[ProgramChange] | None = None,
 ) -> Explanation:
     """What differs between the two builds of an alert.
 
     Args:
         store: The store.
-        group_id: The alert's group, as reports name it.
-        settings: Settings of the report.
-        head: Build of the report; by default the last one.
+        report: The nightly report with the alert.
+        group_id: The alert's group.
         files: Differences of two files with the programs of the costliest place, if given.
 
     Raises:
-        OptionError: The build or the group does not exist.
+        OptionError: The report has no such alert.
     """
-    as_of, group = find_alert(store, group_id, settings, head=head)
+    group = find_alert(report, group_id)
     places, place_count = list_places(store, group)
     recorded = read_operators(store, places)
     etrecords = {id_ for own in recorded for id_ in own.etrecords.values()}
@@ -73,7 +70,7 @@ def explain_group(
     if files is not None:
         programs[:1] = [_with_files(one, files) for one in programs[:1]]
     return Explanation(
-        as_of=as_of,
+        as_of=report.head,
         group=group,
         findings=list_findings(group, times, programs, facts, divergences),
         place_count=place_count,

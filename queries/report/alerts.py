@@ -70,20 +70,10 @@ def list_alerts(
     shown = [
         group for group in night.groups if is_reported(group, find_state(night, group), lately)
     ]
-    return describe_groups(night, shown, commits, environment)
-
-
-def describe_groups(
-    night: HeadNight,
-    groups: Sequence[ChangeGroup],
-    commits: Mapping[str, str | None],
-    environment: Environment,
-) -> list[Group]:
-    """Some groups of a night as alerts; see `list_alerts`."""
-    changes = [change for group in groups for change in (*group.changes, *group.explains)]
+    changes = [change for group in shown for change in (*group.changes, *group.explains)]
     members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
-    return [_describe(night, group, members, commits, environment, methods) for group in groups]
+    return [_describe(night, group, members, commits, environment, methods) for group in shown]
 
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -48,27 +49,18 @@ class Family(NamedTuple):
         return " ".join(filter(None, self))
 
 
-_Recording = tuple[Family, FleetNight]
-
-
 class Environments:
     """The environments of all recordings of a store."""
 
     def __init__(self, store: Queryable) -> None:
-        """Read the manifests of each model on first use."""
+        """Read the manifests of a store on first use."""
         self._store = store
-        self._known: dict[str, Mapping[_Recording, list[Row]]] = {}
 
-    def _rows(self, model: str) -> Mapping[_Recording, list[Row]]:
+    @cached_property
+    def _rows(self) -> Mapping[tuple[Family, FleetNight], list[Row]]:
         """The stated attributes by recording; reference builds also under an empty build."""
-        if model not in self._known:
-            self._known[model] = self._read(model)
-        return self._known[model]
-
-    def _read(self, model: str) -> Mapping[_Recording, list[Row]]:
-        rows: dict[_Recording, list[Row]] = defaultdict(list)
-        text = read_statement("recorded_environments")
-        for row in self._store.sql(text, {"model": model}).to_pylist():
+        rows: dict[tuple[Family, FleetNight], list[Row]] = defaultdict(list)
+        for row in self._store.sql(read_statement("recorded_environments")).to_pylist():
             family = Family.of(row)
             rows[family, FleetNight(row["build"], row["session"])].append(row)
             if row["build_role"] == "reference":
@@ -77,11 +69,7 @@ class Environments:
 
     def nights(self, family: Family, build: str) -> list[FleetNight]:
         """The recordings of a build of a model."""
-        return [
-            night
-            for own, night in self._rows(family.model)
-            if own == family and night.build == build
-        ]
+        return [night for own, night in self._rows if own == family and night.build == build]
 
     def changes(
         self,
@@ -135,9 +123,7 @@ class Environments:
         return ", ".join([*values[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
 
     def _celsius(self, family: Family, nights: Iterable[FleetNight]) -> float | None:
-        rows = [
-            row for night in nights for row in self._rows(family.model).get((family, night), [])
-        ]
+        rows = [row for night in nights for row in self._rows.get((family, night), [])]
         known = [row for row in rows if row["celsius"] is not None]
         degrees = np.repeat(
             [row["celsius"] for row in known], [row["celsius_count"] for row in known]
@@ -145,7 +131,7 @@ class Environments:
         return float(np.median(degrees)) if len(known) else None
 
     def _stated(self, family: Family, night: FleetNight, name: str) -> set[str]:
-        rows = self._rows(family.model).get((family, night), [])
+        rows = self._rows.get((family, night), [])
         return {row[name] for row in rows if row[name] is not None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
@@ -94,22 +94,12 @@ def list_exact_alerts(
         commits: Source revision of each build, where known.
         environments: The environments of all recordings.
     """
-    lately = len(exact.history.builds) - night.rules.base_builds
-    shown = [
-        group for group in exact.groups if is_reported(group, find_state(night, group), lately)
+    builds = exact.history.builds
+    return [
+        _describe(night, exact.history, group, commits, environments)
+        for group in exact.groups
+        if is_reported(group, find_state(night, group), len(builds) - night.rules.base_builds)
     ]
-    return describe_measures(night, exact, shown, commits, environments)
-
-
-def describe_measures(
-    night: HeadNight,
-    exact: ExactNight,
-    groups: Sequence[ChangeGroup],
-    commits: Mapping[str, str | None],
-    environments: Environments,
-) -> list[Group]:
-    """Some groups of measures without noise as alerts; see `list_exact_alerts`."""
-    return [_describe(night, exact.history, group, commits, environments) for group in groups]
 
 
 def exact_unit(measure: str) -> str:

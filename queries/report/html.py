@@ -6,7 +6,7 @@ browser to load or run anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,10 +34,7 @@ MAX_ROWS = 250  # of any other table
 
 
 class GroupView(NamedTuple):
-    """A group in the page; its first rows are shown, and readers can unfold the others.
-
-    `why` is the address of its explanation; empty if the page is of no service.
-    """
+    """A group in the page; its first rows are shown, and readers can unfold the others."""
 
     group: Group
     facts: list[tuple[str, str]]
@@ -45,7 +42,6 @@ class GroupView(NamedTuple):
     ends: tuple[float, float]
     is_card: bool
     is_open: bool
-    why: str
 
 
 def html_text(report: Report) -> str:
@@ -53,24 +49,25 @@ def html_text(report: Report) -> str:
     return page_environment().get_template("page.html.jinja").render(body_parts(report))
 
 
-def body_parts(report: Report, why: Callable[[Group], str] = lambda _: "") -> dict[str, object]:
+def body_parts(report: Report) -> dict[str, object]:
     """What ``body.html.jinja`` shows of a report, by name in the template.
 
-    Args:
-        report: The report.
-        why: Returns the address of a group's explanation.
+    `triage` has the buttons for decisions about a group, by state, and `why` is the address of
+    explanations; a page without a service has neither.
     """
     changed, grounds = changes(report), evidence(report)
     return {
         "report": report,
         "verdict": verdict_text(report),
         "tiles": _tiles(report),
-        "parts": list(_views(report, why)),
+        "parts": list(_views(report)),
         "tables": [
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "Evidence", [table for table in grounds if table.rows]),
         ],
         "max_rows": MAX_ROWS,
+        "triage": {},
+        "why": "",
         "drifts": [
             (figures.name_text(drift.device), drift_plot(drift))
             for drift in report.reference_drift[:MAX_DRIFTS]
@@ -114,7 +111,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         (
             "warn",
             SensitivitySummary.of(report.sensitivity).blind,
-            f"of {coverage.model_count:,} models blind",
+            f"of {figures.count_text(coverage.model_count, 'model')} blind",
         ),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),
@@ -127,9 +124,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
-def _views(
-    report: Report, why: Callable[[Group], str]
-) -> Iterator[tuple[Section, list[GroupView]]]:
+def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
     """The sections with their groups; the first groups with a cost are unfolded."""
     room = MAX_OPEN
     for number, section in enumerate(sections(report)):
@@ -140,13 +135,7 @@ def _views(
             rows = order_rows(group.members, group.explains)[: SHOWN + FOLDED]
             views.append(
                 GroupView(
-                    group,
-                    facts(group, report),
-                    rows,
-                    interval_ends(rows),
-                    is_card(group),
-                    is_open,
-                    why(group),
+                    group, facts(group, report), rows, interval_ends(rows), is_card(group), is_open
                 )
             )
         yield section, views

@@ -45,4 +45,4 @@ WHERE o.value IS NOT NULL
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND is_chosen(:event, o.event_name)
     AND is_chosen(:delegate_id, o.delegate_id)
-    AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)
+    AND (CAST(:ordinal AS INT) IS NULL OR o.ordinal = CAST(:ordinal AS INT))

@@ -25,5 +25,6 @@ FROM operator_stats AS o
 JOIN recorded_dumps AS c ON c.dump_id = o.dump_id
 WHERE (o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
         OR o.build_role = 'reference')
+    AND o.dump_id IN (SELECT dump_id FROM recorded_dumps)
     AND o.kind NOT IN ('operator_call', 'load', 'delegate_phase')
     AND is_chosen(:run, o.run)

@@ -43,6 +43,7 @@ operator_values AS (
     FROM operator_stats AS o
     JOIN compared_dumps AS c ON c.dump_id = o.dump_id
     WHERE o.build IN (CAST(:base AS STRING), CAST(:head AS STRING))
+        AND o.dump_id IN (SELECT dump_id FROM compared_dumps)
         AND o.kind IN ('kernel', 'delegate_op') AND o.value IS NOT NULL
 ),
 levels AS (

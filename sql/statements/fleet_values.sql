@@ -1,7 +1,7 @@
 -- Values of operators in the dumps of a build ($head), of builds before it, and of reference
--- builds: a row per operator and recording, with three lists: the logarithms of the values, their
--- dumps, and their pairs ('' for none). Measures of whole dumps are included, without a run, and
--- with a counter's unit as delegate id; rates are inverted, so that more is worse.
+-- builds: a row per operator and dump, with the logarithm of the value and the pair of the dump
+-- ('' for none). Measures of whole dumps are included, without a run, and with a counter's unit as
+-- delegate id; rates are inverted, so that more is worse.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -36,9 +36,7 @@ series AS (
 )
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
-    o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
-    array_agg(r.pair) AS pairs, array_agg(o.log_value) AS logs
+    o.unit, r.distance, r.build, r.session, r.recorded_at, o.floor, o.half_tick,
+    o.dump_id AS dump, r.pair, o.log_value AS log
 FROM series AS o
 JOIN recordings AS r ON r.dump_id = o.dump_id
-GROUP BY ALL

@@ -40,90 +40,128 @@ shapes AS (
         ON t.event_signature_id = l.event_signature_id AND t.is_profiled
     GROUP BY g.run_signature_id
 ),
-ran AS (
-    SELECT dump_id, run_signature_id, min(run_index) AS first_index
-    FROM runs
-    GROUP BY dump_id, run_signature_id
-),
--- A source is a device in a state, a build and a model. It has a number because DuckDB
--- estimates a join by several keys a hundred times too large, and then reads
--- the statistics of all dumps if they are joined with these names.
-dump_sources AS (
-    SELECT
-        dump_id, device_id, build_id, model_id,
-        dense_rank() OVER (ORDER BY device_id, build_id, model_id) AS source_id
-    FROM dumps
-),
 -- Runs of one kind are alike in all but the build and the events.
-sources AS (
-    SELECT
-        d.source_id, d.device_id, d.build_id, d.model_id, r.run_signature_id,
-        min(r.first_index) AS first_index
-    FROM ran AS r
-    JOIN dump_sources AS d ON d.dump_id = r.dump_id
-    GROUP BY d.source_id, d.device_id, d.build_id, d.model_id, r.run_signature_id
-),
 kinds AS (
     SELECT
-        r.*, b.position, g.name AS run_name, g.bundled_input_index,
+        g.run_signature_id, g.name AS run_name, g.bundled_input_index,
         s.rank, s.size, s.has_twins,
-        dense_rank() OVER (
-            ORDER BY v.name, m.name, m.backend, g.name, g.bundled_input_index, s.rank
-        ) AS kind_id,
+        dense_rank() OVER (ORDER BY g.name, g.bundled_input_index, s.rank) AS kind_id,
         dense_rank() OVER (ORDER BY s.shape) AS shape_id
-    FROM sources AS r
-    JOIN devices AS v ON v.device_id = r.device_id
-    JOIN models AS m ON m.model_id = r.model_id
-    JOIN builds AS n ON n.build_id = r.build_id
-    JOIN builds_in_order AS b ON b.build = n.name
-    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
-    JOIN shapes AS s ON s.run_signature_id = r.run_signature_id
+    FROM run_signatures AS g
+    JOIN shapes AS s ON s.run_signature_id = g.run_signature_id
+),
+-- States of a device share its name, and quantizations of a model its name and backend.
+same_devices AS (
+    SELECT device_id, min(device_id) OVER (PARTITION BY name) AS device_id_of_name
+    FROM devices
+),
+same_models AS (
+    SELECT model_id, min(model_id) OVER (PARTITION BY name, backend) AS model_id_of_name
+    FROM models
+),
+ran AS (
+    SELECT
+        v.device_id_of_name AS device_id, m.model_id_of_name AS model_id, d.build_id,
+        k.kind_id, k.shape_id, r.dump_id, r.run_signature_id, r.first_index
+    FROM (
+        SELECT dump_id, run_signature_id, min(run_index) AS first_index
+        FROM runs
+        GROUP BY dump_id, run_signature_id
+    ) AS r
+    JOIN dumps AS d ON d.dump_id = r.dump_id
+    JOIN same_devices AS v ON v.device_id = d.device_id
+    JOIN same_models AS m ON m.model_id = d.model_id
+    JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
+),
+-- Most kinds have one signature in each build of a model on a device: such runs need no
+-- numbers. Those with one in all builds are found first, for there are fewer groups.
+varied AS (
+    SELECT device_id, model_id, kind_id
+    FROM ran
+    GROUP BY device_id, model_id, kind_id
+    HAVING min(run_signature_id) < max(run_signature_id)
+),
+mixed AS (
+    SELECT DISTINCT device_id, model_id, kind_id
+    FROM (
+        SELECT r.device_id, r.model_id, r.kind_id
+        FROM ran AS r
+        JOIN varied AS a
+            ON a.device_id = r.device_id AND a.model_id = r.model_id
+            AND a.kind_id = r.kind_id
+        GROUP BY r.device_id, r.model_id, r.build_id, r.kind_id
+        HAVING min(r.run_signature_id) < max(r.run_signature_id)
+    ) AS b
 ),
 numbered AS (
     SELECT
         *, dense_rank() OVER (
-            PARTITION BY build_id, kind_id ORDER BY first_of_shape, size DESC, shape_id
+            PARTITION BY device_id, model_id, build_id, kind_id
+            ORDER BY first_of_shape, size DESC, shape_id
         ) AS own_number
     FROM (
         SELECT
-            *, min(first_index) OVER (PARTITION BY build_id, kind_id, shape_id)
-                AS first_of_shape
-        FROM kinds
+            r.*, b.position, k.size,
+            min(r.first_index) OVER (
+                PARTITION BY r.device_id, r.model_id, r.build_id, r.kind_id, r.shape_id
+            ) AS first_of_shape
+        FROM ran AS r
+        JOIN mixed AS x
+            ON x.device_id = r.device_id AND x.model_id = r.model_id
+            AND x.kind_id = r.kind_id
+        JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
+        JOIN builds AS n ON n.build_id = r.build_id
+        JOIN builds_in_order AS b ON b.build = n.name
     ) AS k
 ),
 settled AS (
     SELECT
         *,
-        min_by(own_number, position) OVER (PARTITION BY kind_id, shape_id) AS number,
-        min(position) OVER (PARTITION BY kind_id, shape_id) AS since
+        min_by(own_number, position) OVER (
+            PARTITION BY device_id, model_id, kind_id, shape_id
+        ) AS number,
+        min(position) OVER (PARTITION BY device_id, model_id, kind_id, shape_id)
+            AS since
     FROM numbered
 ),
--- Two that got one number in different builds are distinguished where both occur.
-placed AS (
+places AS (
+    -- Two that got one number in different builds are distinguished where both occur.
     SELECT
-        *,
+        dump_id, run_signature_id, number,
         dense_rank() OVER (
-            PARTITION BY build_id, kind_id, number ORDER BY since, shape_id
+            PARTITION BY device_id, model_id, build_id, kind_id, number
+            ORDER BY since, shape_id
         ) AS place,
-        min(run_signature_id) OVER (PARTITION BY build_id, kind_id, shape_id)
-            < max(run_signature_id) OVER (PARTITION BY build_id, kind_id, shape_id)
+        min(run_signature_id) OVER same_shape < max(run_signature_id) OVER same_shape
             AS is_one_of_several
     FROM settled
+    WINDOW same_shape AS (
+        PARTITION BY device_id, model_id, build_id, kind_id, shape_id
+    )
+    UNION ALL
+    SELECT
+        r.dump_id, r.run_signature_id, 1 AS number, 1 AS place,
+        FALSE AS is_one_of_several
+    FROM ran AS r
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM mixed AS x
+        WHERE x.device_id = r.device_id AND x.model_id = r.model_id
+            AND x.kind_id = r.kind_id
+    )
 )
 SELECT
-    r.dump_id, r.run_signature_id,
-    coalesce(nullif(p.run_name, ''), 'run')
+    p.dump_id, p.run_signature_id,
+    coalesce(nullif(k.run_name, ''), 'run')
         || CASE
-            WHEN p.bundled_input_index >= 0
-            THEN ' input ' || CAST(p.bundled_input_index AS STRING)
+            WHEN k.bundled_input_index >= 0
+            THEN ' input ' || CAST(k.bundled_input_index AS STRING)
             ELSE ''
         END
         || CASE WHEN p.number > 1 THEN ' #' || CAST(p.number AS STRING) ELSE '' END
         || CASE WHEN p.place > 1 THEN '.' || CAST(p.place AS STRING) ELSE '' END
-        || CASE WHEN p.rank = 0 THEN ' (incomplete)' ELSE '' END AS run,
-    p.run_name, p.rank = 2 AS is_execution,
-    p.has_twins OR p.is_one_of_several AS has_variants
-FROM ran AS r
-JOIN dump_sources AS d ON d.dump_id = r.dump_id
-JOIN placed AS p
-    ON p.source_id = d.source_id AND p.run_signature_id = r.run_signature_id
+        || CASE WHEN k.rank = 0 THEN ' (incomplete)' ELSE '' END AS run,
+    k.run_name, k.rank = 2 AS is_execution,
+    k.has_twins OR p.is_one_of_several AS has_variants
+FROM places AS p
+JOIN kinds AS k ON k.run_signature_id = p.run_signature_id

@@ -29,11 +29,9 @@
 --   half_tick     DOUBLE  Half the resolution of the events' clock, in that unit: less
 --                         is no difference.
 --   op_type, module_path
-WITH operators AS (
+WITH ordinals AS (
     SELECT
         l.run_signature_id, l.event_signature_id,
-        s.event_name, s.instruction_id, s.delegate_id, s.kind, s.op_type,
-        s.unit, s.unit_ns,
         CAST(dense_rank() OVER (
             PARTITION BY l.run_signature_id, s.event_name, s.delegate_id
             ORDER BY s.instruction_id NULLS LAST
@@ -94,11 +92,11 @@ FROM (
     SELECT
         x.*, d.captured_at, v.name AS device, v.pool, b.name AS build,
         b.role AS build_role, m.name AS model, m.backend, r.run,
-        o.event_name, o.delegate_id, o.ordinal, o.instruction_id, o.kind,
-        o.op_type, p.module_path,
+        s.event_name, s.delegate_id, o.ordinal, s.instruction_id, s.kind,
+        s.op_type, p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
-        tick_ns(o, d) AS tick_ns,
-        resolution_ticks(o, d) AS resolution_ticks
+        tick_ns(s, d) AS tick_ns,
+        resolution_ticks(s, d) AS resolution_ticks
     FROM event_stats AS x
     JOIN dumps AS d ON d.dump_id = x.dump_id
     JOIN devices AS v ON v.device_id = d.device_id
@@ -106,12 +104,12 @@ FROM (
     JOIN models AS m ON m.model_id = d.model_id
     JOIN signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
-    JOIN operators AS o ON same_event(o, x)
+    JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
+    -- Left joins come after the joins with dumps. DuckDB estimates an inner join by several
+    -- keys a hundred times too small, and would begin with it, over all dumps.
+    LEFT JOIN ordinals AS o ON same_event(o, x)
+    LEFT JOIN outdone AS w ON w.dump_id = x.dump_id AND same_event(w, x)
     LEFT JOIN own_modules AS p ON p.etrecord_id = d.etrecord_id AND same_event(p, x)
-    WHERE NOT r.has_variants OR NOT EXISTS (
-        SELECT 1
-        FROM outdone AS w
-        WHERE w.dump_id = x.dump_id AND w.run_signature_id = x.run_signature_id
-            AND w.event_signature_id = x.event_signature_id
-    )
+    WHERE (s.unit IS NULL OR s.unit_ns IS NOT NULL)
+        AND w.dump_id IS NULL
 ) AS t

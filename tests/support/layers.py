@@ -37,6 +37,7 @@ FOLDERS = {
     "cli/serve/test_settings.py": "unit",
     "cli/serve/uploads/test_multipart.py": "unit",
     "cli/test_against_a_service.py": "system",
+    "cli/upkeep/test_running.py": "system",
     "cli/test_demo.py": "system",
     "cli/test_failing_disk.py": "system",
     "cli/test_paired_recording.py": "system",

@@ -11,7 +11,8 @@ from tempfile import mkdtemp
 
 from queries.explain.content import Explanation
 from queries.explain.explanation import explain_group
-from queries.report.night import judge_head
+from queries.report.content import Report
+from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
 from tests.support.documents import ROOT
 from tests.support.store_template import copy_new_store
@@ -38,15 +39,20 @@ def softplus_store() -> Path:
 
 
 @cache
+def softplus_report() -> Report:
+    """The nightly report of the last build."""
+    with Warehouse.open(softplus_store(), read_only=True) as store:
+        return nightly_report(store, Settings())
+
+
+@cache
 def softplus_group() -> str:
     """The id of the group of the convolution that became slower."""
-    with Warehouse.open(softplus_store(), read_only=True) as store:
-        groups = judge_head(store, None, Settings()).groups
-    return next(group.id for group in groups if group.direction > 0)
+    return next(each.id for each in softplus_report().groups if each.members[0].cost_ns)
 
 
 @cache
 def softplus_explanation() -> Explanation:
     """The explanation of that group."""
     with Warehouse.open(softplus_store(), read_only=True) as store:
-        return explain_group(store, softplus_group(), Settings())
+        return explain_group(store, softplus_report(), softplus_group())

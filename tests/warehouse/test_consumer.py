@@ -254,3 +254,53 @@ def test_snapshots_are_published_while_it_runs(store: Path) -> None:
         until(lambda: bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))
         until(lambda: len(find_snapshots(store)) > 1)
+
+
+def test_upkeep_runs_after_the_dumps_that_were_accepted_before(store: Path) -> None:
+    with (
+        Warehouse.open(store) as warehouse,
+        Inbox.open(store) as inbox,
+        Consumer(warehouse, store, **{**QUICK, "batch_dumps": 99, "batch_seconds": 3600.0}) as held,
+    ):
+        until(lambda: held.is_caught_up)
+        give(held, inbox, tiny_incoming(1))
+        count = held.perform(lambda: held.indexed).result(30)
+        with pytest.raises(ZeroDivisionError):
+            held.perform(lambda: 1 // 0).result(30)
+        give(held, inbox, tiny_incoming(2))
+        assert held.perform(lambda: held.indexed).result(30) == 2
+    assert (count, held.upkeep_count) == (1, 3)
+    with pytest.raises(StoreError, match="run the command again"):
+        held.perform(lambda: 1).result(0)
+
+
+def test_a_store_is_compacted_while_it_is_read_and_dumps_come_in(store: Path) -> None:
+    with consuming(store) as (consumer, inbox):
+        for number in range(8):
+            give(consumer, inbox, tiny_incoming(number))
+        until(lambda: consumer.indexed == 8)
+        with consumer.readers.lend() as reader:
+            grow = "INSERT INTO events SELECT e.* FROM events AS e, range(50_000)"
+            writing = consumer._warehouse.writing
+            consumer.perform(lambda: writing.execute(grow)).result(60)
+            consumer.perform(lambda: writing.execute("CHECKPOINT")).result(60)
+            half = "DELETE FROM events WHERE rowid >= (SELECT count(*) FROM events) / 100"
+            consumer.perform(lambda: writing.execute(half)).result(60)
+            wanted = reader.sql("SELECT count(*) AS n FROM events").to_pylist()
+            compacting = consumer.perform(consumer.compact)
+            until(lambda: consumer.readers._is_reopened)
+            with consumer.readers.lend() as other:  # this one reads the snapshot
+                assert other.snapshot_time is not None
+                assert other.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+            assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+            assert not compacting.done()
+        done = compacting.result(60)
+        assert done.new_bytes < done.old_bytes
+        with consumer.readers.lend() as reader:
+            assert reader.snapshot_time is None
+            assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+        assert limit_of(consumer._warehouse) in ("64.0 MiB", "512.0 MiB")
+        sha256 = give(consumer, inbox, tiny_incoming(9))
+        until(lambda: consumer.indexed == 9)
+        assert sha256 in consumer.known.manifests([sha256])
+    assert len(stored_event_counts(store)) == 9

@@ -19,7 +19,7 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.migrations import migrate
-from warehouse.engine.store_file import FILE_NAME, make_file
+from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
 
@@ -45,22 +45,34 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
         StoreError: The copy differs, the disk is full, or the store cannot be written.
         StoreLockedError: Another process has the store open.
     """
-    file = path / FILE_NAME
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         with translated_errors(path):
-            merge_log(file)
-            old_bytes = file.stat().st_size
-            make_file(
-                path,
-                lambda new: _copy(path, new),
-                is_shared=bool(path.stat().st_mode & 0o077),
-                only_below_bytes=None if is_compaction_wanted(path) else old_bytes,
-            )
+            merge_log(path / FILE_NAME)
+            done = replace_file(path, path / FILE_NAME)
             clear_compaction_request(path)
-            merged = merge_segments(Archive(path))
+            return done
     finally:
         lock.release()
+
+
+def replace_file(store: Path, source: Path) -> CompactionResult:
+    """Replace a store's file by a copy of `source`, which has the same rows; see `compact_store`.
+
+    The file has no log, and the caller commits nothing meanwhile and clears the request afterwards.
+
+    Raises:
+        StoreError: As in `compact_store`.
+    """
+    file = store / FILE_NAME
+    old_bytes = file.stat().st_size
+    make_file(
+        store,
+        lambda new: _copy(store, source, new),
+        is_shared=bool(store.stat().st_mode & 0o077),
+        only_below_bytes=None if is_compaction_wanted(store) else old_bytes,
+    )
+    merged = merge_segments(Archive(store))
     return CompactionResult(old_bytes, file.stat().st_size, merged)
 
 
@@ -83,21 +95,32 @@ def is_compaction_wanted(store: Path) -> bool:
 
 
 def clear_compaction_request(store: Path) -> None:
-    """Remove the mark of a store that has a new file; an OSError is passed on."""
-    (store / _WANTED).unlink(missing_ok=True)
+    """Remove the mark of a store that has a new file; an OSError is passed on.
+
+    Snapshots of the old file, which have its free blocks, are deleted first.
+    """
+    if is_compaction_wanted(store):
+        delete_snapshots(store)
+        (store / _WANTED).unlink()
 
 
-def _copy(store: Path, new: Path) -> None:
+def delete_snapshots(store: Path) -> None:
+    """Delete all snapshots, whose blocks may contain forgotten dumps; an OSError is passed on."""
+    for path in (store / SNAPSHOT_FOLDER).glob("*"):
+        path.unlink()
+
+
+def _copy(store: Path, source: Path, new: Path) -> None:
     with open_writer(new) as connection:
         use_database(connection)
         migrate(connection)
         connection.execute("CHECKPOINT")
-    with open_copier(store / FILE_NAME, new) as connection:
+    with open_copier(source, new) as connection:
         connection.execute("DELETE FROM new.schema_migrations")
         for name in (*STORED, _HISTORY):
             connection.execute(f"INSERT INTO new.{name} BY NAME SELECT * FROM old.{name}")  # noqa: S608
         connection.execute("CHECKPOINT new")
-    if _checksums(store / FILE_NAME) != _checksums(new):
+    if _checksums(source) != _checksums(new):
         raise StoreError(
             str(store),
             "its copy differs, so the file stays as it is: check the disk, and rebuild the file "

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.questions import query_store
-from cli.serve.answers.reads import store_version
+from cli.serve.answers.reads import WAITING_SHARE, store_version
 from cli.serve.answers.tables import entity_tag, text_answer, unchanged
 from cli.serve.http.endpoints import (
     OBJECT,
@@ -60,10 +60,14 @@ async def explain(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
-        tag = entity_tag(store_version(reader), request.url.path, group, head, form, settings)
+        tag = entity_tag(
+            store_version(service, reader), request.url.path, group, head, form, settings
+        )
         if known := unchanged(request, tag):
             return known
-        made = explain_group(reader, group, settings, head=head)
+        seconds = service.settings.query_seconds * WAITING_SHARE
+        report = service.nights.report(reader, head, seconds=seconds)
+        made = explain_group(reader, report, group)
         return text_answer(forms.render(made, form), _FORMS[form], tag)
 
     return await query_store(request, answer)

@@ -38,7 +38,6 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from queries.printable import json_text
 from queries.report import forms
-from queries.report.nightly import nightly_report
 from queries.report.pairwise import compare_report
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
@@ -49,6 +48,7 @@ from warehouse.store import Warehouse
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = ("head", "base", "format")
 _TABLE = {200: table_content()}
+WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
@@ -75,7 +75,7 @@ async def query(request: Request) -> Response:
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
-        tag = entity_tag(store_version(reader), request.url.path, *facts)
+        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
         return unchanged(request, tag) or table_answer(
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
@@ -128,11 +128,14 @@ async def report(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
-        tag = entity_tag(store_version(reader), request.url.path, head, base, form, settings)
+        tag = entity_tag(
+            store_version(service, reader), request.url.path, head, base, form, settings
+        )
         if known := unchanged(request, tag):
             return known
         if base is None or head is None:
-            made = nightly_report(reader, settings, head=head)
+            seconds = service.settings.query_seconds * WAITING_SHARE
+            made = service.nights.report(reader, head, seconds=seconds)
         else:
             made = compare_report(reader, settings, base=base, head=head)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
@@ -167,10 +170,14 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def store_version(reader: Warehouse) -> tuple[object, ...]:
-    """The version of the store's content, read before the content, so that it is never too new."""
+def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
+    """The version of the store's content, read before the content, so that it is never too new.
+
+    Upkeep may change content without a trace in tables, such as a rebuild of dumps.
+    """
+    count = service.consumer.upkeep_count
     (row,) = reader.sql(read_statement("store_version")).to_pylist()
-    return tuple(row.values())
+    return count, *row.values()
 
 
 def _read_params(request: Request) -> Params:

@@ -84,6 +84,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     with listen(settings) as listening:
         service = Service(store, settings, config=config)
         host, port = listening.getsockname()[:2]
+        service.announce(f"http://{_own_address(host)}:{port}")
         write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
         server_config = uvicorn.Config(
             make_app(service),
@@ -101,6 +102,16 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
     service.close()
     if service.problem:
         raise service.problem
+
+
+def _own_address(host: str) -> str:
+    """The address in a URL by which this machine reaches a service that listens on another.
+
+    >>> [_own_address(host) for host in ("0.0.0.0", "::", "::1", "10.0.0.7")]
+    ['127.0.0.1', '[::1]', '[::1]', '10.0.0.7']
+    """
+    own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
+    return f"[{own}]" if ":" in own else own
 
 
 def listen(settings: ServiceSettings) -> socket.socket:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cli.serve.access.pools import need_all_pools
 from cli.serve.http.problems import Problem
-from cli.serve.page.site import PageRequest, Parts, link
+from cli.serve.page.cells import link
+from cli.serve.page.page_request import PageRequest
 from queries.explain.explanation import explain_group
 from queries.explain.html import body_parts
-from queries.report.settings import read_settings
+
+_WAIT_SECONDS = 2.0  # for the judgement of a night
 
 
-def explain(request: PageRequest) -> Parts:
+def explain(request: PageRequest) -> dict[str, Any]:
     """What differs between the two builds of the alert in the address (group=).
 
     Raises:
         Problem: 400 if the address names no alert.
     """
     need_all_pools(request.bearer, "this view")
-    group, head = (request.address.get(name) or None for name in ("group", "head"))
-    if group is None:
+    group, head = (request.fields.get(name) for name in ("group", "head"))
+    if not group:
         raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
-    made = explain_group(request.store, group, read_settings(request.config), head=head)
+    report = request.nights.report(request.store, head, seconds=_WAIT_SECONDS)
     return {
-        **body_parts(made),
+        **body_parts(explain_group(request.store, report, group)),
         "template": "explain",
-        "alerts": link("/regressions", head=made.as_of),
-        "download": link("/v1/explain", group=group, head=made.as_of, format="html"),
+        "alerts": link("/regressions", head=report.head),
+        "download": link("/v1/explain", group=group, head=report.head, format="html"),
     }

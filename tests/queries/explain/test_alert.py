@@ -4,25 +4,20 @@ import pytest
 
 from queries.explain.alert import MOST_PLACES, find_alert, list_places, members_at
 from queries.report.content import BuildPoint
-from queries.report.nightly import nightly_report
-from queries.report.settings import Settings
 from tests.support.nightly_farm import nightly_store
-from tests.support.reports import group, member
+from tests.support.reports import group, member, report
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
 
-def test_an_alert_is_that_of_the_report(softplus):
-    report = nightly_report(softplus, Settings())
-    found = [find_alert(softplus, each.id, Settings()) for each in report.groups]
-    assert len(found) == 2  # one of times, and one of measures without noise
-    assert found == [("b8", each) for each in report.groups]
+def test_an_alert_is_found_by_its_id():
+    one, two = group(member()), group(member(), id="efb47509a3a7")
+    assert find_alert(report(one, two), "efb47509a3a7") is two
 
 
-def test_an_unknown_group_is_named_with_those_that_there_are(softplus):
-    with pytest.raises(ParameterError, match="has no group 'abc'; there are ") as caught:
-        find_alert(softplus, "abc", Settings())
-    assert "efb47509a3a7" in str(caught.value)
+def test_an_unknown_alert_is_named_with_those_that_there_are():
+    with pytest.raises(ParameterError, match="has no group 'abc'; there are efb47509a3a7"):
+        find_alert(report(group(member(), id="efb47509a3a7")), "abc")
 
 
 def at(device, *builds, **changes):

@@ -6,10 +6,10 @@ import pytest
 
 from queries.explain.content import ProgramChange
 from queries.explain.explanation import explain_group
-from queries.report.night import judge_head
+from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
 from tests.support.nightly_farm import nightly_store
-from tests.support.softplus import softplus_group, softplus_store, unpack_softplus
+from tests.support.softplus import softplus_group, softplus_report, softplus_store, unpack_softplus
 from warehouse import Warehouse
 
 
@@ -39,11 +39,11 @@ def test_the_commands_of_the_alert_reproduce_it(explained):
 
 
 def test_an_explanation_of_the_same_store_is_the_same(explained, softplus):
-    assert explain_group(softplus, explained.group.id, Settings()) == explained
+    assert explain_group(softplus, softplus_report(), explained.group.id) == explained
 
 
 def test_measures_without_noise_are_explained_too(softplus):
-    found = explain_group(softplus, "efb47509a3a7", Settings())
+    found = explain_group(softplus, softplus_report(), "efb47509a3a7")
     assert found.group.members[0].event_name == "delegate_call_count"
     assert found.programs[0].changes
     assert [times.run for times in found.times] == ["Execute"]
@@ -53,8 +53,8 @@ def test_measures_without_noise_are_explained_too(softplus):
 def unrecorded():
     """The explanation of a group whose dumps came without ETRecords."""
     with Warehouse.open(nightly_store(), read_only=True) as store:
-        group = judge_head(store, None, Settings()).groups[0]
-        yield explain_group(store, group.id, Settings())
+        report = nightly_report(store, Settings())
+        yield explain_group(store, report, report.groups[0].id)
 
 
 def test_without_etrecords_times_are_compared_and_programs_asked_for(unrecorded):
@@ -74,7 +74,7 @@ def test_the_etrecord_of_one_build_is_asked_for_by_name(tmp_path, softplus):
     (builds / "b8/model.etrecord").unlink()
     with Warehouse.open(tmp_path / "s", create=True) as store:
         store.ingest([builds])
-        found = explain_group(store, softplus_group(), Settings())
+        found = explain_group(store, softplus_report(), softplus_group())
     assert found.programs[0].missing == ["no dump of b7 has an ETRecord"]
     assert found.programs[0].changes == []
 
@@ -85,7 +85,7 @@ def test_one_program_in_both_builds_clears_the_program(tmp_path):
         shutil.copy(builds / "b6/model.etrecord", builds / build)
     with Warehouse.open(tmp_path / "s", create=True) as store:
         store.ingest([builds])
-        found = explain_group(store, softplus_group(), Settings())
+        found = explain_group(store, softplus_report(), softplus_group())
     assert found.programs[0].is_same
     assert any("both builds ran the same program" in text for text in found.findings)
 
@@ -93,5 +93,5 @@ def test_one_program_in_both_builds_clears_the_program(tmp_path):
 def test_differences_of_files_stand_in_for_missing_programs():
     change = ProgramChange(change="added", part="operator", name="x", base=None, head="1")
     with Warehouse.open(softplus_store(), read_only=True) as store:
-        found = explain_group(store, softplus_group(), Settings(), files=[change])
+        found = explain_group(store, softplus_report(), softplus_group(), files=[change])
     assert found.programs[0].changes[-1] == change

@@ -89,7 +89,7 @@ def test_the_rules_are_those_of_the_settings(nightly):
 
 
 def test_methods_and_delegate_calls_are_containers(judged):
-    night = judged("b8")
+    night = judged("b9")
     containers = {
         event
         for event, place in zip(

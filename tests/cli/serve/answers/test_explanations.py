@@ -15,6 +15,7 @@ from tests.support.softplus import softplus_explanation, softplus_group, softplu
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     store = shutil.copytree(softplus_store(), tmp_path_factory.mktemp("softplus") / "s")
     with serving(store) as client:
+        client.get("/v1/report")  # the service judges the night and stores it
         yield client
 
 

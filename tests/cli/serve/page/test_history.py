@@ -20,8 +20,8 @@ def test_each_model_on_each_device_has_its_last_median(site: TestClient) -> None
 
 def test_lines_are_drawn_over_all_builds_in_their_order(site: TestClient) -> None:
     text = site.get("/latency", params={"device": "phone"}).text
-    points = re.findall(r"<title>phone · net, (b\d+): ", text)
-    assert points[:12] == [f"b{number}" for number in range(12)]
+    points = re.findall(r'<g class="at" data-name="(b\d+)">', text)
+    assert points == [f"b{number}" for number in range(12)]
     assert "Method::execute over 12 builds" in text
 
 

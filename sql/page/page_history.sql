@@ -1,0 +1,95 @@
+-- page_history: One event over builds: of each device, of each pool, and of all.
+--
+-- Every series is one row, with its builds in a list. The value of a device in a build
+-- is that of build_history; that of a pool, or of all, is the median of its devices.
+--
+-- params:
+--   event        STRING[] OF named_event_signatures.event_name  Name or names of the
+--                               event.
+--   delegate_id  STRING[] OF named_event_signatures.delegate_id = NULL  Only this
+--                               delegate debug id.
+--   ordinal      INT(1..) = NULL  Only the n-th instruction of that name and delegate
+--                               id, from 1.
+--
+-- filters: chosen_operators
+--
+-- columns:
+--   level   STRING  device, pool or all.
+--   device  STRING  Name of the device; null in rows of pools and of all.
+--   pool    STRING  Pool of the device; null in rows of all, too.
+--   model, backend, run, event_name, delegate_id, ordinal
+--   p50_ns  DOUBLE  Value in the last build of the row, nanoseconds.
+--   change  DOUBLE  That against the build before, as a share; null with one build.
+--   points  STRUCT  The builds in their order: build, p50_ns, dump_count, sample_count,
+--                   and of the values of its dumps or devices the extremes (min_ns,
+--                   max_ns) and the 10th and 90th percentiles (p10_ns, p90_ns).
+WITH device_points AS (
+    SELECT
+        o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+        o.ordinal, o.build, b.position,
+        median(o.known_ns) AS p50_ns,
+        min(o.known_ns) AS min_ns, max(o.known_ns) AS max_ns,
+        percentile(o.known_ns, 0.1) AS p10_ns, percentile(o.known_ns, 0.9) AS p90_ns,
+        count(*) AS dump_count,
+        CAST(sum(o.sample_count) AS BIGINT) AS sample_count
+    FROM (
+        SELECT *, coalesce(value_ns, p50_ns) AS known_ns
+        FROM chosen_operators
+    ) AS o
+    JOIN devices AS v ON v.name = o.device
+    JOIN builds_in_order AS b ON b.build = o.build
+    WHERE array_contains(CAST(:event AS ARRAY<STRING>), o.event_name)
+        AND is_chosen(:delegate_id, o.delegate_id)
+        AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)
+        AND o.known_ns IS NOT NULL
+    GROUP BY
+        o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
+        o.ordinal, o.build, b.position
+),
+all_points AS (
+    SELECT
+        'device' AS level, device, pool, model, backend, run, event_name, delegate_id,
+        ordinal, build, position, p50_ns, min_ns, max_ns, p10_ns, p90_ns, dump_count,
+        sample_count
+    FROM device_points
+    UNION ALL
+    SELECT
+        CASE grouping(pool) WHEN 0 THEN 'pool' ELSE 'all' END AS level,
+        CAST(NULL AS STRING) AS device,
+        pool, model, backend, run, event_name, delegate_id, ordinal, build, position,
+        median(p50_ns), min(p50_ns), max(p50_ns),
+        percentile(p50_ns, 0.1), percentile(p50_ns, 0.9),
+        CAST(sum(dump_count) AS BIGINT), CAST(sum(sample_count) AS BIGINT)
+    FROM device_points
+    GROUP BY GROUPING SETS (
+        (
+            pool, model, backend, run, event_name, delegate_id, ordinal, build,
+            position
+        ),
+        (model, backend, run, event_name, delegate_id, ordinal, build, position)
+    )
+),
+series AS (
+    SELECT
+        level, device, pool, model, backend, run, event_name, delegate_id, ordinal,
+        list(
+            {
+                'build': build, 'p50_ns': p50_ns, 'min_ns': min_ns, 'max_ns': max_ns,
+                'p10_ns': p10_ns, 'p90_ns': p90_ns,
+                'dump_count': dump_count, 'sample_count': sample_count
+            }
+            ORDER BY position
+        ) AS points
+    FROM all_points
+    GROUP BY
+        level, device, pool, model, backend, run, event_name, delegate_id, ordinal
+)
+SELECT
+    level, device, pool, model, backend, run, event_name, delegate_id, ordinal,
+    points[-1].p50_ns AS p50_ns,
+    points[-1].p50_ns / nullif(points[-2].p50_ns, 0e0) - 1 AS change,
+    points
+FROM series
+ORDER BY
+    level, device NULLS LAST, pool NULLS LAST, model, backend NULLS LAST, run,
+    event_name, delegate_id NULLS LAST, ordinal
