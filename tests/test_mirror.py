@@ -25,7 +25,7 @@ OTHERS = {
     "queries/inspector": "changed_blocks",
     "spark": "answers lake object_store producers report session",
     "sql": "build_lineage byte_stability delegate_phases dump_measures filters golden headers "
-    "mixed_clocks named_run_signatures operator_stats order pairs portability producers scans "
+    "mixed_clocks named_run_signatures operator_stats order page pairs portability producers scans "
     "states",
     "warehouse": "correlation_bounds hostile_stores methods profiler_blobs sql_attacks",
     "warehouse/lake": "conflicting_builds",

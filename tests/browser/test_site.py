@@ -9,7 +9,11 @@ from cli.serve.page.site import VIEWS
 from tests.browser.test_report_page import CONTRASTS
 from tests.support.browser import DESK, PHONE, Page
 
-MORE = ["/operator?event=native_call_convolution.out", "/sql?sql=SELECT+1+AS+a", "/login"]
+MORE = [
+    "/operator?event=native_call_convolution.out",
+    "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
+    "/login",
+]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
@@ -66,8 +70,55 @@ def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> N
 def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Page) -> None:
     page.show(f"{site}/", width=DESK)
     page.forget()
-    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10')).click()")
+    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10 (')).click()")
     page.wait()
     text = page.evaluate("document.body.innerText")
     assert "tablet · net, b10" in text
     assert "native_call_convolution.out" in text
+
+
+def test_headings_sort_with_the_keyboard_and_stay_in_sight(site: str, page: Page) -> None:
+    page.show(f"{site}/operator?event=native_call_convolution.out", width=DESK)
+    page.forget()
+    page.evaluate("document.querySelector('th a').focus()")
+    page.press("Enter")
+    page.wait()
+    assert "sort=device" in page.evaluate("location.search")
+    assert page.evaluate("document.querySelector('th').ariaSort") == "ascending"
+    page.show(f"{site}/dumps", width=DESK)
+    page.evaluate("document.querySelector('.scroll').scrollTo(0, 500)")
+    top = "document.querySelector('{}').getBoundingClientRect().top"
+    assert abs(page.evaluate(top.format("th")) - page.evaluate(top.format(".scroll"))) < 2
+    assert page.evaluate(top.format("td")) < page.evaluate(top.format(".scroll"))
+
+
+def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> None:
+    page.show(f"{site}/compare", width=PHONE)
+    name = "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
+    assert page.evaluate(name) == '"Change"'
+
+
+def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
+    page.show(f"{site}/operators?device=tablett", width=DESK)
+    page.forget()
+    page.evaluate("document.querySelector('.nearest a').click()")
+    page.wait()
+    assert "tablet · net, b10" in page.evaluate("document.body.innerText")
+
+
+def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -> None:
+    page.show(f"{site}/sql", width=DESK)
+    page.evaluate(
+        "document.querySelector('textarea').value = 'SELECT count(*) FROM range(1000000000000)'"
+    )
+    page.evaluate("document.querySelector('form.sql button').click()")
+    page.forget()
+    page.evaluate("document.querySelector('button[name=stop]').click()")
+    page.wait()
+    assert "stop=1" in page.evaluate("location.search")
+    assert page.evaluate("document.querySelector('textarea').value").startswith("SELECT count(*)")
+    page.evaluate("document.querySelector('textarea').value = 'SELECT 42 AS a'")
+    page.forget()
+    page.evaluate("document.querySelector('form.sql button').click()")
+    page.wait()
+    assert "42" in page.evaluate("document.querySelector('td').innerText")

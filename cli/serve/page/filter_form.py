@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from cli.serve.page.cells import natural_key
@@ -15,6 +15,8 @@ from warehouse.errors import ParameterError
 MOST_NAMES = 500  # suggestions for a field
 MOST_LINKS = 12  # counts of a filter
 _LABELS = {"since": "recorded from", "until": "before"}
+_GLOB_LETTERS = frozenset("*?[")
+_MOST_COMPARED = 5000  # names, with one that is unknown
 _DATE_LETTERS = len("2026-01-31")
 
 
@@ -44,9 +46,8 @@ class Field:
         values: Its values; one empty text without any.
         label: Words before it.
         kind: Type of the input.
-        names: Suggestions.
-        nearest: If a value is unknown, links to those that may be meant.
-        facet: The filter that the suggestions are of.
+        facet: The filter whose names are suggested; empty without suggestions.
+        nearest: If a value is unknown, the names that may be meant, each with its address.
         placeholder: What an empty input means.
     """
 
@@ -54,9 +55,8 @@ class Field:
     values: Sequence[str]
     label: str
     kind: str = "text"
-    names: Sequence[str] = ()
-    nearest: Sequence[Choice] = ()
     facet: str = ""
+    nearest: Sequence[tuple[str, str]] = ()
     placeholder: str = "all"
 
 
@@ -68,67 +68,96 @@ class Form(NamedTuple):
         facets: What narrows the view.
         clear: Address of the view without filters; empty if there are none.
         hidden: Names and values of the view's other parameters.
+        names: Suggestions, by filter.
     """
 
     fields: Sequence[Field]
     hidden: Sequence[tuple[str, str]] = ()
     facets: Sequence[Facet] = ()
     clear: str = ""
+    names: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-def plain_form(request: Address, builds: Mapping[str, str]) -> Form:
+def plain_form(address: Address, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
     """The form with its values alone, which needs no store."""
-    return _form(request, builds, {}, {})
+    return _form(address, filters, builds, _Names({}, frozenset()))
 
 
-def filter_form(request: PageRequest, builds: Mapping[str, str]) -> Form:
+def filter_form(request: PageRequest, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
     """The form with suggestions and counts.
 
     A Problem with the visitor's pools, and a ParameterError about a date, are passed on.
 
     Args:
         request: The request.
+        filters: The filters of the view.
         builds: Parameters of the view that name builds, with what each means without a value.
     """
-    counts, unknown = _read_names(request)
-    return _form(request, builds, counts, unknown)
+    return _form(request, filters, builds, _read_names(request))
+
+
+class _Names(NamedTuple):
+    """The dumps of each name by filter, and the filters that have names the store lacks."""
+
+    counts: Mapping[str, Mapping[str, int]]
+    unknown: frozenset[str]
 
 
 def _form(
-    request: Address,
-    builds: Mapping[str, str],
-    counts: Mapping[str, Mapping[str, int]],
-    unknown: Mapping[str, Sequence[str]],
+    address: Address, filters: Sequence[str], builds: Mapping[str, str], known: _Names
 ) -> Form:
+    counts = {name: own for name, own in known.counts.items() if name in filters}
     fields = [
-        Field(name, [request.fields.get(name, "")], name, facet="build", placeholder=meaning)
-        for name, meaning in builds.items()
+        *(_build_field(address, name, meaning, known) for name, meaning in builds.items()),
+        *(_name_field(address, name, known) for name in NAMES if name in filters),
+        *(_date_field(address, name) for name in DATES if name in filters),
     ]
-    for name in NAMES:
-        names = sorted(counts.get(name, ()), key=natural_key)[:MOST_NAMES]
-        nearest = [
-            Choice(near, counts[name][near], request.here(**{name: near, "page": ""}))
-            for value in unknown.get(name, ())
-            for near in difflib.get_close_matches(value, names, n=3)
-        ]
-        values = request.filters.get(name, [""])
-        fields.append(
-            Field(name, values, name, names=names, nearest=nearest, facet=name if names else "")
-        )
-    for name in DATES:
-        values = request.filters.get(name, [""])
-        is_date = all(len(value) in (0, _DATE_LETTERS) for value in values)
-        fields.append(Field(name, values, _LABELS[name], "date" if is_date else "text"))
-    facets = [
-        _facet(request, name, counts[name]) for name in NAMES if len(counts.get(name, ())) > 1
-    ]
-    clear = request.here(**dict.fromkeys(request.filters, ""), page="") if request.filters else ""
+    facets = [_facet(address, name, own) for name, own in counts.items() if len(own) > 1]
+    given = address.filters
+    clear = address.here(**dict.fromkeys(given, ""), page="") if given else ""
     hidden = [
         (name, value)
-        for name, value in request.fields.items()
+        for name, value in address.fields.items()
         if name not in builds and not name.endswith("page")
     ]
-    return Form(fields, hidden, facets, clear)
+    lists = {
+        name: sorted(own, key=natural_key)[:MOST_NAMES]
+        for name, own in known.counts.items()
+        if name in filters or (builds and name == "build")
+    }
+    return Form(fields, hidden, facets, clear, lists)
+
+
+def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
+    values = [address.fields.get(name, "")]
+    builds = known.counts.get("build", {})
+    nearest = _nearest(address, name, values, builds)
+    return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
+
+
+def _name_field(address: Address, name: str, known: _Names) -> Field:
+    values = address.filters.get(name, [""])
+    names = known.counts.get(name, {}) if name in known.unknown else {}
+    nearest = _nearest(address, name, values, names)
+    return Field(name, values, name, facet=name, nearest=nearest)
+
+
+def _date_field(address: Address, name: str) -> Field:
+    values = address.filters.get(name, [""])
+    is_date = all(len(value) in (0, _DATE_LETTERS) for value in values)
+    return Field(name, values, _LABELS[name], "date" if is_date else "text")
+
+
+def _nearest(
+    address: Address, name: str, values: Sequence[str], names: Collection[str]
+) -> list[tuple[str, str]]:
+    """Names that may be meant by those that are unknown, each with the address that has it."""
+    return [
+        (near, address.here(**{name: [near if one == value else one for one in values]}, page=""))
+        for value in values
+        if value and value not in names and not _GLOB_LETTERS.intersection(value)
+        for near in difflib.get_close_matches(value, list(names)[:_MOST_COMPARED], n=3)
+    ]
 
 
 def _facet(request: Address, name: str, counts: Mapping[str, int]) -> Facet:
@@ -143,16 +172,13 @@ def _facet(request: Address, name: str, counts: Mapping[str, int]) -> Facet:
     return Facet(name, choices, max(0, len(counts) - MOST_LINKS))
 
 
-def _read_names(
-    request: PageRequest,
-) -> tuple[dict[str, dict[str, int]], dict[str, Sequence[str]]]:
-    """The dumps of each name by filter, and the values of filters that the store lacks.
+def _read_names(request: PageRequest) -> _Names:
+    """The names of the store, without regard to filters that have unknown names.
 
     Raises:
         ParameterError: A date is malformed.
     """
-    chosen = request.chosen()
-    unknown: dict[str, Sequence[str]] = {}
+    chosen, unknown = request.chosen(), set()
     visible = chosen["pool"] if request.bearer.pools is not None else None
     while True:
         try:
@@ -161,9 +187,9 @@ def _read_names(
             if error.param not in NAMES or error.param not in chosen:
                 raise
             del chosen[error.param]
-            unknown[error.param] = request.filters[error.param]
+            unknown.add(error.param)
             continue
-        counts: dict[str, dict[str, int]] = defaultdict(dict)
+        counts: dict[str, dict[str, int]] = {name: {} for name in NAMES}
         for row in rows:
             counts[row["facet"]][row["name"]] = row["dump_count"]
-        return counts, unknown
+        return _Names(counts, frozenset(unknown))

@@ -90,7 +90,8 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         colour = number if is_one_chart else None
         row["spark"] = spark_plot(builds, _name(row), _values(builds, row, "p50_ns"), colour=colour)
     note = "Change is that of the last build against the one before."
-    tables = [listing(request, "Time of one run, by build", _COLUMNS, shown, note=note)]
+    title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
+    tables = [listing(request, title, _COLUMNS, shown, note=note)]
     if is_one_chart:
         chart = LineChart(what, "build", builds, [_line(builds, row) for row in shown.rows])
         drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
@@ -113,12 +114,15 @@ def _multiples(
     if whole.num_rows > 1:
         rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
         hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
-        text = "Median of all devices, for each model; the largest change first."
+        text = "Median of the chosen devices, for each model; the largest change first."
         return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text}
     if "device" in request.filters:  # a pool's median is that of all its devices
         found = request.table("page_history", **params, build=builds, device=None)
     pools = found.filter(pc.field("level") == "pool").to_pylist()
-    medians = {_key(row, "pool"): _line(builds, row) for row in pools}
+    medians = {
+        _key(row, "pool"): _line(builds, row)._replace(name=f"pool {name_text(row['pool'])}")
+        for row in pools
+    }
     hrefs = [request.here(device=row["device"], page="") for row in shown.rows]
     text = "The devices of the table below, each with the median of its pool as the faint line."
     return {"multiples": _small(builds, shown.rows, hrefs, medians), "multiples_note": text}

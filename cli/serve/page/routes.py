@@ -20,7 +20,9 @@ _VIEWS = {
     "/latency.svg": view(chart_file(history.latency), *history.FIELDS),
     "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
-    "/regressions": view(regressions.regressions, "head", is_filtered=False),
+    "/regressions": view(
+        regressions.regressions, "head", builds={"head": "the last build"}, is_filtered=False
+    ),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from http import HTTPStatus
 from types import MappingProxyType
@@ -60,9 +60,9 @@ def view(
         make: Makes the variables of the view's template.
         fields: Parameters of the view besides filters.
         builds: Those of them that name builds, with what each means without a value.
-        is_filtered: Whether the view has the form of filters, which it shows with an error, too.
+        is_filtered: Whether the view has filters. Their form is shown with an error, too.
     """
-    known = ((*NAMES, *DATES) if is_filtered else ()) + fields
+    filters = (*NAMES, *DATES) if is_filtered else ()
 
     @wraps(make)
     async def answer(request: Request) -> Response:
@@ -70,12 +70,12 @@ def view(
         address, status = vars(read_address(request)), 200
 
         def render(store: Warehouse) -> Parts | Response:
-            check_parameters(request, known)
+            check_parameters(request, (*filters, *fields))
             page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
             with hiding_names(bearer.pools):
                 parts = make(page)
                 if is_filtered and not isinstance(parts, Response):
-                    parts["form"] = filter_form(page, builds)
+                    parts["form"] = filter_form(page, filters, builds)
                 return parts
 
         try:
@@ -85,8 +85,8 @@ def view(
             return to_login(request)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
-            if is_filtered:
-                parts["form"] = await _form_of_problem(request, bearer, builds)
+            if filters or builds:
+                parts["form"] = await _form_of_problem(request, bearer, filters, builds)
         if isinstance(parts, Response):
             return parts
         return show(request, parts.pop("template", "tables"), parts, status=status)
@@ -94,18 +94,20 @@ def view(
     return answer
 
 
-async def _form_of_problem(request: Request, bearer: Bearer, builds: Mapping[str, str]) -> Form:
+async def _form_of_problem(
+    request: Request, bearer: Bearer, filters: Sequence[str], builds: Mapping[str, str]
+) -> Form:
     """The form that narrows a view that failed; without suggestions if they fail, too."""
     address, service = read_address(request), request.app.state.service
 
     def render(store: Warehouse) -> Form:
         page = PageRequest(**vars(address), store=store, bearer=bearer, nights=service.nights)
-        return filter_form(page, builds)
+        return filter_form(page, filters, builds)
 
     try:
         return await query_store(request, render)
     except ERRORS:
-        return plain_form(address, builds)
+        return plain_form(address, filters, builds)
 
 
 def read_address(request: Request) -> Address:

@@ -16,6 +16,7 @@ from cli.serve.answers.questions import query_store
 from cli.serve.answers.sql import check_access, run_sql
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.negotiation import choose_form
+from cli.serve.page.answer_chart import answer_chart
 from cli.serve.page.cells import Row
 from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import Address
@@ -33,7 +34,7 @@ from queries.report.figures import NONE, count_text
 from warehouse.sandbox.bounds import SnapshotAnswer
 
 ROWS = 200  # of a page
-FIELDS = ("sql", "page", "format", "stop")
+FIELDS = ("sql", "page", "y", "format", "stop")
 _FILES = ("csv", "json", "arrow", "parquet")
 RECIPES = (
     ("Dumps of each device", "SELECT device, count(*) AS dumps, max(captured_at) AS last\n"
@@ -115,6 +116,7 @@ def _answer(address: Address, answer: SnapshotAnswer) -> dict[str, Any]:
             f"{count_text(table.num_rows, 'row')}, from the snapshot of "
             f"{taken_at:%Y-%m-%d %H:%M:%S}Z"
         ),
+        "charts": answer_chart(address, table),
         "files": [(form, address.here(format=form, page="")) for form in _FILES],
     }
 
