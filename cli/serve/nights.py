@@ -25,7 +25,7 @@ from warehouse.store import Warehouse
 from warehouse.upkeep.nights import JudgedNight
 
 _FEW_DUMPS = 10_000  # in a store, whose nights are judged immediately, in a few seconds
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _COUNT = "SELECT count(*) AS n FROM dumps"
 
 
@@ -112,13 +112,17 @@ class Nights:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
             try:
-                if time.monotonic() - since >= self._settle_seconds and not is_judged:
-                    is_judged = self._consumer.is_caught_up
+                has_settled = time.monotonic() - since >= self._settle_seconds
+                if has_settled and not is_judged and self._is_idle():
+                    is_judged = True
                     self._want_last()
                 self._judge_wanted()
             except (QueryError, WarehouseError, OSError) as error:
                 if not self._is_ending:
                     write_note(f"{self._store}: the night cannot be judged: {error}")
+
+    def _is_idle(self) -> bool:
+        return self._consumer.is_caught_up and not self._consumer.known.backlog_dumps
 
     def _judge_wanted(self) -> None:
         with self._changed:

@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+from queries.report.night import OptionError
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
 from queries.report.stored_nights import NightKey, pack_night
@@ -35,7 +36,10 @@ def serve(channel: int, store: str, config: str, build: str, inputs: str) -> Non
 def _judge(store: Path, config: Path | None, build: str, inputs: str) -> dict[str, str]:
     settings = read_settings(config)
     with Warehouse.open(store, read_only=True) as warehouse:
-        key = NightKey.of(warehouse, settings, build)
+        try:
+            key = NightKey.of(warehouse, settings, build)
+        except OptionError:  # an older snapshot lacks the build
+            return {}
         if key.inputs != inputs:
             return {}
         night = pack_night(key, nightly_report(warehouse, settings, head=build))
