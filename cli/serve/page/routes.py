@@ -36,6 +36,7 @@ _VIEWS = {
         explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
     ),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
+    "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
 }
