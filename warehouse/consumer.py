@@ -33,6 +33,8 @@ BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
+_ENDS = "the service ends; run the command again when it has started"
+
 _Result = TypeVar("_Result")
 
 
@@ -120,9 +122,18 @@ class Consumer:
             self._changed.notify()
         return future
 
-    def compact(self) -> CompactionResult:
+    def compact(self, progress: Callable[[IngestProgress], None] | None = None) -> CompactionResult:
         """Compact the store, in a function that `perform` runs; errors are passed on."""
-        return self._warehouse.compact(self._alone())
+        return self._warehouse.compact(self._alone(), progress)
+
+    def check_running(self) -> None:
+        """Check that a function that `perform` runs may go on.
+
+        Raises:
+            StoreError: The consumer is to end.
+        """
+        if self._is_ending:
+            raise StoreError(str(self._store), _ENDS)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -243,9 +254,8 @@ class Consumer:
             future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:
-        problem = "the service ends; run the command again when it has started"
         while self._upkeep:
-            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), problem))
+            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), _ENDS))
 
     def _record_refusals(self) -> None:
         with self.refusals.taken() as (refusals, settled):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
@@ -247,12 +247,17 @@ class Warehouse:
         kept = kept or self.kept_snapshots
         return publish_snapshot(self._require_writer(), self._path, kept=kept)
 
-    def compact(self, alone: AbstractContextManager[None]) -> CompactionResult:
+    def compact(
+        self,
+        alone: AbstractContextManager[None],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> CompactionResult:
         """Compact this open store, which other threads read meanwhile; see `compact_store`.
 
         Args:
             alone: Context in which no reader of this store is open. The snapshot that is published
                 before has the same rows.
+            progress: Called before each table is copied; its errors end the compaction.
 
         Raises:
             StoreError: The copy differs, the disk is full, or the store was opened to be read.
@@ -262,7 +267,7 @@ class Warehouse:
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
-            done = replace_file(self._path, snapshot.path)
+            done = replace_file(self._path, snapshot.path, progress)
             if not file.is_in_place():
                 with alone:
                     self.stored_dumps().move(self._reopen)
@@ -337,11 +342,11 @@ class Warehouse:
 
         keep_night(self.writing, self._path, night)
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:
-            name: Name of the query.
+            name: Name of the query; or a query that is not listed.
             **params: Parameters; texts are converted, and defaults filled in. A parameter of
                 several values accepts a text or a sequence of texts, which may be globs.
 
@@ -354,7 +359,7 @@ class Warehouse:
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
-        query = find_query(name)
+        query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             answer = answer_query(connection, query, params)
