@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -17,14 +17,12 @@ from cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wai
 from cli.output.elapsed import elapsed_line
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.stores import open_to_read, service_instead_of_store
+from cli.stores import keep_night, open_to_read, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
-from warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from cli.remote.reports import RemoteReport
     from queries.report.content import Report
-    from queries.report.stored_nights import Night
 
 _DOING = "making the report"
 _Base = Annotated[
@@ -159,13 +157,5 @@ def _report(
             night = read_night(warehouse, settings, head)
             made = night.report
     if night is not None and not night.is_stored:
-        _keep(store, night)
+        keep_night(store, night)
     yield made, partial(render, made)
-
-
-def _keep(store: Path, night: Night) -> None:
-    """Store a night, unless the store cannot be written now; the next report judges it again."""
-    from warehouse.store import Warehouse
-
-    with suppress(StoreError), Warehouse.open(store) as warehouse:
-        warehouse.keep_night(night.packed())

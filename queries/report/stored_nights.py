@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from typing import NamedTuple
@@ -18,6 +19,11 @@ from warehouse.upkeep.nights import JudgedNight
 _REPORT_VERSION = 2  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
+
+
+_LAST = """SELECT n.report FROM judged_nights AS n
+JOIN builds_in_order AS b ON b.build = n.build
+ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
 
 
 class NightKey(NamedTuple):
@@ -78,6 +84,12 @@ def find_report(store: Queryable, key: NightKey) -> Report | None:
     return unpack_report(found[0]) if found else None
 
 
+def last_report(store: Queryable) -> Report | None:
+    """The stored report of the newest judged build, even if its data have changed since."""
+    found = store.sql(_LAST)["report"].to_pylist()
+    return _unpack_known(found[0]) if found else None
+
+
 def pack_night(key: NightKey, report: Report) -> JudgedNight:
     """A report as the store keeps it."""
     packed = zlib.compress(report.model_dump_json().encode())
@@ -87,6 +99,9 @@ def pack_night(key: NightKey, report: Report) -> JudgedNight:
 def unpack_report(packed: bytes) -> Report:
     """The report of a stored night."""
     return Report.model_validate_json(zlib.decompress(packed))
+
+
+_unpack_known = lru_cache(maxsize=2)(unpack_report)  # pages ask for it again and again
 
 
 def _hash(text: str) -> str:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.output.status_report import status_table
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import query_store
@@ -48,7 +49,7 @@ from warehouse.store import Warehouse
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = (*ReportRequest._fields, "format")
 _TABLE = {200: table_content()}
-_WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
+WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
@@ -75,7 +76,7 @@ async def query(request: Request) -> Response:
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
-        tag = entity_tag(_version(service, reader), request.url.path, *facts)
+        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
         return unchanged(request, tag) or table_answer(
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
@@ -88,6 +89,7 @@ async def query(request: Request) -> Response:
     "Tables, views and columns with their meanings.",
     _TABLE,
     _PAGED,
+    scopes=(Scope.READ, Scope.SQL),
     problems=READ_PROBLEMS,
 )
 async def schema(request: Request) -> Response:
@@ -127,10 +129,10 @@ async def report(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         facts = (wanted, form, read_settings(service.config))
-        tag = entity_tag(_version(service, reader), request.url.path, *facts)
+        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
         if known := unchanged(request, tag):
             return known
-        seconds = service.settings.query_seconds * _WAITING_SHARE
+        seconds = service.settings.query_seconds * WAITING_SHARE
         made = wanted.make(reader, service.nights, seconds=seconds)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
         response.headers["Tracehouse-Verdict"] = made.verdict
@@ -164,7 +166,7 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _version(service: Service, reader: Warehouse) -> tuple[object, ...]:
+def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
     """The version of the store's content, read before the content, so that it is never too new.
 
     Upkeep may change content without a trace in tables, such as a rebuild of dumps.

@@ -45,6 +45,7 @@ def regressions(request: PageRequest) -> dict[str, Any]:
             (link("/regressions", head=build, base=wanted.base), build, build == report.head)
             for build in builds[:-31:-1]
         ],
+        "why": "/explain" if is_night else "",
         "triage": CHOICES if is_night and not request.bearer.scopes.isdisjoint(SCOPES) else {},
         "download": link("/v1/report", head=report.head, base=wanted.base),
     }
