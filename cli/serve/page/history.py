@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cli.serve.page.alert_marks import known_marks, merge_marks
 from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
 from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
@@ -80,14 +81,17 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         return {}
     shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
     is_one_chart = series.num_rows <= len(COLOURS)
+    marks = known_marks(request, shown.rows)
     for number, row in enumerate(shown.rows):
         colour = number if is_one_chart else None
-        row["spark"] = spark_plot(builds, _name(row), _values(builds, row, "p50_ns"), colour=colour)
+        medians = _values(builds, row, "p50_ns")
+        row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
     note = "Change is that of the last build against the one before."
     title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
     tables = [listing(request, title, _COLUMNS, shown, note=note)]
     if is_one_chart:
-        chart = LineChart(what, "build", builds, [_line(builds, row) for row in shown.rows])
+        lines = [_line(builds, row) for row in shown.rows]
+        chart = LineChart(what, "build", builds, lines, merge_marks(marks))
         drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
         tables += [plain_table(_name(row), _POINT_COLUMNS, _points(row)) for row in shown.rows
                    if what != METHOD]  # fmt: skip
