@@ -59,6 +59,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse report --nightly --output report.html",
             "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",
         ),
+        "explain": (
+            "tracehouse explain 3f9c2a7d1e0b",
+            "tracehouse explain 3f9c2a7d1e0b --output why.html",
+        ),
         "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
         "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
         "plan": ("tracehouse plan --change 5% --device 'pixel*'",),

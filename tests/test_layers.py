@@ -93,6 +93,7 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.report": {"printable"},
+    "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
     "queries.computed": {"report"},
     "queries.plots": {"report"},
@@ -135,6 +136,7 @@ OTHERS = {
     "warehouse.spark": {"py4j", "pyspark"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
+    "queries.explain": {"svg"},
     "queries.plots": {"resvg_py", "svg"},
     "cli.serve": {
         "anyio", "jinja2", "markupsafe", "prometheus_client", "pydantic", "pydantic_settings",

@@ -9,14 +9,14 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from queries.report.content import Report
-from queries.report.night import find_build
+from queries.report.night import find_head
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable, Streamable
 from warehouse.upkeep.nights import JudgedNight
 
-_REPORT_VERSION = 1  # raise it whenever the same data get another report
+_REPORT_VERSION = 2  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
 
@@ -46,10 +46,11 @@ class NightKey(NamedTuple):
         Raises:
             OptionError: The store has no such build, or no builds.
         """
-        build = find_build(store, head, "--head")
+        build = find_head(store, head, settings)
         until = store.sql(read_statement("known_until"), {"head": build})["until"][0].as_py()
         rows = store.sql(read_statement("night_inputs"), {"head": build, "until": until})
-        rules = f"{version('tracehouse')} {_REPORT_VERSION} {settings.model_dump_json()}"
+        numbers = settings.model_dump_json(exclude={"report"})  # that chooses a build
+        rules = f"{version('tracehouse')} {_REPORT_VERSION} {numbers}"
         return cls(build, _hash(rules), _hash(str(rows.to_pylist())))
 
 

@@ -100,7 +100,7 @@ PARTS = {
     "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
     "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
     "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
-    "all_dumps, token_dumps",
+    "all_dumps, token_dumps, compared_programs",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums",
     "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
     "decoded_tokens, loads, first_runs, stated_counters",

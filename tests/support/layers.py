@@ -43,6 +43,7 @@ FOLDERS = {
     "cli/test_paired_recording.py": "system",
     "cli/test_uploading_document.py": "system",
     "executorch": "system",
+    "queries/explain": "store",
     "queries/numeric_gap/test_stored_dumps.py": "store",
     "queries/report": "store",
     "queries/test_computed.py": "store",

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from cli.serve.access.audit import AuditFile
+from cli.serve.answers.explanations import explain
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
 from cli.serve.answers.sql import WAITING, sql
@@ -82,5 +83,5 @@ def _close(service: Service) -> None:
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
     uploads = put_dump, get_dump, post_dumps
-    reads = list_queries, query, schema, report, status, sql
+    reads = list_queries, query, schema, report, explain, status, sql
     return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, *UPKEEP]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cli.serve.page.alert_marks import known_marks, merge_marks
-from cli.serve.page.cells import PLACE, Cell, Row, link, pick
+from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
 from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
@@ -28,14 +28,8 @@ NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
 ROWS = 30  # of a page, each with a small plot if they are too many for one plot
 FIELDS = ("sort", "page", "scale", "zero")
 OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
-_FAMILY = (
-    "model",
-    "backend",
-    "run",
-    "event_name",
-    "delegate_id",
-    "ordinal",
-)  # what devices have in common
+_OPERATOR = ("event_name", "delegate_id", "ordinal")
+_FAMILY = ("model", "backend", "run", *_OPERATOR)  # what devices have in common
 
 
 def latency(request: PageRequest) -> dict[str, Any]:
@@ -62,7 +56,7 @@ def operator(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def newest_builds(request: PageRequest, most: int) -> list[str]:
+def _newest_builds(request: PageRequest, most: int) -> list[str]:
     """The newest of the chosen builds, in their order."""
     return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
 
@@ -73,7 +67,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     Raises:
         ParameterError: A filter has an unknown name.
     """
-    builds = newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
+    builds = _newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
     if not builds:
         return {}
     try:
@@ -118,8 +112,12 @@ def _multiples(
     if whole.num_rows > 1:
         rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
         hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
-        text = "Median of the chosen devices, for each model; the largest change first."
-        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text}
+        text = (
+            "Median of the chosen devices, each relative to its own median, for each model; the "
+            "largest change first."
+        )
+        cut = more_text(whole.num_rows - ROWS, "model", "filter by model to see their plots")
+        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text, "cut": cut}
     if "device" in request.filters:  # a pool's median is that of all its devices
         found = request.table("page_history", **params, build=builds, device=None)
     pools = found.filter(pc.field("level") == "pool").to_pylist()

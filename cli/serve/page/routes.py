@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from cli.serve.page import comparison, dumps, fleet, history, operators, refused, regressions
+from cli.serve.page import (
+    comparison,
+    dumps,
+    explain,
+    fleet,
+    history,
+    operators,
+    refused,
+    regressions,
+)
 from cli.serve.page.assets import SCRIPTS, script, style
 from cli.serve.page.charts import chart_file
 from cli.serve.page.login import login, logout
@@ -21,7 +30,10 @@ _VIEWS = {
     "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
     "/regressions": view(
-        regressions.regressions, "head", builds={"head": "the last build"}, is_filtered=False
+        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
+    ),
+    "/explain": view(
+        explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
     ),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),

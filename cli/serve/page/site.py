@@ -21,6 +21,7 @@ from cli.serve.page.filter_form import Form, filter_form, plain_form
 from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
 from cli.serve.service import Service
 from ingest.errors import IngestError
+from queries.explain.html import PACKAGE
 from queries.report.html import page_environment
 from warehouse.errors import ParameterError, QueryError, WarehouseError
 from warehouse.store import Warehouse
@@ -161,7 +162,7 @@ def show(
 
 def page_template(name: str) -> Template:
     """A template of the site, or of reports."""
-    return page_environment("cli.serve.page").get_template(f"{name}.jinja")
+    return page_environment("cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
 
 
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:

@@ -75,6 +75,19 @@ def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) 
     assert not is_stored(store, "b3")
 
 
+def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(store: Path) -> None:
+    keep(store)
+    trial = {"id": "try", "branch": "mine", "parent": "b4", "ordinal": 5}
+    ingest_all(store, record_build(5, build=trial))
+    assert is_stored(store, "b4")
+    assert is_stored(store, "b4", Settings().of_branch("mine"))
+    with Warehouse.open(store) as warehouse:
+        (group,) = read_night(warehouse, Settings(), "b4").report.groups[:1]
+        warehouse.decide(group.id, state="accepted", reason="known")
+        report = read_night(warehouse, Settings(), "b4").report
+    assert report.groups[0].state == "accepted"
+
+
 def test_a_later_build_changes_no_earlier_night(store: Path) -> None:
     keep(store)
     ingest_all(store, record_build(5))
