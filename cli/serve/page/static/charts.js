@@ -61,7 +61,7 @@ function series(chart, width) {
 }
 function yRange(chart) {
   return (_, low, high) => {
-    if (low === null) return [0, 1];
+    if (low === null) return [1, 2]; // no build of the view has a value
     if (chart.isLog) return [low / 1.05, high * 1.05];
     const margin = Math.max(0.08 * (high - low), (0.04 * Math.max(Math.abs(low), Math.abs(high)) || 1) / 2);
     return [chart.hasZero ? Math.min(0, low) : low < 0 ? low - margin : Math.max(0, low - margin), high + margin];
