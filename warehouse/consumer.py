@@ -6,7 +6,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
+from warehouse.inbox.refusals import RefusalQueue, read_conflicts
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
 from warehouse.readers import ReaderPool
@@ -32,14 +33,21 @@ BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
+_ENDS = "the service ends; run the command again when it has started"
+
 _Result = TypeVar("_Result")
+
+
+class _StopError(Exception):
+    """The commit that was under way is the last one."""
 
 
 class Consumer:
     """A thread that indexes the dumps in a store's inbox.
 
     It drains the inbox when enough dumps wait, or the oldest has waited long enough. Use the object
-    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot.
+    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot,
+    unless `leave_backlog` was called.
 
     Attributes:
         readers: Readers of the store, for other threads.
@@ -48,6 +56,7 @@ class Consumer:
         accepted: Dumps accepted since the start.
         indexed: Dumps indexed since the start.
         refused: Files refused since the start, by reason.
+        refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
         upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
@@ -71,6 +80,7 @@ class Consumer:
         self._has_new = False  # since the last snapshot
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
+        self._is_leaving = False
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
@@ -80,6 +90,7 @@ class Consumer:
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
+        self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
         self.drain_seconds = 0.0
         self.upkeep_count = 0
         self.is_caught_up = False
@@ -92,6 +103,10 @@ class Consumer:
             self.accepted += count
             if self._is_due():
                 self._changed.notify()
+
+    def leave_backlog(self) -> None:
+        """Leave what is not indexed yet in the inbox when the context ends."""
+        self._is_leaving = True
 
     def perform(self, function: Callable[[], _Result]) -> Future[_Result]:
         """Run a function that writes the store after the next drain, in the consumer's thread.
@@ -107,9 +122,18 @@ class Consumer:
             self._changed.notify()
         return future
 
-    def compact(self) -> CompactionResult:
+    def compact(self, progress: Callable[[IngestProgress], None] | None = None) -> CompactionResult:
         """Compact the store, in a function that `perform` runs; errors are passed on."""
-        return self._warehouse.compact(self._alone())
+        return self._warehouse.compact(self._alone(), progress)
+
+    def check_running(self) -> None:
+        """Check that a function that `perform` runs may go on.
+
+        Raises:
+            StoreError: The consumer is to end.
+        """
+        if self._is_ending:
+            raise StoreError(str(self._store), _ENDS)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -129,13 +153,12 @@ class Consumer:
         self.memory.close()
 
     def _run(self) -> None:
-        is_ending = False
         try:
-            while not is_ending:
-                is_ending = self._await_work()
-                self._turn(is_ending=is_ending)
-                if not is_ending:
-                    self._perform_next()
+            with suppress(_StopError):
+                self._work()
+            self._record_refusals()
+        except WarehouseError as error:
+            self.problem = error
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
@@ -144,6 +167,16 @@ class Consumer:
             with self._changed:
                 self._has_ended = True
                 self._refuse_upkeep()
+
+    def _work(self) -> None:
+        is_ending = False
+        while not is_ending:
+            is_ending = self._await_work()
+            if self._is_leaving:
+                return
+            self._turn(is_ending=is_ending)
+            if not is_ending:
+                self._perform_next()
 
     def _await_work(self) -> bool:
         """Wait until a drain is due; True if it is the last drain."""
@@ -160,6 +193,7 @@ class Consumer:
         """Index the dumps in the inbox; after a failure, they stay there."""
         room = self._raised_memory()
         try:
+            self._record_refusals()
             if self._is_snapshot_doubtful and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
             self._is_snapshot_doubtful = False
@@ -186,7 +220,14 @@ class Consumer:
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Record a commit, and allow DuckDB the memory that the next commit needs."""
+        """Record a commit, and allow DuckDB the memory that the next commit needs.
+
+        Raises:
+            _StopError: The rest of the inbox is to stay there.
+        """
+        self._record_refusals()
+        if self._is_leaving:
+            raise _StopError
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)
@@ -213,9 +254,15 @@ class Consumer:
             future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:
-        problem = "the service ends; run the command again when it has started"
         while self._upkeep:
-            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), problem))
+            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), _ENDS))
+
+    def _record_refusals(self) -> None:
+        with self.refusals.taken() as (refusals, settled):
+            if refusals or settled:
+                self._warehouse.record_refusals(refusals, settled=settled)
+                self.refused.update(refusal.reason for refusal in refusals)
+                self._has_new = True
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._has_new |= bool(summary.n_files)

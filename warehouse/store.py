@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
@@ -26,13 +26,13 @@ from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
 from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
-from warehouse.opening.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.dump import Dump
+    from ingest.dump import Dump, Refusal
     from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
     from warehouse.lake.exporting import ExportProgress, ExportSummary
@@ -51,12 +51,14 @@ class Warehouse:
     Attributes:
         snapshot_time: Time of the snapshot that is read; None for the store's own file.
         damage: Damage of the store, and the remedy; a snapshot is read instead.
+        kept_snapshots: Number of newest snapshots that `snapshot` keeps.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
+        self.kept_snapshots = KEPT
         self._children: DecodingChildren | None = None
         self._stored: StoredDumps | None = None
 
@@ -207,24 +209,55 @@ class Warehouse:
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
-    def snapshot(self) -> Snapshot:
+    def record_refusals(
+        self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Record refusals of files that nobody handed over, unless recorded already.
+
+        Args:
+            refusals: The refusals, which become rows of ingest_errors.
+            settled: Sources and SHA-256s of files that agree with the store now, after a conflict.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.archive.archive import Archive
+        from warehouse.load.loader import Loader
+        from warehouse.opening.write import writing
+
+        with writing(self._require_writer(), self._path, None):
+            loader = Loader(self.writing, Archive(self._path))
+            loader.record(refusals)
+            loader.settle_conflicts(settled)
+
+    def snapshot(self, *, kept: int | None = None) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.
 
+        Args:
+            kept: Number of newest snapshots to keep besides those in use, at least 1; by default
+                `kept_snapshots`.
+
         Returns:
-            Path, number and time of the snapshot. The newest snapshots and those in use are kept.
+            Path, number and time of the snapshot.
 
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
         """
-        return publish_snapshot(self._require_writer(), self._path)
+        kept = kept or self.kept_snapshots
+        return publish_snapshot(self._require_writer(), self._path, kept=kept)
 
-    def compact(self, alone: AbstractContextManager[None]) -> CompactionResult:
+    def compact(
+        self,
+        alone: AbstractContextManager[None],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> CompactionResult:
         """Compact this open store, which other threads read meanwhile; see `compact_store`.
 
         Args:
             alone: Context in which no reader of this store is open. The snapshot that is published
                 before has the same rows.
+            progress: Called before each table is copied; its errors end the compaction.
 
         Raises:
             StoreError: The copy differs, the disk is full, or the store was opened to be read.
@@ -234,7 +267,7 @@ class Warehouse:
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
-            done = replace_file(self._path, snapshot.path)
+            done = replace_file(self._path, snapshot.path, progress)
             if not file.is_in_place():
                 with alone:
                     self.stored_dumps().move(self._reopen)
@@ -309,11 +342,11 @@ class Warehouse:
 
         keep_night(self.writing, self._path, night)
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:
-            name: Name of the query.
+            name: Name of the query; or a query that is not listed.
             **params: Parameters; texts are converted, and defaults filled in. A parameter of
                 several values accepts a text or a sequence of texts, which may be globs.
 
@@ -326,7 +359,7 @@ class Warehouse:
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
-        query = find_query(name)
+        query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             answer = answer_query(connection, query, params)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from cli.options import StoreOptions
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import TakeSnapshot
 
 
-def snapshot(options: StoreOptions) -> None:
+def snapshot(
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="Newest snapshots to keep; by default 3."),
+    ] = None,
+    *,
+    options: StoreOptions,
+) -> None:
     """Publish a snapshot, which other processes can read while one writes the store.
 
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
-    The newest three and those in use are kept.
+    Older snapshots are deleted unless they are in use.
     """
-    options.write(run_task(TakeSnapshot(), options.store, wait=options.wait))
+    task = TakeSnapshot(keep=keep)
+    options.write(run_task(task, options.store, wait=options.wait))

@@ -67,9 +67,9 @@ class RemoteStore:
         """The state of the store and its service: one row."""
         return self._table("GET", "/v1/status")
 
-    def report(self, form: str, *, head: str | None, base: str | None) -> str:
+    def report(self, form: str, **builds: str | None) -> str:
         """A report on two builds, or without a base on one night; see `cli.commands.report`."""
-        given = {"head": head, "base": base, "format": form}
+        given = {**builds, "format": form}
         pairs = [(name, value) for name, value in given.items() if value is not None]
         return self.ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
 

@@ -15,7 +15,7 @@ from cli.output.streams import write_note
 from cli.serve.http.problems import Problem
 from queries.report.content import Report
 from queries.report.nightly import nightly_report
-from queries.report.settings import read_settings
+from queries.report.settings import Settings, read_settings
 from queries.report.stored_nights import NightKey, find_report, pack_night, unpack_report
 from warehouse.children.messages import GONE, receive
 from warehouse.children.process import ChildProcess
@@ -59,6 +59,11 @@ class Nights:
         self._changed, self._is_ending = threading.Condition(), False
         self._child: ChildProcess | None = None
 
+    @property
+    def settings(self) -> Settings:
+        """The team's settings, as their file is now."""
+        return read_settings(self._config)
+
     @contextmanager
     def judging(self) -> Iterator[None]:
         """Judge nights in a thread while the body runs."""
@@ -86,7 +91,7 @@ class Nights:
             Problem: 503 if that takes longer.
             QueryError: The store has no such build or no builds, or the night cannot be judged.
         """
-        settings = read_settings(self._config)
+        settings = self.settings
         key = NightKey.of(reader, settings, head)
         if found := find_report(reader, key):
             return found
@@ -136,7 +141,7 @@ class Nights:
             ((count,),) = reader.sql(_COUNT).to_pydict().values()
             if not count:
                 return
-            key = NightKey.of(reader, read_settings(self._config), None)
+            key = NightKey.of(reader, self.settings, None)
             if find_report(reader, key):
                 return
         self._want(key)

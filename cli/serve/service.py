@@ -66,6 +66,7 @@ class Service:
         self.started = time.monotonic()
         with ExitStack() as opened:
             self.warehouse = opened.enter_context(_open(store))
+            self.warehouse.kept_snapshots = settings.kept_snapshots
             self._announce = opened.enter_context(served(store))
             self.access = Access(store)
             self.sandbox = Sandbox(store, settings.sql_bounds)
@@ -93,6 +94,7 @@ class Service:
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
             self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.count_accepted)
+            self.acceptor.agree = self.consumer.refusals.agree
             self.commits = Commits(
                 self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )
@@ -108,15 +110,14 @@ class Service:
         return self.consumer.readers.lend()
 
     def close(self) -> None:
-        """Index all accepted dumps, publish a snapshot, and close the store.
+        """Close the store; dumps that are not indexed yet wait in the inbox.
 
         Raises:
-            WarehouseError: Some dumps could not be indexed; they stay in the inbox.
+            WarehouseError: The store could not be closed properly.
         """
         try:
+            self.consumer.leave_backlog()
             self._opened.close()
-            if self.consumer.problem:
-                raise self.consumer.problem
         except WarehouseError as error:
             self.problem = error
             raise

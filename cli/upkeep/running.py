@@ -40,7 +40,7 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
     service.reject_settings(config)
     with (
         service.connect(retry_seconds=wait) as connection,
-        progress_bar(unit="dumps", has_events=False) as progress,
+        progress_bar(unit="parts", has_events=False) as progress,
     ):
         return request_task(connection, task, progress)
 
@@ -58,7 +58,10 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from cli.output.progress import progress_bar
 
-    with ExitStack() as opened:
+    with (
+        progress_bar(unit="parts", has_events=False) as progress,
+        ExitStack() as opened,
+    ):
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
 
         def compact() -> CompactionResult:
@@ -66,8 +69,7 @@ def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> p
 
             opened.close()
             with lock_hint(wait):
-                return compact_store(store, wait=wait)
+                return compact_store(store, wait=wait, progress=progress)
 
-        with progress_bar(unit="dumps", has_events=False) as progress:
-            local = TaskStore(store, warehouse, compact, config=config, progress=progress)
-            return task.run(local)
+        local = TaskStore(store, warehouse, compact, config=config, progress=progress)
+        return task.run(local)

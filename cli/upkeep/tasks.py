@@ -219,16 +219,21 @@ class Accept:
 
 @dataclass(frozen=True, kw_only=True)
 class TakeSnapshot:
-    """Publish a snapshot of the store."""
+    """Publish a snapshot of the store, and keep this number of them."""
 
     name: ClassVar = "snapshot"
     scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    keep: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep < 1:
+            raise QueryError(f"keep: found {self.keep}, wanted 1 or more")
 
     def run(self, store: TaskStore) -> pa.Table:
         """The snapshot's path, time and size."""
         import pyarrow as pa
 
-        path, _, taken_at = store.warehouse.snapshot()
+        path, _, taken_at = store.warehouse.snapshot(kept=self.keep)
         row = {"path": str(path), "taken_at": taken_at, "bytes": path.stat().st_size}
         return pa.Table.from_pylist([row])
 

@@ -30,7 +30,7 @@ _HEIGHT, _HEAD, _ROW, _MARGIN = 320, 30, 18, 12
 def line_figure(chart: LineChart, heading: str, *, note: str = "") -> str:
     """The chart as SVG; empty if there is no value."""
     lines = [line._replace(hrefs=()) for line in chart.lines]  # links lead nowhere from a file
-    elements = chart_parts(chart._replace(lines=lines), WIDTH - 2 * _MARGIN, _HEIGHT)
+    elements = chart_parts(chart._replace(lines=lines, is_live=False), WIDTH - 2 * _MARGIN, _HEIGHT)
     if not elements:
         return ""
     parts: list[svg.Element] = [

@@ -10,16 +10,20 @@ from queries.report.drawing import Scale
 from queries.report.figures import duration_unit
 
 MOST_TICKS = 5
-_LEAST_SPAN = 0.04  # of the largest value: smaller changes do not fill the axis
+_LEAST_SPAN = 0.04  # of the largest value
 _MARGIN = 0.08  # of the span
 
 
 class AxisKind(NamedTuple):
-    """The unit of an axis, and whether it is logarithmic or begins at zero."""
+    """The unit of an axis, and whether it is logarithmic, begins at zero, or shows any difference.
+
+    An axis that does not is at least 4 % of its largest value long, so that noise looks small.
+    """
 
     unit: str = "ns"
     is_log: bool = False
     has_zero: bool = False
+    is_tight: bool = False
 
 
 class Axis(NamedTuple):
@@ -45,18 +49,20 @@ def axis_of(values: Iterable[float], kind: AxisKind, *, start: float, end: float
         low, high = math.log10(min(shown)) - 0.02, math.log10(max(shown)) + 0.02
         found = log_ticks(min(shown), max(shown))
     else:
-        low, high = _ends(min(shown), max(shown), has_zero=kind.has_zero)
+        low, high = _ends(min(shown), max(shown), kind)
         found = round_ticks(low, high)
     texts = tick_texts(found, kind.unit)
     return Axis(Scale(low, high, start, end), kind, list(zip(found, texts, strict=True)))
 
 
-def _ends(low: float, high: float, *, has_zero: bool) -> tuple[float, float]:
+def _ends(low: float, high: float, kind: AxisKind) -> tuple[float, float]:
     """The ends of an axis that shows all values with a margin."""
     least = _LEAST_SPAN * max(abs(low), abs(high)) or 1.0
+    if kind.is_tight and high > low:
+        least = 0.0
     margin = max(_MARGIN * (high - low), (least - (high - low)) / 2)
     first = low - margin if low < 0 else max(0.0, low - margin)
-    return (min(0.0, first), max(0.0, high + margin)) if has_zero else (first, high + margin)
+    return (min(0.0, first), max(0.0, high + margin)) if kind.has_zero else (first, high + margin)
 
 
 def round_ticks(low: float, high: float) -> list[float]:

@@ -66,6 +66,7 @@ class LineChart(NamedTuple):
         lines: The lines.
         marks: Places of note.
         axis: Unit and kind of the axis.
+        is_live: Whether a script may draw it again, for which the SVG has its data.
     """
 
     what: str
@@ -74,11 +75,7 @@ class LineChart(NamedTuple):
     lines: Sequence[Line]
     marks: Sequence[Mark] = ()
     axis: AxisKind = AxisKind()
-
-    @property
-    def has_links(self) -> bool:
-        """Whether points are links, which scripts need, and all other data for them."""
-        return any(line.hrefs for line in self.lines)
+    is_live: bool = False
 
 
 def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str:
@@ -88,7 +85,7 @@ def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str
         return ""
     spoken = "; ".join(line_text(line, chart.axis) for line in chart.lines)
     text = f"{chart.what} over {count_text(len(chart.places), chart.noun)}: {spoken}"
-    data = _axis_data(chart.axis) if chart.has_links else {}
+    data = _axis_data(chart.axis) if chart.is_live else {}
     return picture(parts, width=width, height=height, text=text, class_=class_, **data)
 
 
@@ -202,10 +199,10 @@ def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
         *hover,
         svg.Rect(x=round(x - half, 1), width=2 * half, height=bottom, class_=["hit"]),
         svg.Path(d=[svg.M(x, _TOP - 10), svg.V(bottom)], class_=["hair"]),
-        *(_point(i, number, line, (x, axis)) for number, line in enumerate(chart.lines)),
+        *(_point(i, number, chart, (x, axis)) for number in range(len(chart.lines))),
         label(x, 10, head, side, "told"),
     ]
-    data = {"name": safe(name)} if chart.has_links else None
+    data = {"name": safe(name)} if chart.is_live else None
     return svg.G(elements=elements, class_=["at"], data=data)
 
 
@@ -218,18 +215,21 @@ def _hover(i: int, kind: AxisKind, line: Line) -> str:
     return ", ".join([shown, *(name_text(text) for text in line.details[i : i + 1])])
 
 
-def _point(i: int, number: int, line: Line, place: tuple[float, Axis]) -> svg.Element:
-    """A point, which is a link if the line has links; a small circle below where no value is."""
+def _point(i: int, number: int, chart: LineChart, place: tuple[float, Axis]) -> svg.Element:
+    """A point, which may be a link; a small circle below where no value is."""
     x, axis = place
-    value, y, colour = line.values[i], axis(line.values[i]), colour_class(number)
+    line, colour = chart.lines[number], colour_class(number)
+    value, y = line.values[i], axis(line.values[i])
     if y is None:
         return svg.Circle(cx=x, cy=axis.scale.start, r=2, class_=[colour, "gap"])
     point = svg.Circle(cx=x, cy=y, r=2.6, class_=[colour, "point"])
-    if not line.hrefs:
+    if not chart.is_live:
         return point
     edges = {"low": line.low[i : i + 1], "high": line.high[i : i + 1]}
     data = {name: repr(edge[0]) for name, edge in edges.items() if edge and edge[0] is not None}
     data["value"] = repr(value)
+    if not line.hrefs:
+        return svg.G(elements=[point], class_=[colour], data=data)
     area = svg.Circle(cx=x, cy=y, r=_REACH, class_=["hit"])
     link = svg.A(elements=[point, area], class_=[colour], data=data, href=safe(line.hrefs[i]))
     link.extra = {"tabindex": "-1"}  # tables of the same page have these links, too

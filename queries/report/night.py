@@ -29,7 +29,10 @@ from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
 from warehouse.statistics.arrays import Floats
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
-_BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
+_BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
+_HEADS = """SELECT build FROM builds_in_order
+WHERE build_role IS NULL AND ($branch IS NULL OR branch = $branch) ORDER BY position"""
+_BRANCHES = "SELECT DISTINCT branch FROM builds WHERE branch IS NOT NULL ORDER BY branch"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
@@ -97,7 +100,7 @@ class HeadNight:
 def judge_head(
     store: Streamable, head: str | None, settings: Settings, judge: Judge | None = None
 ) -> HeadNight:
-    """Judge a build of a store, by default the last one, as of its night.
+    """Judge a build of a store, by default the last one of the report's branch, as of its night.
 
     Args:
         store: The store.
@@ -108,7 +111,7 @@ def judge_head(
     Raises:
         OptionError: The store has no such build, or no builds.
     """
-    head = find_build(store, head, "--head")
+    head = find_head(store, head, settings)
     rules, day = nightly_rules(settings), last_day(store, head)
     counted = store.sql(_DUMPS, {"head": head}).to_pylist()
     dumps = {Family.of(row): int(row["dumps"]) for row in counted}
@@ -180,19 +183,37 @@ def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[objec
     }
 
 
-def find_build(store: Queryable, name: str | None, option: str) -> str:
-    """The build of this name; by default the last one that is not a reference.
+def list_heads(store: Queryable, settings: Settings) -> list[str]:
+    """The builds of the nightly series, in order: of the report's branch, without a role."""
+    rows = store.sql(_HEADS, {"branch": settings.report.branch})
+    return [str(build) for build in rows["build"].to_pylist()]
+
+
+def find_head(store: Queryable, name: str | None, settings: Settings) -> str:
+    """The build of this name; by default the last one of the nightly series.
 
     Raises:
-        OptionError: The store has no such build, or no builds; `option` is named in the error.
+        OptionError: The store has no such build, or no build of the report's branch.
     """
-    builds = store.sql(_BUILDS).to_pylist()
-    names = [row["build"] for row in builds]
-    if name is None:
-        own = [row["build"] for row in builds if row["build_role"] is None]
-        if not own:
-            raise OptionError("report", option, "the store has no builds yet: ingest dumps first")
-        return str(own[-1])
+    if name is not None:
+        return find_build(store, name, "--head")
+    heads, branch = list_heads(store, settings), settings.report.branch
+    if not heads and branch is not None:
+        known = suggest(branch, store.sql(_BRANCHES)["branch"].to_pylist())
+        problem = f"no build in the store is of the branch '{branch}'{known}"
+        raise OptionError("report", "--branch", problem)
+    if not heads:
+        raise OptionError("report", "--head", "the store has no builds yet: ingest dumps first")
+    return heads[-1]
+
+
+def find_build(store: Queryable, name: str, option: str) -> str:
+    """The build of this name.
+
+    Raises:
+        OptionError: The store has no such build; `option` is named in the error.
+    """
+    names = store.sql(_BUILDS)["build"].to_pylist()
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)

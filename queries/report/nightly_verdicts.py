@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from queries.report.judging import judge_here
-from queries.report.night import find_build, min_changes, nightly_rules
+from queries.report.night import find_head, min_changes, nightly_rules
 from queries.report.settings import Settings
 from warehouse.queryable import Streamable
 from warehouse.regressions.level_changes import LevelChange
@@ -42,7 +42,7 @@ def nightly_verdicts(store: Streamable, head: str | None, settings: Settings) ->
     Raises:
         OptionError: The store has no such build, or no builds.
     """
-    head = find_build(store, head, "--head")
+    head = find_head(store, head, settings)
     min_change = partial(min_changes, settings=settings)
     parts = judge_here(store, head, min_change, nightly_rules(settings), _view_part)
     order = [(name, "ascending") for name in KEY]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
 import svg
 
-from queries.report.axis import AxisKind
+from queries.report.axis import Axis, AxisKind, axis_of
 from queries.report.content import Member, ReferenceDrift
-from queries.report.drawing import Scale, label, picture, scale_of, title
+from queries.report.drawing import Scale, label, picture, title
 from queries.report.figures import (
     count_text,
     delta_text,
@@ -23,18 +24,19 @@ from queries.report.line_chart import Line, LineChart, Mark, line_chart
 MAX_BUILDS = 40
 _WIDTH = 360
 _LEFT, _RIGHT = 72, 12
+_LETTER = 8  # approximate width on phones, where letters are larger
 
 
 def strip_plot(member: Member) -> str:
     """A dot for each dump of both builds, above each other, and a line at each build's median."""
     values = [*member.base_values, *member.head_values]
-    if not values:
+    axis = axis_of(values, AxisKind(member.unit, is_tight=True), start=_LEFT, end=_WIDTH - _RIGHT)
+    if axis is None:
         return ""
-    scale = scale_of(values, _LEFT, _WIDTH - _RIGHT)
     rows = [("base", member.base_values, 22), ("head", member.head_values, 58)]
-    parts: list[svg.Element] = [_axis(scale, member)]
+    parts = [*_grid(axis)]
     for side, side_values, y in rows:
-        parts += _row(member, side, side_values, (scale, y))
+        parts += _row(member, side, side_values, (axis.scale, y))
     text = f"Dumps of {member_operator(member)}: {_described(member)}"
     return picture(parts, width=_WIDTH, height=104, text=text, class_="strip")
 
@@ -126,9 +128,13 @@ def _dots(values: Sequence[float], scale: Scale, y: int) -> Iterator[svg.PathDat
         yield svg.HorizontalLineToRel(0)
 
 
-def _axis(scale: Scale, member: Member) -> svg.Element:
-    low, high = (f([*member.base_values, *member.head_values]) for f in (min, max))
-    ends = [(low, "start"), (high, "end")] if high > low else [(low, "middle")]
-    labels = [label(scale(x), 98, value_text(member, x), anchor) for x, anchor in ends]
-    line = svg.Line(x1=_LEFT, x2=_WIDTH - _RIGHT, y1=82, y2=82, class_=["axis"])
-    return svg.G(elements=[line, *labels])
+def _grid(axis: Axis) -> Iterator[svg.Element]:
+    """A line at each tick, and the texts that there is room for."""
+    places = [axis.scale(value) for value, _ in axis.ticks]
+    gap = places[1] - places[0] if len(places) > 1 else math.inf
+    widest = _LETTER * max((len(text) for _, text in axis.ticks), default=0)
+    every = math.ceil(widest / gap) or 1
+    for number, (place, (_, text)) in enumerate(zip(places, axis.ticks, strict=True)):
+        yield svg.Line(x1=place, x2=place, y1=4, y2=82, class_=["grid"])
+        if number % every == 0:
+            yield label(place, 98, text, "middle")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from typing import NamedTuple
 
 from queries.report.content import Report
-from queries.report.night import find_build
+from queries.report.night import find_head
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
@@ -18,6 +19,11 @@ from warehouse.upkeep.nights import JudgedNight
 _REPORT_VERSION = 2  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
+
+
+_LAST = """SELECT n.report FROM judged_nights AS n
+JOIN builds_in_order AS b ON b.build = n.build
+ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
 
 
 class NightKey(NamedTuple):
@@ -40,10 +46,11 @@ class NightKey(NamedTuple):
         Raises:
             OptionError: The store has no such build, or no builds.
         """
-        build = find_build(store, head, "--head")
+        build = find_head(store, head, settings)
         until = store.sql(read_statement("known_until"), {"head": build})["until"][0].as_py()
         rows = store.sql(read_statement("night_inputs"), {"head": build, "until": until})
-        rules = f"{version('tracehouse')} {_REPORT_VERSION} {settings.model_dump_json()}"
+        numbers = settings.model_dump_json(exclude={"report"})  # that chooses a build
+        rules = f"{version('tracehouse')} {_REPORT_VERSION} {numbers}"
         return cls(build, _hash(rules), _hash(str(rows.to_pylist())))
 
 
@@ -77,6 +84,12 @@ def find_report(store: Queryable, key: NightKey) -> Report | None:
     return unpack_report(found[0]) if found else None
 
 
+def last_report(store: Queryable) -> Report | None:
+    """The stored report of the newest judged build, even if its data have changed since."""
+    found = store.sql(_LAST)["report"].to_pylist()
+    return _unpack_known(found[0]) if found else None
+
+
 def pack_night(key: NightKey, report: Report) -> JudgedNight:
     """A report as the store keeps it."""
     packed = zlib.compress(report.model_dump_json().encode())
@@ -86,6 +99,9 @@ def pack_night(key: NightKey, report: Report) -> JudgedNight:
 def unpack_report(packed: bytes) -> Report:
     """The report of a stored night."""
     return Report.model_validate_json(zlib.decompress(packed))
+
+
+_unpack_known = lru_cache(maxsize=2)(unpack_report)  # pages ask for it again and again
 
 
 def _hash(text: str) -> str:

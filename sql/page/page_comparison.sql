@@ -1,4 +1,4 @@
--- page_comparison: Operators of two builds side by side, over the devices that ran both.
+-- page_comparison: Operators of two builds side by side, on all devices together.
 --
 -- The value of a device in a build is that of build_history. The test that decides
 -- whether a change is real is in the query comparison.

@@ -1,7 +1,9 @@
 -- page_history: One event over builds: of each device, of each pool, and of all.
 --
 -- Every series is one row, with its builds in a list. The value of a device in a build
--- is that of build_history; that of a pool, or of all, is the median of its devices.
+-- is that of build_history. That of a pool, or of all, is the median of its devices,
+-- each relative to its own median over the builds, times the median of these medians:
+-- so it does not move when other devices record a build.
 --
 -- params:
 --   event        STRING[] OF named_event_signatures.event_name  Name or names of the
@@ -46,6 +48,30 @@ WITH device_points AS (
         o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
         o.ordinal, o.build, b.position
 ),
+own_medians AS (
+    SELECT
+        *, median(p50_ns) OVER (
+            PARTITION BY
+                device, model, backend, run, event_name, delegate_id, ordinal
+        ) AS own_ns,
+        row_number() OVER (
+            PARTITION BY
+                device, model, backend, run, event_name, delegate_id, ordinal
+            ORDER BY position
+        ) AS number
+    FROM device_points
+),
+relative_points AS (
+    SELECT
+        *, p50_ns / nullif(own_ns, 0e0) AS share,
+        median(CASE WHEN number = 1 THEN own_ns END) OVER (
+            PARTITION BY pool, model, backend, run, event_name, delegate_id, ordinal
+        ) AS pool_ns,
+        median(CASE WHEN number = 1 THEN own_ns END) OVER (
+            PARTITION BY model, backend, run, event_name, delegate_id, ordinal
+        ) AS all_ns
+    FROM own_medians
+),
 all_points AS (
     SELECT
         'device' AS level, device, pool, model, backend, run, event_name, delegate_id,
@@ -54,20 +80,25 @@ all_points AS (
     FROM device_points
     UNION ALL
     SELECT
-        CASE grouping(pool) WHEN 0 THEN 'pool' ELSE 'all' END AS level,
-        CAST(NULL AS STRING) AS device,
-        pool, model, backend, run, event_name, delegate_id, ordinal, build, position,
-        median(p50_ns), min(p50_ns), max(p50_ns),
-        percentile(p50_ns, 0.1), percentile(p50_ns, 0.9),
-        CAST(sum(dump_count) AS BIGINT), CAST(sum(sample_count) AS BIGINT)
-    FROM device_points
-    GROUP BY GROUPING SETS (
-        (
-            pool, model, backend, run, event_name, delegate_id, ordinal, build,
-            position
-        ),
-        (model, backend, run, event_name, delegate_id, ordinal, build, position)
-    )
+        'pool', CAST(NULL AS STRING), pool, model, backend, run, event_name,
+        delegate_id, ordinal, build, position,
+        median(share) * max(pool_ns), min(share) * max(pool_ns),
+        max(share) * max(pool_ns), percentile(share, 0.1) * max(pool_ns),
+        percentile(share, 0.9) * max(pool_ns), CAST(sum(dump_count) AS BIGINT),
+        CAST(sum(sample_count) AS BIGINT)
+    FROM relative_points
+    GROUP BY
+        pool, model, backend, run, event_name, delegate_id, ordinal, build, position
+    UNION ALL
+    SELECT
+        'all', CAST(NULL AS STRING), CAST(NULL AS STRING), model, backend, run,
+        event_name, delegate_id, ordinal, build, position,
+        median(share) * max(all_ns), min(share) * max(all_ns),
+        max(share) * max(all_ns), percentile(share, 0.1) * max(all_ns),
+        percentile(share, 0.9) * max(all_ns), CAST(sum(dump_count) AS BIGINT),
+        CAST(sum(sample_count) AS BIGINT)
+    FROM relative_points
+    GROUP BY model, backend, run, event_name, delegate_id, ordinal, build, position
 ),
 series AS (
     SELECT

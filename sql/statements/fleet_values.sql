@@ -7,14 +7,18 @@ WITH lineage AS (
     UNION ALL
     SELECT ancestor, distance FROM build_lineage WHERE build = $head
 ),
-recordings AS (
+chosen AS (
     SELECT
         d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
-        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
-        min(d.captured_at) OVER (PARTITION BY d.build, d.session) AS recorded_at
+        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair, d.captured_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
+),
+sessions AS (
+    SELECT build, session, min(captured_at) AS recorded_at
+    FROM chosen
+    GROUP BY build, session
 ),
 series AS (
     SELECT
@@ -32,11 +36,12 @@ series AS (
         CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
             AS log_value
     FROM dump_measures AS m
-    JOIN recordings AS r ON r.dump_id = m.dump_id
+    JOIN chosen AS r ON r.dump_id = m.dump_id
 )
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
-    o.unit, r.distance, r.build, r.session, r.recorded_at, o.floor, o.half_tick,
+    o.unit, r.distance, r.build, r.session, s.recorded_at, o.floor, o.half_tick,
     o.dump_id AS dump, r.pair, o.log_value AS log
 FROM series AS o
-JOIN recordings AS r ON r.dump_id = o.dump_id
+JOIN chosen AS r ON r.dump_id = o.dump_id
+JOIN sessions AS s ON s.build = r.build AND s.session = r.session

@@ -146,6 +146,38 @@ def test_dumps_that_are_left_at_the_end_are_indexed_and_published(store: Path) -
     assert len(find_snapshots(store)) == 2
 
 
+def test_dumps_may_be_left_in_the_inbox_at_the_end(store: Path) -> None:
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
+        until(lambda: consumer.is_caught_up and bool(find_snapshots(store)))
+        give(consumer, inbox, tiny_incoming(1))
+        consumer.leave_backlog()
+
+    assert stored_event_counts(store) == []
+    assert len(find_snapshots(store)) == 1
+
+
+def test_the_commit_under_way_is_the_last_one_when_the_rest_is_left(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    drain = Warehouse.drain
+
+    def leave(warehouse: Warehouse, **how: Any) -> IngestSummary:
+        consumer.leave_backlog()
+        return drain(warehouse, **how)
+
+    monkeypatch.setattr(Warehouse, "drain", leave)
+    with Warehouse.open(store) as warehouse:
+        consumer = Consumer(warehouse, store, **QUICK)
+        with consumer:
+            pass
+    assert consumer.problem is None
+    monkeypatch.undo()
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_files == 1  # its log was not cleared
+
+
 @pytest.mark.slow
 def test_a_full_disk_is_told_and_overcome_by_itself(
     store: Path, monkeypatch: pytest.MonkeyPatch

@@ -91,15 +91,13 @@ def _read_texts(folder: str) -> dict[str, str]:
     return {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
 
 
-def find_query(name: str) -> Query:
-    """The canned query of this name, or the page's.
+def find_query(name: str, folder: str = "queries") -> Query:
+    """The query of this name in a folder of sql; see `load_catalogue`.
 
     Raises:
         UnknownQueryError: No query has this name; the error suggests similar names.
     """
-    catalogue = load_catalogue()
-    if name in (of_page := load_catalogue("page")):
-        return of_page[name]
+    catalogue = load_catalogue(folder)
     if name not in catalogue:
         raise UnknownQueryError(name, tuple(catalogue))
     return catalogue[name]

@@ -24,7 +24,7 @@ from warehouse.upkeep.recording import recorded_upkeep
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
 # Dropped in one transaction, which holds them in memory.
-_MOST_DUMPS, _MOST_EVENTS = 10_000, 5_000_000
+_MOST_DUMPS, _MOST_EVENTS = 50_000, 10_000_000
 _MOST_DAYS = 365_000  # more would exceed the range of dates
 
 

@@ -7,11 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cli.serve.page.cells import link
+from cli.serve.page.page_request import PageRequest
 from queries.report.content import Group, Member, Report
 from queries.report.figures import delta_text, member_operator
 from queries.report.line_chart import Mark
+from queries.report.stored_nights import last_report
 
 _SERIES = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
+
+
+def known_marks(request: PageRequest, rows: Sequence[Mapping[str, Any]]) -> list[list[Mark]]:
+    """For each series, its marks from the last nightly report; none before a night is judged.
+
+    A visitor limited to device pools gets no links, as such a visitor cannot open the report.
+    """
+    report = last_report(request.store)
+    if report is None:
+        return [[] for _ in rows]
+    return alert_marks(report, rows, has_links=request.bearer.pools is None)
 
 
 def alert_marks(
@@ -32,7 +45,7 @@ def alert_marks(
         for member in (*group.members, *group.explains):
             for number in places.get(_key(member), ()):
                 found[number] += _marks(group, member, href)
-    return found
+    return [merge_marks([marks]) for marks in found]
 
 
 def merge_marks(every: Iterable[Sequence[Mark]]) -> list[Mark]:

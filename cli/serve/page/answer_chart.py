@@ -64,4 +64,4 @@ def _chart(table: pa.Table) -> LineChart:
         Line(name_text(name), [own.get(place) for place in places]) for name, own in values.items()
     ]
     axis = AxisKind("ns" if scale else "count")
-    return LineChart(name_text(what), name_text(noun), list(places), lines, axis=axis)
+    return LineChart(name_text(what), name_text(noun), list(places), lines, axis=axis, is_live=True)

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.serve.page.site import page_template
+from cli.serve.page.timeline import KINDS
 from queries.report.line_chart import COLOURS
 
 SCRIPTS = {"/charts.js": "charts.js", "/uplot.js": "uplot/uPlot.iife.min.js"}  # by address
@@ -17,7 +18,9 @@ _KEPT = {"Cache-Control": "max-age=300"}
 
 def style(_: Request) -> Response:
     """The style sheet of reports, of the site and of its charts."""
-    text = page_template("site.css").render(colours=COLOURS) + _read("uplot/uPlot.min.css")
+    text = page_template("site.css").render(colours=COLOURS, kinds=KINDS) + _read(
+        "uplot/uPlot.min.css"
+    )
     return Response(text, media_type="text/css", headers=_KEPT)
 
 

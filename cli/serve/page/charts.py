@@ -1,8 +1,8 @@
-"""The charts of the site: series over builds, coverage, and one run on a time axis."""
+"""The charts of the site: series over builds, small ones of single series, and coverage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import svg
@@ -14,46 +14,35 @@ from cli.serve.page.page_request import PageRequest
 from cli.serve.page.site import HEADERS, Parts
 from queries.plots.line_figure import line_figure
 from queries.report.axis import AxisKind
-from queries.report.drawing import Scale, label, lines, picture, scale_of, title
+from queries.report.drawing import Scale, lines, picture, scale_of, title
 from queries.report.figures import count_text, duration_text, name_text
 from queries.report.line_chart import LineChart, Mark, colour_class, line_chart
-from queries.timeline.nesting import nest
 
-MOST_SLICES = 2000
 _WIDTH, _HEIGHT = 720, 260
-_ROW = 18  # height of a row of slices
-_LEAST_SHARE, _NAMED_SHARE = 0.04, 1  # percent of a run: to be seen, and to have room for a name
 
 
 class Chart(NamedTuple):
     """A chart of a view, with its legend and links.
 
     Attributes:
-        picture: The chart as SVG.
-        lines: What is drawn; None for a chart that is no line chart.
+        picture: The chart as SVG, for the page.
+        lines: The lines of a line chart.
         scales: Links to the same view with another axis: address and text.
         files: Links to the chart's data and to the chart itself: address, text and file name.
+        file: The chart as an SVG file, if it has an address.
     """
 
     picture: str
     lines: LineChart | None = None
     scales: Sequence[tuple[str, str]] = ()
     files: Sequence[tuple[str, str, str]] = ()
+    file: Callable[[], str] | None = None
 
     @property
     def legend(self) -> list[tuple[str, str]]:
         """Class and name of each line."""
         names = [line.name for line in self.lines.lines] if self.lines else []
         return [(colour_class(number), name) for number, name in enumerate(names)]
-
-
-class Slice(NamedTuple):
-    """An event on the time axis."""
-
-    name: str
-    kind: str
-    start: float
-    duration: float
 
 
 def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: object) -> list[Chart]:
@@ -66,7 +55,7 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         query: Parameters of the canned query build_history that gives these lines.
     """
     kind = _axis_kind(request.fields)
-    chart = chart._replace(axis=kind)
+    chart = chart._replace(axis=kind, is_live=True)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
     if not drawn:
         return []
@@ -77,13 +66,16 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         zero = {"zero": None if kind.has_zero else "1"}
         text = "Fit the axis" if kind.has_zero else "Axis from zero"
         scales.append((link(path, **{**address, **zero}), text))
-    name, rows = path.strip("/"), {**request.filters, **query}
-    files = [
-        (link("/v1/queries/build_history", **rows, format=form), text, f"{name}.{form}")
-        for form, text in (("csv", "CSV"), ("arrow", "Arrow"))
-    ]
-    files.append((link(f"{path}.svg", **address), "SVG", f"{name}.svg"))
-    return [Chart(drawn, chart, scales, files)]
+    rows = link("/v1/queries/build_history", **request.filters, **query)
+    files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
+    return [Chart(drawn, chart, scales, files, lambda: line_figure(chart, chart.what))]
+
+
+def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]:
+    """Links to the answer of a canned query, and to its drawing: address, text and file name."""
+    mark = "&" if "?" in rows else "?"
+    forms = [(f"{rows}{mark}format={form}", form) for form in ("csv", "arrow")]
+    return [(href, form, f"{name}.{form}") for href, form in [*forms, (drawing, "svg")]]
 
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
@@ -91,12 +83,11 @@ def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], 
 
     def file(request: PageRequest) -> Response:
         charts: list[Chart] = make(request).get("charts", [])
-        chart = next((one.lines for one in charts if one.lines), None)
-        if chart is None:
+        drawn = next((one.file() for one in charts if one.file), None)
+        if drawn is None:
             raise Problem(404, "no_chart", "there is no value to draw: widen the filters")
         policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        text = line_figure(chart, chart.what)
-        return Response(text, media_type="image/svg+xml", headers={**HEADERS, **policy})
+        return Response(drawn, media_type="image/svg+xml", headers={**HEADERS, **policy})
 
     return file
 
@@ -155,38 +146,3 @@ def coverage_plot(
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"
     return picture(parts, width=max(14, 14 * len(builds)), height=15, text=text, class_="cover")
-
-
-def timeline_plot(slices: Iterable[Slice]) -> str:
-    """Slices under the slices that contain them; only the longest if there are too many."""
-    longest = sorted(slices, key=lambda one: -one.duration)[:MOST_SLICES]
-    placed = sorted(longest, key=lambda one: (one.start, -one.duration))
-    if not placed:
-        return ""
-    ends = [one.start + one.duration for one in placed]
-    levels = nest([one.start for one in placed], ends).depths
-    end, height = max(ends), (max(levels) + 1) * _ROW + 16
-    parts = [_bar(one, level, end or 1) for one, level in zip(placed, levels, strict=True)]
-    parts += [
-        label(0, height - 2, "0", "start"),
-        label("100%", height - 2, duration_text(end), "end"),
-    ]
-    text = f"Timeline of {count_text(len(placed), 'event')} in {duration_text(end)}"
-    return picture(parts, width=None, height=height, text=text, class_="timeline")
-
-
-def _bar(one: Slice, level: int, end: float) -> svg.Element:
-    """A slice in percent of the width, which cuts its name off."""
-    share = max(100 * one.duration / end, _LEAST_SHARE)
-    bar = svg.Rect(width=svg.Length(100, "%"), height=_ROW - 2, rx=1.5)
-    hover = title(f"{name_text(one.name)}: {duration_text(one.duration)} ({one.kind})")
-    name = [label(3, 12, name_text(one.name), "start")] if share >= _NAMED_SHARE else []
-    return svg.SVG(
-        x=svg.Length(round(100 * one.start / end, 3), "%"),
-        y=level * _ROW,
-        width=svg.Length(round(share, 3), "%"),
-        height=_ROW,
-        elements=[bar, hover, *name],
-        class_=[f"kind-{one.kind}"],
-        xmlns=None,
-    )

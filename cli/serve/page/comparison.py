@@ -41,15 +41,20 @@ def comparison(request: PageRequest) -> dict[str, Any]:
     rows = request.table("page_comparison", base=base, head=head, build=[base, head])
     shown = sort_page(request, rows, _COLUMNS, sort="-cost_ns")
     note = (
-        "Times are medians of devices; change and difference are the medians of each device's own. "
-        "Whether a change is real, the query comparison tests."
+        "Times are medians of devices; change and difference are the medians of each device's own."
     )
     places = {name: request.filters.get(name) for name in ("device", "pool")}
     for row in shown.rows:
         operator = pick(row, "delegate_id", "ordinal", "model", "backend")
         row["href"] = link("/operator", event=row["event_name"], **operator, **places)
     title = f"{name_text(base)} against {name_text(head)}"
-    return {**parts, "tables": [listing(request, title, _COLUMNS, shown, note=note)]}
+    chosen = {name: values for name, values in request.filters.items() if name != "build"}
+    tested = link("/v1/queries/comparison", base=base, head=head, **chosen, format="csv")
+    return {
+        **parts,
+        "tables": [listing(request, title, _COLUMNS, shown, note=note)],
+        "files": [("Verdicts of these changes, as CSV", tested)],
+    }
 
 
 def _operator(row: Row) -> Cell:

@@ -17,9 +17,9 @@ from cli.serve.page.cells import (
     pick,
     place_of,
 )
-from cli.serve.page.charts import Chart, Slice, timeline_plot
 from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import MOST_ROWS, PageRequest
+from cli.serve.page.timeline import Slice, timeline_chart
 from queries.report.figures import NONE, count_text, duration_text, number_text
 
 ROWS, EVENTS = 100, 200  # of a page
@@ -44,7 +44,7 @@ def dumps(request: PageRequest) -> dict[str, Any]:
 
 def dump(request: PageRequest) -> dict[str, Any]:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
-    found = _find(request, request.path.rpartition("/")[2])
+    found = _find(request, request.path.split("/")[2])
     run = request.fields.get("run") or None
     timeline = request.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
@@ -53,6 +53,8 @@ def dump(request: PageRequest) -> dict[str, Any]:
         for row in events
         if row["start_ns"] is not None and row["duration_ns"] is not None
     ]
+    rows = link("/v1/queries/run_timeline", dump=found["dump_id"], run=run)
+    drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
     start, pager = turn_pages(request, len(events), size=EVENTS)
     shown = [{**pick(found, *PLACE), **row} for row in events[start : start + EVENTS]]
     table = listing(request, "Events of the run", _EVENT_COLUMNS, Shown(shown, pager=pager))
@@ -61,7 +63,7 @@ def dump(request: PageRequest) -> dict[str, Any]:
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": [Chart(timeline_plot(slices))] if slices else [],
+        "charts": timeline_chart(slices, rows, drawing),
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cli.serve.page.cells import natural_key
-from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
+from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, page_query
 from warehouse.errors import ParameterError
 
 MOST_NAMES = 500  # suggestions for a field
@@ -179,10 +179,11 @@ def _read_names(request: PageRequest) -> _Names:
         ParameterError: A date is malformed.
     """
     chosen, unknown = request.chosen(), set()
+    query = page_query("page_facets")
     visible = chosen["pool"] if request.bearer.pools is not None else None
     while True:
         try:
-            rows = request.store.query("page_facets", **chosen, visible=visible).to_pylist()
+            rows = request.store.query(query, **chosen, visible=visible).to_pylist()
         except ParameterError as error:
             if error.param not in NAMES or error.param not in chosen:
                 raise

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cli.serve.page.cells import PLACE, Cell, Row, link, pick
+from cli.serve.page.alert_marks import known_marks, merge_marks
+from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
 from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
@@ -27,14 +28,8 @@ NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
 ROWS = 30  # of a page, each with a small plot if they are too many for one plot
 FIELDS = ("sort", "page", "scale", "zero")
 OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
-_FAMILY = (
-    "model",
-    "backend",
-    "run",
-    "event_name",
-    "delegate_id",
-    "ordinal",
-)  # what devices have in common
+_OPERATOR = ("event_name", "delegate_id", "ordinal")
+_FAMILY = ("model", "backend", "run", *_OPERATOR)  # what devices have in common
 
 
 def latency(request: PageRequest) -> dict[str, Any]:
@@ -61,7 +56,7 @@ def operator(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def newest_builds(request: PageRequest, most: int) -> list[str]:
+def _newest_builds(request: PageRequest, most: int) -> list[str]:
     """The newest of the chosen builds, in their order."""
     return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
 
@@ -72,7 +67,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     Raises:
         ParameterError: A filter has an unknown name.
     """
-    builds = newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
+    builds = _newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
     if not builds:
         return {}
     try:
@@ -86,14 +81,17 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         return {}
     shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
     is_one_chart = series.num_rows <= len(COLOURS)
+    marks = known_marks(request, shown.rows)
     for number, row in enumerate(shown.rows):
         colour = number if is_one_chart else None
-        row["spark"] = spark_plot(builds, _name(row), _values(builds, row, "p50_ns"), colour=colour)
+        medians = _values(builds, row, "p50_ns")
+        row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
     note = "Change is that of the last build against the one before."
     title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
     tables = [listing(request, title, _COLUMNS, shown, note=note)]
     if is_one_chart:
-        chart = LineChart(what, "build", builds, [_line(builds, row) for row in shown.rows])
+        lines = [_line(builds, row) for row in shown.rows]
+        chart = LineChart(what, "build", builds, lines, merge_marks(marks))
         drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
         tables += [plain_table(_name(row), _POINT_COLUMNS, _points(row)) for row in shown.rows
                    if what != METHOD]  # fmt: skip
@@ -114,8 +112,12 @@ def _multiples(
     if whole.num_rows > 1:
         rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
         hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
-        text = "Median of the chosen devices, for each model; the largest change first."
-        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text}
+        text = (
+            "Median of the chosen devices, each relative to its own median, for each model; the "
+            "largest change first."
+        )
+        cut = more_text(whole.num_rows - ROWS, "model", "filter by model to see their plots")
+        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text, "cut": cut}
     if "device" in request.filters:  # a pool's median is that of all its devices
         found = request.table("page_history", **params, build=builds, device=None)
     pools = found.filter(pc.field("level") == "pool").to_pylist()

@@ -12,6 +12,7 @@ from cli.serve.access.pools import allowed_pools
 from cli.serve.http.problems import Problem
 from cli.serve.nights import Nights
 from cli.serve.page.cells import Row, link
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.store import Warehouse
 
 NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
@@ -62,12 +63,15 @@ class PageRequest(Address):
         return {**names, **dates}
 
     def table(self, name: str, **params: object) -> pa.Table:
-        """Rows of a canned query with the filters; a ParameterError is passed on.
+        """Rows of a canned query, or of one of the page's own, with the filters.
+
+        A ParameterError is passed on.
 
         Raises:
             Problem: 413 if a page cannot show so many rows.
         """
-        table = self.store.query(name, **{**self.chosen(), **params})
+        query = page_query(name) if name.startswith("page_") else name
+        table = self.store.query(query, **{**self.chosen(), **params})
         if table.num_rows > MOST_ROWS:
             detail = (
                 f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
@@ -80,3 +84,8 @@ class PageRequest(Address):
         """The same rows as Python values."""
         found: list[Row] = self.table(name, **params).to_pylist()
         return found
+
+
+def page_query(name: str) -> Query:
+    """A query of the page, which nobody else can ask for: it may count dumps of all pools."""
+    return find_query(name, "page")

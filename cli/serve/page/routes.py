@@ -30,12 +30,13 @@ _VIEWS = {
     "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
     "/regressions": view(
-        regressions.regressions, "head", builds={"head": "the last build"}, is_filtered=False
+        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
     ),
     "/explain": view(
         explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
     ),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
+    "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -26,14 +26,15 @@ class Job:
     Attributes:
         id: Id in the address of its result.
         task: The task.
-        done: Dumps handled so far.
-        total: Dumps to handle; 0 if the task does not say.
+        done: Parts of the task that are done.
+        total: Parts of the task; 0 if it does not say.
     """
 
     def __init__(self, task: Task) -> None:
         self.id, self.task = uuid.uuid4().hex, task
         self.done, self.total = 0, 0
         self._future: Future[pa.Table] = Future()
+        self._check_running: Callable[[], None] = lambda: None
 
     @property
     def has_ended(self) -> bool:
@@ -46,11 +47,12 @@ class Job:
         store = TaskStore(
             service.store,
             service.warehouse,
-            consumer.compact,
+            lambda: consumer.compact(self._note),
             user=user,
             config=service.config,
             progress=self._note,
         )
+        self._check_running = consumer.check_running
         self._future = consumer.perform(lambda: self.task.run(store))
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -66,6 +68,7 @@ class Job:
 
     def _note(self, progress: IngestProgress) -> None:
         self.done, self.total = progress.done_files, progress.total_files
+        self._check_running()
 
 
 class Jobs:

@@ -18,6 +18,12 @@ def test_a_small_change_does_not_fill_the_axis() -> None:
     assert axis(1000.0) - axis(1001.0) < 5
 
 
+def test_a_tight_axis_is_filled_by_any_difference() -> None:
+    axis = axis_of([1000.0, 1001.0], AxisKind(is_tight=True), start=100, end=0)
+    assert axis(1000.0) - axis(1001.0) > 80
+    assert len(axis_of([5.0, 5.0], AxisKind(is_tight=True), start=100, end=0).ticks) > 1
+
+
 def test_an_axis_from_zero_has_a_tick_at_zero() -> None:
     axis = axis_of([2e6, 3e6], AxisKind(has_zero=True), start=100, end=0)
     assert axis.ticks[0] == (0.0, "0 ms")

@@ -48,7 +48,9 @@ def test_a_band_ends_where_an_edge_is_missing() -> None:
 
 
 def test_points_are_links_with_room_for_a_thumb_and_with_their_numbers() -> None:
-    plot = _chart(Line("x", [1.5, 2.0, None], [1.0] * 3, [3.0] * 3, ["/a?b=1&c=2", "/b", "/c"]))
+    plot = _chart(
+        Line("x", [1.5, 2.0, None], [1.0] * 3, [3.0] * 3, ["/a?b=1&c=2", "/b", "/c"]), is_live=True
+    )
     links = list(plot.iter("a"))
     assert [link.get("href") for link in links] == ["/a?b=1&c=2", "/b"]
     assert (links[0].get("data-value"), links[0].get("data-low")) == ("1.5", "1.0")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -34,6 +35,17 @@ def test_strip_plot_tells_its_numbers_on_hover_and_to_a_screen_reader() -> None:
     assert plot.get("role") == "img"
     assert said in plot.get("aria-label")
     assert plot.get("aria-label").endswith("head has no dumps")
+
+
+def test_strip_plot_has_a_grid_of_round_values_that_do_not_touch() -> None:
+    wide = read_xml(strip_plot(member(base_values=[1e6, 3e6], head_values=[])))
+    assert [text.text for text in wide.iter("text")][:3] == ["1 ms", "1.5 ms", "2 ms"]
+    narrow = read_xml(strip_plot(member(base_values=[1.2001e6, 1.2003e6], head_values=[])))
+    grid = [one for one in narrow.iter("line") if one.get("class") == "grid"]
+    ticks = [one for one in narrow.iter("text") if one.get("y") == "98"]
+    places = [float(one.get("x")) for one in ticks]
+    assert len(ticks) < len(grid)
+    assert min(after - before for before, after in pairwise(places)) > 8 * len(ticks[0].text)
 
 
 def test_strip_plot_of_no_dumps_is_none() -> None:

@@ -7,7 +7,7 @@ import pytest
 from queries.report import stored_nights
 from queries.report.nightly import nightly_report
 from queries.report.settings import Nightly, Settings
-from queries.report.stored_nights import NightKey, find_report, read_night
+from queries.report.stored_nights import NightKey, find_report, last_report, read_night
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.upkeep.rebuild import rebuild_store
@@ -48,6 +48,20 @@ def test_a_stored_night_is_the_report_and_costs_no_judgement(
     assert row == {"build": "b4", "verdict": made.verdict, "summary": made.summary}
 
 
+def test_the_last_report_is_that_of_the_newest_judged_build(store: Path) -> None:
+    def last() -> str | None:
+        with Warehouse.open(store, read_only=True) as warehouse:
+            report = last_report(warehouse)
+        return report and report.head
+
+    assert last() is None
+    keep(store)
+    keep(store, "b3")  # judged later
+    assert last() == "b4"
+    ingest_all(store, record_build(5))
+    assert last() == "b4"
+
+
 def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) -> None:
     keep(store)
     keep(store, "b3")
@@ -59,6 +73,19 @@ def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) 
     assert is_stored(store, "b3")
     ingest_all(store, record_build(2, count=9)[8:])  # and one of an earlier night
     assert not is_stored(store, "b3")
+
+
+def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(store: Path) -> None:
+    keep(store)
+    trial = {"id": "try", "branch": "mine", "parent": "b4", "ordinal": 5}
+    ingest_all(store, record_build(5, build=trial))
+    assert is_stored(store, "b4")
+    assert is_stored(store, "b4", Settings().of_branch("mine"))
+    with Warehouse.open(store) as warehouse:
+        (group,) = read_night(warehouse, Settings(), "b4").report.groups[:1]
+        warehouse.decide(group.id, state="accepted", reason="known")
+        report = read_night(warehouse, Settings(), "b4").report
+    assert report.groups[0].state == "accepted"
 
 
 def test_a_later_build_changes_no_earlier_night(store: Path) -> None:

@@ -3,19 +3,22 @@
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const PEN = "12px system-ui, sans-serif", HEIGHT = 260, OVERVIEW = 44, NEAR = 24;
 
-function valueText(value, unit) {
-  if (value === null) return "no data";
-  if (unit !== "ns") return `${Number(value.toPrecision(4)).toLocaleString("en")} ${unit}`;
-  const [size, name] = unitOf(value);
-  return `${size === 1 ? Number(value.toPrecision(4)) : (value / size).toPrecision(4)} ${name}`;
-}
-function unitOf(ns) {
-  for (const pair of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) if (Math.abs(ns) >= pair[0] * 0.99995) return pair;
+// Size and name of the unit in which a value is shown.
+function unitOf(value, unit) {
+  if (unit === "share" || unit === "change") return [0.01, "%"];
+  if (unit !== "ns") return [1, unit === "count" ? "" : unit];
+  for (const pair of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) if (Math.abs(value) >= pair[0] * 0.99995) return pair;
   return [1, "ns"];
 }
+function valueText(value, unit) {
+  if (value === null) return "no data";
+  const [size, name] = unitOf(value, unit), digits = (value / size).toPrecision(4);
+  return `${size > 1 ? digits : Number(digits).toLocaleString("en")} ${name}`.trim();
+}
 function tickTexts(ticks, unit) {
-  const [size, name] = unit === "ns" ? unitOf(Math.max(...ticks.map(Math.abs))) : [1, unit];
-  return ticks.map((tick) => tick === null ? "" : `${Number((tick / size).toPrecision(10)).toLocaleString("en", { maximumFractionDigits: 9 })} ${name}`);
+  const [size, name] = unitOf(Math.max(...ticks.map(Math.abs)), unit);
+  const text = (tick) => Number((tick / size).toPrecision(10)).toLocaleString("en", { maximumFractionDigits: 9 });
+  return ticks.map((tick) => `${text(tick)} ${name}`.trim());
 }
 function logTicks(low, high) {
   const ticks = (factors) => {
@@ -35,8 +38,8 @@ function read(figure) {
   const columns = [...picture.querySelectorAll(".at")];
   const items = [...figure.querySelectorAll(".legend:not(.marks) > li")];
   const lines = items.map((item) => {
-    const points = columns.map((column) => column.querySelector(`a.${item.className}`));
-    const values = (name) => points.map((point) => point && name in point.dataset ? Number(point.dataset[name]) : null);
+    const points = columns.map((column) => column.querySelector(`:scope > .${item.className}`));
+    const values = (name) => points.map((point) => name in point.dataset ? Number(point.dataset[name]) : null);
     return { item, points, value: values("value"), low: values("low"), high: values("high") };
   });
   const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), kind: mark.classList.contains("good") ? "good" : "bad" }));
@@ -111,7 +114,7 @@ function teller(chart, box) {
     place.textContent = chart.names[at];
     const texts = chart.lines.map((line) => {
       const point = line.points[at], text = valueText(line.value[at], chart.unit);
-      if (point) line.link.href = point.getAttribute("href"); else line.link.removeAttribute("href");
+      if (point.hasAttribute("href")) line.link.href = point.getAttribute("href"); else line.link.removeAttribute("href");
       const edges = [line.low[at], line.high[at]].map((edge) => valueText(edge, chart.unit));
       line.link.textContent = text;
       line.band.textContent = line.low[at] === line.high[at] ? "" : `p10 to p90: ${edges.join(" to ")}`;
@@ -172,7 +175,7 @@ function draw(figure) {
     const from = Math.max(0, low), to = Math.min(last, high);
     if (to - from >= 1) plot.setScale("x", { min: from, max: to });
   };
-  const near = (point, at) => { plot.near = point ? point.getAttribute("href") : ""; plot.over.classList.toggle("near", Boolean(point)); };
+  const near = (point) => { plot.near = point && point.getAttribute("href"); plot.over.classList.toggle("near", Boolean(plot.near)); };
   const hooks = {
     draw: [drawMarks(chart), () => follow()],
     setCursor: [(self) => {
@@ -209,4 +212,4 @@ function draw(figure) {
   new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT })).observe(box);
   DARK.addEventListener("change", () => { plot.redraw(); overview.redraw(); });
 }
-for (const figure of document.querySelectorAll("figure.plot:has(.at ~ .at a)")) draw(figure);
+for (const figure of document.querySelectorAll("figure.plot:has(.at[data-name] ~ .at)")) draw(figure);

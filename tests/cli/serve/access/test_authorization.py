@@ -54,6 +54,14 @@ def test_without_tokens_no_other_name_and_no_proxy_is_served(
     assert refusal(Access(tmp_path), request(**headers)) == (403, "not_local")
 
 
+def test_a_token_for_sql_may_read_the_schema(tmp_path: Path) -> None:
+    secret = create_token(tmp_path / "store", "me", scopes=[Scope.SQL])
+    with serving(tmp_path / "store") as client:
+        headers = {"Authorization": f"Bearer {secret}"}
+        answers = [client.get(f"/v1/{name}", headers=headers) for name in ("schema", "status")]
+    assert [answer.status_code for answer in answers] == [200, 403]
+
+
 def test_a_token_s_scopes_are_what_it_may(tmp_path: Path) -> None:
     access = Access(tmp_path)
     secret = create_token(tmp_path, "lab", scopes=[Scope.INGEST, Scope.READ], pools=["lab"])

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
+
+from starlette.testclient import TestClient
 
 from cli.serve.page.alert_marks import alert_marks, merge_marks
 from queries.report.line_chart import Mark
 from tests.support.reports import group, member, report
+from tests.support.waiting import until
+
+PATH = "/operator?event=native_call_convolution.out"
+MARKS = re.compile(r'<li class="bad"><b aria-hidden="true"></b><a href="([^"]+)">([^<]+)</a>')
 
 
 def _row(**changes: Any) -> dict[str, Any]:
@@ -50,3 +58,18 @@ def test_an_alert_of_several_series_has_one_mark_in_their_chart() -> None:
     both = report(group(member(), member(device="s24")))
     marks = alert_marks(both, [_row(), _row(device="s24")], has_links=True)
     assert merge_marks(marks) == marks[0]
+
+
+def test_charts_have_the_marks_of_the_last_night_whose_links_lead_to_the_alert(
+    site: TestClient,
+) -> None:
+    assert not MARKS.search(site.get(PATH).text)  # no night is judged yet
+    report = site.get("/regressions").text
+    until(lambda: bool(MARKS.search(site.get(PATH).text)))
+    text = site.get(PATH).text
+    ((href, said),) = MARKS.findall(text)
+    assert re.fullmatch(r"b9: native_call_convolution.out #1 \+1[45]\.\d %, confirmed", said)
+    address, _, anchor = unescape(href).partition("#")
+    assert site.get(address).status_code == 200
+    assert f'<article class="group bad regression confirmed" id="{anchor}">' in report
+    assert "confirmed in b9" in text  # by sparklines, too

@@ -10,30 +10,9 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.charts import Slice, coverage_plot, spark_plot, timeline_plot
+from cli.serve.page.charts import coverage_plot, spark_plot
 from queries.report.line_chart import Mark
 from tests.support.reports import read_xml
-
-
-def _bars(text: str) -> dict[str, tuple[float, float]]:
-    """Where each slice starts, and its row."""
-    found = re.findall(r'<svg x="([\d.]+)%" y="([\d.]+)".*?<title>(.*?):', text)
-    return {name: (float(x), float(y) / 18) for x, y, name in found}
-
-
-def test_slices_stand_under_those_that_hold_them() -> None:
-    slices = [
-        Slice("a", "kernel", 10, 30), Slice("whole", "method", 0, 100),
-        Slice("inside a", "delegate_op", 10, 5), Slice("b", "kernel", 40, 60),
-    ]  # fmt: skip
-    assert _bars(timeline_plot(slices)) == {
-        "whole": (0, 0), "a": (10, 1), "inside a": (10, 2), "b": (40, 1),
-    }  # fmt: skip
-
-
-def test_slices_that_overlap_are_not_one_in_the_other() -> None:
-    bars = _bars(timeline_plot([Slice("a", "kernel", 0, 10), Slice("b", "kernel", 5, 10)]))
-    assert bars["a"][1] == bars["b"][1] == 0
 
 
 def _files(text: str) -> dict[str, str]:
@@ -48,7 +27,6 @@ def _grid(text: str) -> list[str]:
 
 def test_nothing_is_drawn_of_nothing() -> None:
     assert spark_plot(["b1"], "x", [None]) == ""
-    assert timeline_plot([]) == ""
 
 
 def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
@@ -117,6 +95,5 @@ def test_names_are_text_in_every_plot() -> None:
     texts = [
         spark_plot([evil], evil, [1.0], marks=[Mark(evil, evil)]),
         coverage_plot([evil], {}, 1),
-        timeline_plot([Slice(evil, "kernel", 0, 1)]),
     ]
     assert not any("<script" in text for text in texts)

@@ -63,3 +63,11 @@ def test_what_cannot_be_compared_is_told(
     assert answer.status_code == 400
     assert told in answer.text
     assert 'name="head"' in answer.text
+
+
+def test_the_verdicts_are_a_link_away(site: TestClient) -> None:
+    text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
+    answer = site.get(links(text)["Verdicts of these changes, as CSV"])
+    assert "native_call_convolution.out" in answer.text
+    assert "regression" in answer.text
+    assert "tablet" not in answer.text

@@ -153,7 +153,9 @@ def test_a_visitor_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> N
             text = client.get(path).text
             assert "theirs" not in text, path
             assert "b777" not in text, path
+            assert "field" not in text, path
         assert "mine" in client.get("/").text
+        assert client.get("/v1/queries/page_facets").status_code == HTTPStatus.NOT_FOUND
         assert "theirs" not in client.get("/latency", params={"device": "their"}).text
         closed = ("/errors", "/regressions", "/sql", "/latency?pool=field", "/?pool=*", "/?pool=l*")
         for path in closed:

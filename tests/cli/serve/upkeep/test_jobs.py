@@ -11,6 +11,7 @@ from cli.serve.upkeep.jobs import Jobs
 from cli.upkeep.tasks import Forget, TakeSnapshot
 from tests.support.service import service_of, serving
 from warehouse.errors import NoSuchDumpError, StoreError
+from warehouse.load.summary import IngestProgress
 
 
 def test_a_failed_task_raises_its_error_to_the_one_who_waits(tmp_path: Path) -> None:
@@ -39,3 +40,15 @@ def test_the_results_of_old_jobs_are_forgotten(
         assert jobs.begin(ANYONE, TakeSnapshot(), "key0") is not made[0]
     with pytest.raises(Problem, match="no such job"):
         jobs.find(made[0].id, ["upkeep"])
+
+
+def test_a_service_that_ends_does_not_wait_for_the_rest_of_a_task(tmp_path: Path) -> None:
+    with serving(tmp_path) as client:
+        consumer = service_of(client).consumer
+        consumer.check_running()
+        job = Jobs(service_of(client)).begin(ANYONE, TakeSnapshot())
+        asyncio.run(job.wait())
+        job._note(IngestProgress(1, 3, 0, 0))
+        assert (job.done, job.total) == (1, 3)
+    with pytest.raises(StoreError, match="the service ends"):
+        job._note(IngestProgress(2, 3, 0, 0))
