@@ -111,9 +111,11 @@ def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -
     page.evaluate(
         "document.querySelector('textarea').value = 'SELECT count(*) FROM range(1000000000000)'"
     )
-    page.evaluate("document.querySelector('form.sql button').click()")
     page.forget()
-    page.evaluate("document.querySelector('button[name=stop]').click()")
+    page.evaluate(
+        "document.querySelector('form.sql button').click();"
+        "setTimeout(() => document.querySelector('button[name=stop]').click(), 200)"
+    )
     page.wait()
     assert "stop=1" in page.evaluate("location.search")
     assert page.evaluate("document.querySelector('textarea').value").startswith("SELECT count(*)")
