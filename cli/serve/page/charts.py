@@ -122,18 +122,25 @@ def spark_plot(
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
     placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
     points = [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
-    shown = [mark for mark in marks if mark.place in builds]
-    rules = [_spark_mark(across(builds.index(mark.place)), mark) for mark in shown]
+    rules, said = mark_lines(builds, marks, across, 28)
     group = svg.G(elements=[*lines(placed), *points])
     group.class_ = [] if colour is None else [colour_class(colour)]
     spoken = f"{name_text(name)} from {duration_text(known[0])} to {duration_text(known[-1])}"
-    text = "; ".join([spoken, *(f"{mark.text} in {name_text(mark.place)}" for mark in shown)])
+    text = "; ".join([spoken, *said])
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 
-def _spark_mark(x: float, mark: Mark) -> svg.Element:
-    hover = title(f"{mark.text}: {name_text(mark.place)}")
-    return svg.Line(x1=x, x2=x, y1=0, y2=28, class_=["mark", mark.kind], elements=[hover])
+def mark_lines(
+    builds: Sequence[str], marks: Sequence[Mark], across: Scale, height: float
+) -> tuple[list[svg.Element], list[str]]:
+    """The marks of a small chart as lines over all its height, and in words."""
+    drawn: list[svg.Element] = []
+    shown = [mark for mark in marks if mark.place in builds]
+    for mark in shown:
+        x, hover = across(builds.index(mark.place)), title(f"{mark.text}: {name_text(mark.place)}")
+        rule = svg.Line(x1=x, x2=x, y1=0, y2=height, class_=["mark", mark.kind], elements=[hover])
+        drawn.append(rule)
+    return drawn, [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
 
 
 def coverage_plot(
