@@ -124,5 +124,5 @@ def test_an_environment_that_explains_the_alert_is_said():
     assert text.startswith("The environment explains every member")
 
 
-def test_nothing_is_said_as_well():
-    assert findings() == ["Nothing differs in what the store knows of both builds."]
+def test_an_alert_without_places_to_compare_says_so():
+    assert findings() == ["No place of the alert was recorded both before and since the change."]
