@@ -122,3 +122,20 @@ def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -
     page.evaluate("document.querySelector('form.sql button').click()")
     page.wait()
     assert "42" in page.evaluate("document.querySelector('td').innerText")
+
+
+def test_an_alert_is_acknowledged_and_reopened_where_it_is_shown(site: str, page: Page) -> None:
+    page.show(f"{site}/regressions", width=DESK)
+    group, states = page.evaluate("document.querySelector('.triage [name=group]').value"), []
+    form = f"document.querySelector('.triage [value=\"{group}\"]').form"
+    for state in ("acknowledged", "reopened"):
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        page.evaluate(f"{form}.reason.focus()")
+        page.press("known")
+        page.forget()
+        page.evaluate(f"{form}.querySelector('[value={state}]').click()")
+        page.wait()
+        assert page.complaints() == []
+        states.append(page.evaluate(f"{form}.closest('.group').classList.contains('acknowledged')"))
+    assert page.evaluate("location.pathname") == "/regressions"
+    assert states == [True, False]

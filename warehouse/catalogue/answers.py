@@ -11,6 +11,7 @@ from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Names
 from warehouse.catalogue.name_filters import resolve_names
 from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.portions import split_question
 from warehouse.catalogue.queries import Query
 from warehouse.errors import QueryError
 
@@ -30,9 +31,14 @@ def answer_query(
             store lacks a name in it.
         QueryError: The query needs more memory than is available.
     """
-    values = resolve_parameters(connection, query, params)
+    import pyarrow as pa
+
+    values, text = resolve_parameters(connection, query, params), duckdb_text(query.sql)
     try:
-        return connection.sql(duckdb_text(query.sql), params=values).to_arrow_table()
+        return pa.concat_tables(
+            connection.sql(text, params=own).to_arrow_table()
+            for own in split_question(connection, query, values)
+        )
     except duckdb.OutOfMemoryException as error:
         less = "select fewer dumps, such as those of one device and build"
         if values.get("approx") is False:

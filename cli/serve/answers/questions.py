@@ -57,7 +57,7 @@ async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) 
 
     def run_query() -> _Answer:
         with (
-            service.consumer.memory.raised(),
+            service.consumer.memory.raised(service.settings.query_bytes),
             service.reader() as reader,
             reader.within(service.settings.query_seconds),
         ):

@@ -1,0 +1,82 @@
+"""One step of the benchmark of growth, in a process of its own: its CPU and its peak memory.
+
+python -m tests.tools.benchmarks.growth_step KIND NAME STORE [PARAMETERS]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from cli.serve.http.app import make_app
+from cli.serve.service import Service
+from cli.serve.settings import ServiceSettings
+from queries.report import forms
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
+from warehouse import Warehouse
+from warehouse.opening.status import read_status
+
+
+@contextmanager
+def _query(name: str, store: Path, params: dict[str, object]) -> Iterator[Callable[[], object]]:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        yield lambda: warehouse.query(name, **params)
+
+
+@contextmanager
+def _page(path: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
+    service = Service(store, ServiceSettings(snapshot_seconds=3600.0, free_bytes=0))
+    with TestClient(make_app(service), "http://127.0.0.1") as client:
+        yield lambda: _refused(client.get(path).status_code)
+
+
+def _refused(status: int) -> str | None:
+    return None if status == 200 else f"status {status}"
+
+
+@contextmanager
+def _store(name: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
+    match name:
+        case "open":
+            yield lambda: Warehouse.open(store, read_only=True).close()
+        case "status":
+            yield lambda: read_status(store)
+        case "snapshot":
+            with Warehouse.open(store) as warehouse:
+                yield warehouse.snapshot
+        case _:
+            with Warehouse.open(store, read_only=True) as warehouse:
+                yield partial(_report, warehouse)
+
+
+def _report(warehouse: Warehouse) -> None:
+    forms.render(nightly_report(warehouse, Settings()), "html")
+
+
+KINDS = {"query": _query, "page": _page, "store": _store}
+
+
+def main(kind: str, name: str, store: str, params: str = "{}") -> None:
+    """Print as JSON the CPU seconds, the MB at the peak, and the status of a refusal, if any."""
+    with KINDS[kind](name, Path(store), json.loads(params)) as act:
+        cpu = time.process_time()
+        refusal = act()
+        cpu = time.process_time() - cpu
+    # Of this program alone; getrusage counts what the parent had when it started this process.
+    status = Path("/proc/self/status").read_text()
+    peak = int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+    refused = refusal if isinstance(refusal, str) else None
+    sys.stdout.write(json.dumps({"cpu": cpu, "mb": peak, "refusal": refused}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
