@@ -17,7 +17,7 @@ def change(part="operator", **fields):
     return ProgramChange(part=part, **known | fields)
 
 
-def origin(node, where="kernel"):
+def origin(node, where="a kernel"):
     return Origin(where=where, nodes=[node], is_whole_call=False, modules=[], sources=[])
 
 
@@ -85,7 +85,7 @@ def test_a_changed_operator_may_run_elsewhere_or_be_another_call():
     other = operator(origin(node), origin("aten.bmm(f32[2]) → f32[2]"))
     texts = findings(known=[programs(base_etrecord=None, operators=[elsewhere, other])])
     assert texts == [
-        f"{WHERE}: mm #1 runs in kernel, ran in Xnnpack.",
+        f"{WHERE}: mm #1 runs in a kernel, ran in Xnnpack.",
         f"{WHERE}: mm #1 runs other calls of the program.",
     ]
 

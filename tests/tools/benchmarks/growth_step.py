@@ -71,16 +71,9 @@ def _explain(warehouse: Warehouse) -> None:
     """Explain an alert of a model on all devices."""
     points = [BuildPoint(build=build, dump_count=1, median_ns=1.0) for build in ("b49", "b50")]
     series = {"model": "model-3", "event_name": "native_call_op3.out", "ordinal": 1, "pool": None}
-    alert = group(
-        *(
-            member(device=device, history=points, **series)
-            for device in warehouse.sql("SELECT name FROM devices ORDER BY name")[
-                "name"
-            ].to_pylist()
-        ),
-        first_bad="b50",
-        last_good="b49",
-    )
+    devices = warehouse.sql("SELECT name FROM devices ORDER BY name")["name"].to_pylist()
+    members = [member(device=device, history=points, **series) for device in devices]
+    alert = group(*members, first_bad="b50", last_good="b49")
     render(explain_group(warehouse, report(alert), alert.id), "html")
 
 
