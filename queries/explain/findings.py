@@ -55,7 +55,7 @@ def list_findings(
             else []
         ),
     ]
-    return found or ["Nothing differs in what the store knows of both builds."]
+    return found or ["No place of the alert was recorded both before and since the change."]
 
 
 def _time_texts(times: RunTimes) -> Iterator[str]:

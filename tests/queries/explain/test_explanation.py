@@ -99,3 +99,15 @@ def test_differences_of_files_stand_in_for_missing_programs():
     with Warehouse.open(softplus_store(), read_only=True) as store:
         found = explain_group(store, softplus_report(), softplus_group(), files=[change])
     assert found.programs[0].changes[-1] == change
+
+
+def test_an_alert_that_was_recorded_on_one_side_only_says_so(softplus):
+    report = softplus_report()
+    alone = report.groups[0].members[0]
+    alone = alone.model_copy(update={"history": alone.history[-1:]})
+    lonely = report.groups[0].model_copy(update={"members": [alone], "explains": []})
+    found = explain_group(softplus, report.model_copy(update={"groups": [lonely]}), lonely.id)
+    assert found.findings == [
+        "No place of the alert was recorded both before and since the change."
+    ]
+    assert (found.times, found.programs, found.facts) == ([], [], [])
