@@ -15,7 +15,13 @@ import duckdb
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import Query, find_filters
 
-MOST_ROWS = 500_000  # of the longest table that a query reads, in one portion
+# Of each table, in one portion: some 100 MB of memory.
+MOST_ROWS = {
+    "event_stats": 500_000,
+    "events": 10_000_000,
+    "run_totals": 2_000_000,
+    "dumps": 100_000,
+}
 
 
 def split_question(
@@ -23,7 +29,7 @@ def split_question(
     query: Query,
     values: Mapping[str, object],
     *,
-    most_rows: int = MOST_ROWS,
+    most_rows: Mapping[str, int] = MOST_ROWS,
 ) -> Iterator[Mapping[str, object]]:
     """Values of the parameters for each portion, in the order of the answer.
 
@@ -31,17 +37,17 @@ def split_question(
         connection: A connection to the store.
         query: The query.
         values: Values from `resolve_parameters`.
-        most_rows: Rows of the query's longest table in a portion; a single device may have more.
+        most_rows: Rows of each table in a portion; a single device may have more.
     """
     if not query.header.portions or values.get("group_by") is not None:
         yield values
         return
     column, *tables = query.header.portions
-    rows = max(_count(connection, table) for table in tables)
-    if rows <= most_rows:
+    times = max(_count(connection, table) / most_rows[table] for table in tables)
+    if times <= 1:
         yield values
         return
-    most_dumps = ceil(most_rows * _count(connection, "dumps") / rows)
+    most_dumps = ceil(_count(connection, "dumps") / times)
     names: list[str] = []
     dumps = 0
     for name, count in _dumps_by(column, connection, values):

@@ -9,9 +9,7 @@ twice the fleet costs twice the CPU.
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from typing import NamedTuple
 
 import duckdb
 
+from tests.tools.benchmarks.growth_step import measure_step
 from tests.tools.benchmarks.record import FOLDER, Figures, Record, render_figure
 from tests.tools.benchmarks.report import publish
 from tests.tools.benchmarks.scale import fill
@@ -90,20 +89,6 @@ def make_store(store: Path, devices: int) -> None:
         connection.execute(_MORE)
 
 
-def measure_step(step: Step, store: Path, seconds: float) -> dict[str, float | str]:
-    """CPU seconds and MB at the peak of a step; a refusal if it is refused or takes too long."""
-    arguments = (step.kind, step.name, str(store), json.dumps(step.params))
-    command = (sys.executable, "-m", "tests.tools.benchmarks.growth_step", *arguments)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"refusal": f"over {seconds:,.0f} s"}
-    if done.returncode:
-        return {"refusal": done.stderr.strip().splitlines()[-1]}
-    found: dict[str, float | str] = json.loads(done.stdout)
-    return found
-
-
 def exponent(small: float, large: float, times: float = 2.0) -> float:
     """The power of the size by which a cost grows.
 
@@ -126,8 +111,14 @@ def bench_growth(folder: Path, devices: int = DEVICES) -> tuple[Figures, dict[st
     figures: Figures = {}
     missing: dict[str, str] = {}
     for step in list_steps():
-        left = min(STEP_SECONDS, end - time.monotonic())
-        found = [measure_step(step, store, max(left, 1)) for store in stores.values()]
+        left = min(STEP_SECONDS, (end - time.monotonic()) / 2)
+        if left < 1:
+            missing[step.title] = "no time left"
+            continue
+        found = [
+            measure_step(step.kind, step.name, store, step.params, left)
+            for store in stores.values()
+        ]
         refusals = [str(one["refusal"]) for one in found if one["refusal"]]
         if refusals:
             missing[step.title] = refusals[0]

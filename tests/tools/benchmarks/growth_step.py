@@ -5,13 +5,13 @@ python -m tests.tools.benchmarks.growth_step KIND NAME STORE [PARAMETERS]
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -80,18 +80,35 @@ def _explain(warehouse: Warehouse) -> None:
 KINDS = {"query": _query, "page": _page, "store": _store}
 
 
-def main(kind: str, name: str, store: str, params: str = "{}") -> None:
-    """Print as JSON the CPU seconds, the MB at the peak, and the status of a refusal, if any."""
-    with KINDS[kind](name, Path(store), json.loads(params)) as act:
+def run_step(
+    kind: str, name: str, store: Path, params: dict[str, object], sender: Connection
+) -> None:
+    """Send the CPU seconds, the MB at the peak, and the status of a refusal, if any."""
+    with KINDS[kind](name, store, params) as act:
         cpu = time.process_time()
         refusal = act()
         cpu = time.process_time() - cpu
-    # Of this program alone; getrusage counts what the parent had when it started this process.
-    status = Path("/proc/self/status").read_text()
-    peak = int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+    peak = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]
     refused = refusal if isinstance(refusal, str) else None
-    sys.stdout.write(json.dumps({"cpu": cpu, "mb": peak, "refusal": refused}) + "\n")
+    sender.send({"cpu": cpu, "mb": int(peak) / 1024, "refusal": refused})
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def measure_step(
+    kind: str, name: str, store: Path, params: dict[str, object], seconds: float
+) -> dict[str, float | str]:
+    """CPU seconds and MB at the peak of a step; a refusal if it is refused or takes too long."""
+    context = multiprocessing.get_context("fork")  # so that it need not import everything again
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=run_step, args=(kind, name, store, params, sender))
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            return {"refusal": f"over {seconds:,.0f} s"}
+        found: dict[str, float | str] = receiver.recv()
+        return found
+    except EOFError:
+        return {"refusal": "failed, see above"}
+    finally:
+        child.kill()
+        child.join()

@@ -7,12 +7,13 @@ import pytest
 from tests.support.questions import farm_for, question
 from tests.tools.benchmarks.scale import fill
 from warehouse import Warehouse
-from warehouse.catalogue.answers import resolve_parameters
+from warehouse.catalogue.answers import answer_query, resolve_parameters
 from warehouse.catalogue.dialect import duckdb_text
-from warehouse.catalogue.portions import split_question
+from warehouse.catalogue.portions import MOST_ROWS, split_question
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.engine.functions import register_functions
 from warehouse.engine.views import named_views
+from warehouse.errors import LongQuestionError
 
 SPLIT = {
     name: query.header.portions for name, query in load_catalogue().items() if query.header.portions
@@ -32,7 +33,9 @@ def _answers(name, most_rows, farm=None, **params):
     farm = farm or farm_for(name)
     register_functions(farm, query.sql)
     values = resolve_parameters(farm, query, params)
-    portions = list(split_question(farm, query, values, most_rows=most_rows))
+    portions = list(
+        split_question(farm, query, values, most_rows=dict.fromkeys(MOST_ROWS, most_rows))
+    )
     text = duckdb_text(query.sql)
     return [farm.sql(text, params=own).to_arrow_table().to_pylist() for own in portions]
 
@@ -73,3 +76,14 @@ def test_a_portion_has_the_chosen_devices_only():
     ((device,),) = farm.sql("SELECT min(name) FROM devices").fetchall()
     parts = _answers("dump_values", 1, device=device, **question("dump_values"))
     assert {row["device"] for part in parts for row in part} == {device}
+
+
+def test_a_question_that_would_take_too_long_names_its_filters(models, monkeypatch):
+    monkeypatch.setitem(MOST_ROWS, "event_stats", 1)
+    connection = models._answering.for_query(find_query("dump_values"), {})
+    with pytest.raises(LongQuestionError) as caught:
+        answer_query(connection, find_query("dump_values"), {}, seconds=1e-9)
+    text = str(caught.value)
+    assert text.startswith("query 'dump_values': would take some ")
+    assert text.endswith("with event, delegate_id, run, device, pool, build, model, backend, tag")
+    assert answer_query(connection, find_query("dump_values"), {}, seconds=60).num_rows
