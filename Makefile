@@ -113,9 +113,13 @@ bench-detection: .venv/.installed .venv-detection/.installed ## Measure false al
 test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch read what we write
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
-# Where Chromium is missing they are skipped, and say so.
-test-browser: .venv/.installed ## Open a report's page in headless Chromium, where there is one
-	CHROMIUM="$$(command -v chromium || command -v google-chrome)" \
+# Where Chromium or npm is missing, tests are skipped, and say so.
+build/axe.min.js:
+	mkdir -p build/axe
+	-cd build/axe && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz && cp package/axe.min.js ..
+
+test-browser: .venv/.installed $(if $(shell command -v npm),build/axe.min.js) ## Open a report's page in headless Chromium, where there is one
+	CHROMIUM="$$(command -v chromium || command -v google-chrome)" AXE="$$(ls build/axe.min.js 2>/dev/null)" \
 		$(BIN)/python -m pytest -rs tests/browser
 
 test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says

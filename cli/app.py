@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 # Commands that work with a service, and commands that need no store.
 _WITH_A_SERVICE = {
     *("ingest", "upload", "watch"),
-    *("query", "compare", "report", "plan", "sql", "status", "schema"),
+    *("query", "compare", "report", "explain", "plan", "sql", "status", "schema"),
+    *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
 }
 _WITHOUT_A_STORE = {
     *("inspect", "etrecord", "inspect-prof", "numeric-gap", "export"),

@@ -59,6 +59,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse report --nightly --output report.html",
             "tracehouse report --base b41 --head b42 --format markdown --fail-on-regression",
         ),
+        "explain": (
+            "tracehouse explain 3f9c2a7d1e0b",
+            "tracehouse explain 3f9c2a7d1e0b --output why.html",
+        ),
         "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
         "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
         "plan": ("tracehouse plan --change 5% --device 'pixel*'",),
@@ -77,12 +81,18 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse archive verify",
             "tracehouse archive get 1f3a9c0e --output run.etdp",
         ),
-        "rebuild": ("tracehouse rebuild --store farm.store",),
+        "rebuild": (
+            "tracehouse rebuild --store farm.store",
+            "tracehouse rebuild --dumps 1f3a9c0e --url http://127.0.0.1:8080",
+        ),
         "amend": (
             "tracehouse amend --where device=pixel8,build=b1 --set build=b42",
             "tracehouse amend --dump 1f3a9c0e --set device.os=Android --yes",
         ),
-        "retention": ("tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",),
+        "retention": (
+            "tracehouse retention --raw-days 90 --keep-builds 'v*' --yes",
+            "tracehouse retention --raw-days 90 --url http://127.0.0.1:8080",
+        ),
         "compact": ("tracehouse compact --store farm.store",),
         "forget": (
             "tracehouse forget --device pixel8",

@@ -112,6 +112,14 @@ Head = Annotated[
     str | None,
     typer.Option("--head", metavar="BUILD", help="Build to report on; by default the newest."),
 ]
+Branch = Annotated[
+    str | None,
+    typer.Option(
+        "--branch",
+        metavar="NAME",
+        help="Report on the newest build of this branch; by default report.branch in the settings.",
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

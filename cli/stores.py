@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +14,12 @@ from cli.errors import UsageError
 from cli.options import is_store_named
 from cli.output.streams import write_note
 from cli.remote.choice import ServiceChoice, chosen_service
-from warehouse.errors import StoreLockedError
+from warehouse.errors import StoreError, StoreLockedError
 
 if TYPE_CHECKING:
     from cli.remote.questions import RemoteStore
     from ingest.found_dumps import FoundDumps
+    from queries.report.stored_nights import Night
     from warehouse import Warehouse
     from warehouse.load.summary import IngestSummary
 
@@ -125,6 +126,14 @@ def open_to_read(
                 f"{age:,.0f} s old: {warehouse.damage or 'the store cannot be read now'}"
             )
         yield warehouse
+
+
+def keep_night(store: Path, night: Night) -> None:
+    """Store a night, unless the store cannot be written now; the next report judges it again."""
+    from warehouse.store import Warehouse
+
+    with suppress(StoreError), Warehouse.open(store) as warehouse:
+        warehouse.keep_night(night.packed())
 
 
 @contextmanager

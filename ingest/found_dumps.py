@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from ingest.dump import Companion, Dump
@@ -13,6 +13,7 @@ from ingest.sources.companions import CompanionFinder
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import list_sources, need_one
 from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_bytes, read_source
+from ingest.sources.tops import top_of
 
 
 class FoundDumps:
@@ -25,7 +26,7 @@ class FoundDumps:
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
         etrecord: Source | None = None,
-        is_alone: bool = False,
+        tops: Collection[str] | None = None,
         names: FolderNames | None = None,
     ) -> None:
         """List the dumps.
@@ -35,7 +36,8 @@ class FoundDumps:
             manifest: Fields that hold for all dumps; they override manifest files.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.
             etrecord: ETRecord of all dumps; by default, each dump's own is looked up.
-            is_alone: Look for manifests only inside the zips of the dumps.
+            tops: Folders above which no manifest.json is read; without any, only those in zips are
+                read. By default, see `top_of`.
             names: Folders that are listed already; others are listed when needed.
 
         Raises:
@@ -43,10 +45,9 @@ class FoundDumps:
                 cannot be read.
             ManifestError: The fields or the template are malformed.
         """
-        names = names or FolderNames()
-        self._resolver = ManifestResolver(
-            overrides=manifest, layout=layout, names=names, is_alone=is_alone
-        )
+        names, paths = names or FolderNames(), list(paths)
+        tops = {top_of(path) for path in paths} if tops is None else tops
+        self._resolver = ManifestResolver(overrides=manifest, layout=layout, names=names, tops=tops)
         self._companions = CompanionFinder(etrecord, names=names)
         self._listed = list_sources(paths, names)
         need_one(self._listed)

@@ -53,9 +53,8 @@ def answer_computed(
     Raises:
         ParameterError: A parameter is unknown, of the wrong type, or names a missing build.
     """
-    from queries.report.night import judge_head
     from queries.report.nightly_verdicts import nightly_verdicts  # the only one
 
     values = bind_parameters(Query(COMPUTED[name], ""), params)
     head = values["head"]
-    return nightly_verdicts(judge_head(store, None if head is None else str(head), settings))
+    return nightly_verdicts(store, None if head is None else str(head), settings)

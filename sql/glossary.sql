@@ -23,7 +23,7 @@
 --   build_parent          STRING     Build it was made from, or of its fork point, as
 --                                    stated; null where nothing is.
 --   build_role            STRING     reference for a pinned build recorded with
---                                    others, else null.
+--                                    others, adhoc for a trial, else null.
 --   branch                STRING     Branch of the build; null if unknown.
 --   soc                   STRING     System on chip; null if unknown.
 --   os                    STRING     Operating system of the device; null if unknown.

@@ -78,8 +78,9 @@ ROOMS = {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
         "programs", "upkeep",
     },
+    "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {
-        "archive", "engine", "errors", "inbox", "load", "opening", "store",
+        "archive", "engine", "errors", "inbox", "load", "opening", "readers", "store", "upkeep",
     },
     "queries": set(),
     "queries.errors": set(),
@@ -92,6 +93,7 @@ ROOMS = {
     "queries.profiler_blob": set(),
     "queries.etrecord": set(),
     "queries.report": {"printable"},
+    "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
     "queries.computed": {"report"},
     "queries.plots": {"report"},
@@ -106,6 +108,7 @@ ROOMS = {
     "cli.options": {"output"},
     "cli.remote": {"errors", "output"},
     "cli.stores": {"errors", "options", "output", "remote"},
+    "cli.upkeep": {"options", "output", "remote", "stores"},
     "cli.handover": {"errors", "exit_codes", "output", "remote", "stores"},
     "cli.gap_sides": {"files", "stores"},
     "cli.manifest_options": {"errors", "files", "options"},
@@ -113,11 +116,11 @@ ROOMS = {
     "cli.plots": {"output"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"errors", "output"},
+    "cli.serve": {"errors", "output", "upkeep"},
     "cli.commands": {
         "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
         "options", "output", "paired_recording", "plots", "remote", "serve",
-        "stores",
+        "stores", "upkeep",
     },
     "cli.app": {
         "commands", "errors", "exit_codes", "listing", "options", "output",
@@ -133,6 +136,7 @@ OTHERS = {
     "warehouse.spark": {"py4j", "pyspark"},
     "queries.numeric_gap": {"executorch"},
     "queries.report": {"jinja2", "markupsafe", "svg"},
+    "queries.explain": {"svg"},
     "queries.plots": {"resvg_py", "svg"},
     "cli.serve": {
         "anyio", "jinja2", "markupsafe", "prometheus_client", "pydantic", "pydantic_settings",

@@ -14,7 +14,7 @@ from tests.support.documents import ROOT
 TESTS = ROOT / "tests"
 # Files about no single module, by folder: what holds in a whole folder, or of several at once.
 OTHERS = {
-    "browser": "report_page site timeline_page",
+    "browser": "accessibility charts explain_page report_page site timeline_page",
     "cli": "absurd_clocks against_a_service demo failing_disk json lake_addresses "
     "strange_names uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
@@ -25,7 +25,7 @@ OTHERS = {
     "queries/inspector": "changed_blocks",
     "spark": "answers lake object_store producers report session",
     "sql": "build_lineage byte_stability delegate_phases dump_measures filters golden headers "
-    "mixed_clocks named_run_signatures operator_stats order pairs portability producers scans "
+    "mixed_clocks named_run_signatures operator_stats order page pairs portability producers scans "
     "states",
     "warehouse": "correlation_bounds hostile_stores methods profiler_blobs sql_attacks",
     "warehouse/lake": "conflicting_builds",

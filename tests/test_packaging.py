@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 
+from cli.serve.http.running import BACKLOG
+from cli.serve.http.signals import ENDING_SECONDS
 from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 UNIT = (ROOT / "docs" / "examples" / "tracehouse.service").read_text(encoding="utf-8")
+SOCKET = (ROOT / "docs" / "examples" / "tracehouse.socket").read_text(encoding="utf-8")
 NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
 
 
@@ -29,11 +32,21 @@ def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:
     assert 'ENTRYPOINT ["tracehouse"]\nCMD ["serve", ' in last
 
 
-def test_unit_and_proxy_speak_of_the_same_address() -> None:
+def test_unit_gives_the_service_the_time_that_it_takes_to_start_and_end() -> None:
+    """A supervisor that is told when the service is ready would else kill a long rebuild."""
+    assert re.search(r"^Type=notify$", UNIT, re.MULTILINE)
+    assert re.search(r"^TimeoutStartSec=infinity$", UNIT, re.MULTILINE)
+    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
+    assert int(seconds) > ENDING_SECONDS
+    (backlog,) = re.findall(r"^Backlog=(\d+)$", SOCKET, re.MULTILINE)
+    assert int(backlog) == BACKLOG
+
+
+def test_units_and_proxy_speak_of_the_same_address() -> None:
     (start,) = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
-    program, command, *options = shlex.split(start)
+    program, command = shlex.split(start)
     assert (program.rpartition("/")[2], command) == ("tracehouse", "serve")
-    given = dict(zip(options[::2], options[1::2], strict=True))
-    assert f"server {given['--host']}:{given['--port']};" in NGINX
+    (address,) = re.findall(r"^ListenStream=(.+)$", SOCKET, re.MULTILINE)
+    assert f"server {address};" in NGINX
     assert "proxy_set_header Host $http_host;" in NGINX
     assert "proxy_set_header X-Forwarded-Proto $scheme;" in NGINX

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
@@ -16,32 +18,47 @@ from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
 from warehouse.errors import StoreError, WarehouseError
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
+from warehouse.inbox.refusals import RefusalQueue, read_conflicts
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import Publisher
+from warehouse.readers import ReaderPool
 
 if TYPE_CHECKING:
     from warehouse.load.summary import IngestProgress, IngestSummary
     from warehouse.store import Warehouse
+    from warehouse.upkeep.compact import CompactionResult
 
 BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
+_ENDS = "the service ends; run the command again when it has started"
+
+_Result = TypeVar("_Result")
+
+
+class _StopError(Exception):
+    """The commit that was under way is the last one."""
+
 
 class Consumer:
     """A thread that indexes the dumps in a store's inbox.
 
     It drains the inbox when enough dumps wait, or the oldest has waited long enough. Use the object
-    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot.
+    as a context manager: on exit it indexes the remaining dumps and publishes a snapshot,
+    unless `leave_backlog` was called.
 
     Attributes:
+        readers: Readers of the store, for other threads.
         memory: DuckDB's memory limit, which readers of the live store raise temporarily.
         known: Dumps in the store and the backlog, with the backlog's size, number and lag.
         accepted: Dumps accepted since the start.
         indexed: Dumps indexed since the start.
         refused: Files refused since the start, by reason.
+        refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
+        upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
         problem: Error of the last drain, which is retried.
     """
@@ -61,15 +78,21 @@ class Consumer:
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
         self._has_new = False  # since the last snapshot
-        self._given, self._is_ending = 0, False
+        self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
+        self._given, self._is_ending, self._has_ended = 0, False, False
+        self._is_leaving = False
+        self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
+        self.readers = ReaderPool(warehouse, store)
         self.known = KnownDumps(warehouse.stored_dumps())
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted, self.indexed = 0, 0
         self.refused: Counter[str] = Counter()
+        self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
         self.drain_seconds = 0.0
+        self.upkeep_count = 0
         self.is_caught_up = False
         self.problem: WarehouseError | None = None
 
@@ -81,6 +104,42 @@ class Consumer:
             if self._is_due():
                 self._changed.notify()
 
+    def leave_backlog(self) -> None:
+        """Leave what is not indexed yet in the inbox when the context ends."""
+        self._is_leaving = True
+
+    def perform(self, function: Callable[[], _Result]) -> Future[_Result]:
+        """Run a function that writes the store after the next drain, in the consumer's thread.
+
+        Dumps that were accepted before are in the store by then. The future of a function that
+        comes after the end has a StoreError.
+        """
+        future: Future[_Result] = Future()
+        with self._changed:
+            self._upkeep.append((function, future))
+            if self._has_ended:
+                self._refuse_upkeep()
+            self._changed.notify()
+        return future
+
+    def compact(self, progress: Callable[[IngestProgress], None] | None = None) -> CompactionResult:
+        """Compact the store, in a function that `perform` runs; errors are passed on."""
+        return self._warehouse.compact(self._alone(), progress)
+
+    def check_running(self) -> None:
+        """Check that a function that `perform` runs may go on.
+
+        Raises:
+            StoreError: The consumer is to end.
+        """
+        if self._is_ending:
+            raise StoreError(str(self._store), _ENDS)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.writing):
+            yield
+
     def __enter__(self) -> Consumer:
         self._thread.start()
         return self
@@ -90,18 +149,34 @@ class Consumer:
             self._is_ending = True
             self._changed.notify()
         self._thread.join()
+        self.readers.close()
         self.memory.close()
 
     def _run(self) -> None:
-        is_ending = False
         try:
-            while not is_ending:
-                is_ending = self._await_work()
-                self._turn(is_ending=is_ending)
+            with suppress(_StopError):
+                self._work()
+            self._record_refusals()
+        except WarehouseError as error:
+            self.problem = error
         except BaseException:  # whatever ends the thread, readiness checks must report it
             problem = "the thread that indexes dumps has ended; restart the service"
             self.problem = StoreError(str(self._store), problem)
             raise
+        finally:
+            with self._changed:
+                self._has_ended = True
+                self._refuse_upkeep()
+
+    def _work(self) -> None:
+        is_ending = False
+        while not is_ending:
+            is_ending = self._await_work()
+            if self._is_leaving:
+                return
+            self._turn(is_ending=is_ending)
+            if not is_ending:
+                self._perform_next()
 
     def _await_work(self) -> bool:
         """Wait until a drain is due; True if it is the last drain."""
@@ -118,8 +193,10 @@ class Consumer:
         """Index the dumps in the inbox; after a failure, they stay there."""
         room = self._raised_memory()
         try:
-            if not self.is_caught_up and not _has_snapshot(self._store):
+            self._record_refusals()
+            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
+            self._is_snapshot_doubtful = False
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
                 with room:
@@ -143,14 +220,49 @@ class Consumer:
         return nullcontext()
 
     def _note(self, done: IngestProgress) -> None:
-        """Record a commit, and allow DuckDB the memory that the next commit needs."""
+        """Record a commit, and allow DuckDB the memory that the next commit needs.
+
+        Raises:
+            _StopError: The rest of the inbox is to stay there.
+        """
+        self._record_refusals()
+        if self._is_leaving:
+            raise _StopError
         self.known.note_drained(done.done_bytes)
         self._long_values += done.coming
         self.memory.allow(self._long_values.held_bytes)
 
     def _is_due(self) -> bool:
         is_enough = self._given >= self._batch_dumps or self.known.backlog_bytes >= BATCH_BYTES
-        return self._is_ending or is_enough
+        is_wanted = bool(self._upkeep) or (self.is_caught_up and self._is_snapshot_doubtful)
+        return self._is_ending or is_enough or is_wanted
+
+    def _perform_next(self) -> None:
+        """Run the next function of `perform`; the next snapshot shows what it changed."""
+        if not self._upkeep:
+            return
+        function, future = self._upkeep.popleft()
+        try:
+            try:
+                with self.memory.raised():
+                    result = function()
+            finally:
+                self.upkeep_count += 1
+                self._has_new = self._is_snapshot_doubtful = True
+            future.set_result(result)
+        except BaseException as error:  # the thread that waits for the result raises it
+            future.set_exception(error)
+
+    def _refuse_upkeep(self) -> None:
+        while self._upkeep:
+            self._upkeep.popleft()[1].set_exception(StoreError(str(self._store), _ENDS))
+
+    def _record_refusals(self) -> None:
+        with self.refusals.taken() as (refusals, settled):
+            if refusals or settled:
+                self._warehouse.record_refusals(refusals, settled=settled)
+                self.refused.update(refusal.reason for refusal in refusals)
+                self._has_new = True
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._has_new |= bool(summary.n_files)

@@ -161,6 +161,7 @@ class ParameterError(QueryError):
         super().__init__(f"query '{query}', parameter '{param}': {problem}")
         self.query = query
         self.param = param
+        self.problem = problem
 
 
 class SlowAnswerError(QueryError):

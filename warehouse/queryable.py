@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,3 +18,12 @@ class Queryable(Protocol):
 
     def sql(self, text: str, params: Mapping[str, Any] | None = None, /) -> pa.Table:
         """Rows of a SELECT."""
+
+
+class Streamable(Queryable, Protocol):
+    """A store whose rows can be read without holding all of them."""
+
+    def stream(
+        self, text: str, params: Mapping[str, Any] | None = None, /
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """Rows of a trusted SELECT, computed while they are read."""

@@ -13,29 +13,36 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
 from warehouse.catalogue.answers import answer_query
-from warehouse.catalogue.queries import find_query
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import reading
 from warehouse.engine.deadlines import within
+from warehouse.engine.log_sum import delete_log_sum
 from warehouse.engine.statements import answer_statement
 from warehouse.engine.store_connections import StoreConnections
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
 from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
-from warehouse.opening.snapshots import Snapshot, publish_snapshot
+from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from ingest.dump import Dump
+    from ingest.dump import Dump, Refusal
     from ingest.found_dumps import FoundDumps
     from ingest.sources.paths import Source
     from warehouse.lake.exporting import ExportProgress, ExportSummary
     from warehouse.load.children import DecodingChildren
     from warehouse.load.stored_dumps import StoredDumps
     from warehouse.load.summary import IngestProgress, IngestSummary
+    from warehouse.upkeep.compact import CompactionResult
+    from warehouse.upkeep.nights import JudgedNight
+
+_BATCH_ROWS = 100_000
 
 
 class Warehouse:
@@ -44,12 +51,14 @@ class Warehouse:
     Attributes:
         snapshot_time: Time of the snapshot that is read; None for the store's own file.
         damage: Damage of the store, and the remedy; a snapshot is read instead.
+        kept_snapshots: Number of newest snapshots that `snapshot` keeps.
     """
 
     def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
+        self.kept_snapshots = KEPT
         self._seconds: float | None = None
         self._children: DecodingChildren | None = None
         self._stored: StoredDumps | None = None
@@ -201,17 +210,80 @@ class Warehouse:
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
 
-    def snapshot(self) -> Snapshot:
+    def record_refusals(
+        self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Record refusals of files that nobody handed over, unless recorded already.
+
+        Args:
+            refusals: The refusals, which become rows of ingest_errors.
+            settled: Sources and SHA-256s of files that agree with the store now, after a conflict.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.archive.archive import Archive
+        from warehouse.load.loader import Loader
+        from warehouse.opening.write import writing
+
+        with writing(self._require_writer(), self._path, None):
+            loader = Loader(self.writing, Archive(self._path))
+            loader.record(refusals)
+            loader.settle_conflicts(settled)
+
+    def snapshot(self, *, kept: int | None = None) -> Snapshot:
         """Publish a snapshot of the store, which other processes can read while this one writes.
 
+        Args:
+            kept: Number of newest snapshots to keep besides those in use, at least 1; by default
+                `kept_snapshots`.
+
         Returns:
-            Path, number and time of the snapshot. The newest snapshots and those in use are kept.
+            Path, number and time of the snapshot.
 
         Raises:
             StoreError: The disk is full, or the store was opened to be read or was deleted or
                 replaced meanwhile.
         """
-        return publish_snapshot(self._require_writer(), self._path)
+        kept = kept or self.kept_snapshots
+        return publish_snapshot(self._require_writer(), self._path, kept=kept)
+
+    def compact(
+        self,
+        alone: AbstractContextManager[None],
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> CompactionResult:
+        """Compact this open store, which other threads read meanwhile; see `compact_store`.
+
+        Args:
+            alone: Context in which no reader of this store is open. The snapshot that is published
+                before has the same rows.
+            progress: Called before each table is copied; its errors end the compaction.
+
+        Raises:
+            StoreError: The copy differs, the disk is full, or the store was opened to be read.
+        """
+        from warehouse.upkeep.compact import clear_compaction_request, replace_file
+
+        snapshot, file = self.snapshot(), self._require_writer().file
+        with errors_while_open(self._path, self._path / FILE_NAME):
+            delete_log_sum(self._path / FILE_NAME)
+            done = replace_file(self._path, snapshot.path, progress)
+            if not file.is_in_place():
+                with alone:
+                    self.stored_dumps().move(self._reopen)
+            clear_compaction_request(self._path)
+        return done
+
+    def _reopen(self) -> duckdb.DuckDBPyConnection:
+        """Open the file that has replaced the store's own; returns the connection that writes."""
+        is_shared = bool(self._path.stat().st_mode & 0o077)
+        self._answering.close()
+        self._require_writer().close()
+        self._writer = Writer(self._path, is_shared=is_shared)
+        file = self._path / FILE_NAME
+        self._answering = StoreConnections(self._path, file, writer=self._writer.connection)
+        return self._writer.connection
 
     def export_lake(
         self,
@@ -244,13 +316,14 @@ class Warehouse:
             with reading(connection):
                 return export_store(connection, lake, progress=progress)
 
-    def decide(self, group_id: str, *, state: str, reason: str) -> None:
+    def decide(self, group_id: str, *, state: str, reason: str, user: str | None = None) -> None:
         """Record a decision about a group of alerts, as a row of group_decisions.
 
         Args:
             group_id: The group, as reports name it.
             state: acknowledged, accepted or reopened.
             reason: Why, in words.
+            user: Who decides; by default the user of this process.
 
         Raises:
             StoreError: The store cannot be written, or was opened to be read.
@@ -258,13 +331,23 @@ class Warehouse:
         """
         from warehouse.upkeep.decide import decide_group
 
-        decide_group(self.writing, self._path, group_id, state=state, reason=reason)
+        decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
 
-    def query(self, name: str, /, **params: object) -> pa.Table:
+    def keep_night(self, night: JudgedNight) -> None:
+        """Record the result of a night, as a row of judged_nights.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+        """
+        from warehouse.upkeep.nights import keep_night
+
+        keep_night(self.writing, self._path, night)
+
+    def query(self, name: str | Query, /, **params: object) -> pa.Table:
         """Rows of a canned query.
 
         Args:
-            name: Name of the query.
+            name: Name of the query; or a query that is not listed.
             **params: Parameters; texts are converted, and defaults filled in. A parameter of
                 several values accepts a text or a sequence of texts, which may be globs.
 
@@ -277,7 +360,7 @@ class Warehouse:
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
-        query = find_query(name)
+        query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             answer = answer_query(connection, query, params, seconds=self._seconds)
@@ -307,6 +390,22 @@ class Warehouse:
         with self._explained():
             table = answer_statement(connection, text, params, allow_files=allow_files)
             return self._answering.with_note(table, connection, text)
+
+    @contextmanager
+    def stream(
+        self, text: str, params: Mapping[str, object] | None = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Rows of a SELECT of tracehouse, which may spill to disk, computed while they are read.
+
+        Args:
+            text: The statement; it is not checked, so it must not come from a user.
+            params: Values of parameters by name.
+        """
+        connection = self._answering.for_statement(text)
+        with self._explained(), reading(connection):
+            answer = connection.sql(duckdb_text(text), params=params)
+            with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+                yield rows
 
     def schema(self) -> pa.Table:
         """Tables, views and columns with types and comments.

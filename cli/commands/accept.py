@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from cli.errors import as_usage_errors
 from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_note
-from cli.stores import open_to_write
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import Accept
 
 _Groups = Annotated[
     list[str] | None,
@@ -57,29 +59,19 @@ def accept(
     Name the groups, or select groups that match --model, --device and --since.
 
     Raises:
-        BadParameter: Two decisions, no group, or an empty reason are given.
+        BadParameter: Two decisions are given.
     """
-    from queries.report.choosing import GroupFilter, choose_groups
-
     if is_acknowledged and is_reopened:
         raise typer.BadParameter("wanted --acknowledge or --reopen, not both")
-    if not reason.strip():
-        raise typer.BadParameter("wanted a reason, found none", param_hint="'--reason'")
-    chosen = GroupFilter(model or (), device or (), since)
-    if not groups and not chosen.is_given:
-        raise typer.BadParameter(
-            "wanted groups, --model, --device or --since", param_hint="'GROUP'"
+    with as_usage_errors():
+        task = Accept(
+            reason=reason,
+            groups=tuple(groups or ()),
+            state="acknowledged" if is_acknowledged else "reopened" if is_reopened else "accepted",
+            model=tuple(model or ()),
+            device=tuple(device or ()),
+            since=since,
+            head=head,
         )
-    state = "acknowledged" if is_acknowledged else "reopened" if is_reopened else "accepted"
-    from queries.report.exact_alerts import judge_measures
-    from queries.report.night import judge_head
-    from queries.report.settings import read_settings
-
-    settings = read_settings(config)
-    with open_to_write(store, wait=wait) as warehouse:
-        night = judge_head(warehouse, head, settings)
-        exact = judge_measures(warehouse, night)
-        ids = choose_groups(night, exact, groups or (), chosen)
-        for group in ids:
-            warehouse.decide(group, state=state, reason=reason)
-            write_note(f"{group}: {state}")
+    for row in run_task(task, store, wait=wait, config=config).to_pylist():
+        write_note(f"{row['group_id']}: {row['state']}")

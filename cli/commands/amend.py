@@ -10,8 +10,8 @@ import typer
 
 from cli.errors import as_usage_errors
 from cli.options import Dump, StoreOptions, Yes
-from cli.output.streams import write_note
-from cli.stores import open_to_write
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import Amend
 
 _NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
@@ -43,33 +43,9 @@ def amend(
     Lists each field that changes. If a file was refused as a conflict, ingest it again: once the
     manifests agree, it counts as a duplicate.
     """
-    import pyarrow as pa
-
-    from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
-    from warehouse.upkeep.choice import check_choice, choose_dumps
-
-    chosen_by = _parse(where or [])
     with as_usage_errors():
-        corrections = parse_corrections(stated)
-        check_choice(prefix=dump, where=chosen_by)
-    with open_to_write(options.store, wait=options.wait) as warehouse:
-        chosen = choose_dumps(warehouse.writing, prefix=dump, where=chosen_by)
-        planned = plan_amendments(warehouse.writing, chosen, corrections)
-        if is_meant:
-            amend_manifests(warehouse.writing, options.store, planned)
-    rows = (
-        {"dump_id": one.dump.dump_id, "sha256": one.dump.sha256, "source": one.dump.source,
-         "field": field, "old": old, "new": new}
-        for one in planned
-        for field, old, new in one.changes()
-    )  # fmt: skip
-    names = ("dump_id", "sha256", "source", "field", "old", "new")
-    schema = pa.schema([(name, pa.string()) for name in names]).set(
-        0, pa.field(names[0], pa.int32())
-    )
-    options.write_rows(rows, schema)
-    if planned and not is_meant:
-        write_note("note: nothing was changed; add --yes to correct these manifests")
+        task = Amend(set=tuple(stated), where=_parse(where or []), dump=dump, yes=is_meant)
+    options.write(run_task(task, options.store, wait=options.wait))
 
 
 def _parse(where: Sequence[str]) -> dict[str, str]:

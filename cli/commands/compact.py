@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cli.options import StoreOptions
-from cli.output.streams import write_note
-from cli.stores import lock_hint, open_to_write
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import Compact
 
 
 def compact(options: StoreOptions) -> None:
@@ -14,12 +14,4 @@ def compact(options: StoreOptions) -> None:
     old file if the new one is smaller; until then the disk must hold both. Small segments of the
     archive are merged.
     """
-    from warehouse.upkeep.compact import compact_store
-
-    with open_to_write(options.store, wait=options.wait):
-        pass  # recovers what a killed writer left behind
-    with lock_hint(options.wait):
-        done = compact_store(options.store, wait=options.wait)
-    options.write_rows([done._asdict()])
-    if done.new_bytes == done.old_bytes:
-        write_note("note: the DuckDB file has no space to return: a copy of it is not smaller")
+    options.write(run_task(Compact(), options.store, wait=options.wait))

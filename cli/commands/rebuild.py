@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from cli.errors import UsageError, as_usage_errors
 from cli.exit_codes import fail
 from cli.options import StoreOptions
 from cli.output.streams import write_note
-from cli.stores import lock_hint
+from cli.stores import lock_hint, service_instead_of_store
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import RebuildDumps
 
 
 def rebuild(
@@ -19,6 +22,15 @@ def rebuild(
             "--force", help="Rebuild even if dumps that are missing in the archive are lost."
         ),
     ] = False,
+    dumps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dumps",
+            metavar="SHA256",
+            help="Rebuild only the rows of this dump, in place; the first digits are enough. May "
+            "be repeated.",
+        ),
+    ] = None,
     *,
     options: StoreOptions,
 ) -> None:
@@ -26,7 +38,20 @@ def rebuild(
 
     The new file replaces the old one once it is complete. Each table is compared with the old
     file's, if that can be read; if they differ, the old file is kept next to the new one.
+
+    With --dumps, the file stays, and each dump is listed with the tables that had other rows of it
+    before. A service that has the store open can do that, but not replace the file.
+
+    Raises:
+        UsageError: A service is chosen, but no dumps.
     """
+    if dumps:
+        with as_usage_errors():
+            task = RebuildDumps(dumps=tuple(dumps))
+        options.write(run_task(task, options.store, wait=options.wait))
+        return
+    if service_instead_of_store():
+        raise UsageError("a service rebuilds single dumps: add --dumps SHA256, or leave out --url")
     from cli.output.progress import progress_bar
     from ingest.producers import read_user_rules, use_user_rules
     from warehouse.upkeep.rebuild import rebuild_store

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from cli.errors import as_usage_errors
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
-from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
+from cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.stores import open_to_read, service_instead_of_store
+from cli.stores import keep_night, open_to_read, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
@@ -49,9 +49,34 @@ _Slack = Annotated[
 ]
 
 
+class _Builds(NamedTuple):
+    """The builds that a report is about, as the options name them."""
+
+    base: str | None
+    head: str | None
+    branch: str | None
+
+    def check(self, *, is_nightly: bool) -> None:
+        """Check that they name one report.
+
+        Raises:
+            BadParameter: They do not.
+        """
+        if is_nightly == (self.base is not None):
+            problem, option = "wanted either --nightly or --base BUILD", "--nightly"
+        elif self.base is not None and self.head is None:
+            problem, option = "wanted the build to compare with --base", "--head"
+        elif self.branch is not None and self.head is not None:
+            problem, option = "wanted either --head or --branch", "--branch"
+        else:
+            return
+        raise typer.BadParameter(problem, param_hint=f"'{option}'")
+
+
 def report(
     base: _Base = None,
     head: Head = None,
+    branch: Branch = None,
     form: _Form = None,
     output: _File = None,
     config: Config = None,
@@ -72,17 +97,13 @@ def report(
     from warehouse.catalogue.parameters import bind_parameters
     from warehouse.catalogue.queries import find_query
 
-    if is_nightly == (base is not None):
-        raise typer.BadParameter(
-            "wanted either --nightly or --base BUILD", param_hint="'--nightly'"
-        )
-    if base is not None and head is None:
-        raise typer.BadParameter("wanted the build to compare with --base", param_hint="'--head'")
+    builds = _Builds(base, head, branch)
+    builds.check(is_nightly=is_nightly)
     if base is not None:
         with as_usage_errors():
             bind_parameters(find_query("comparison"), {"base": base, "head": head})
     suffix = output.suffix.lower() if output else ""
-    with _report(store, wait, lake, config, base=base, head=head) as (made, text_of):
+    with _report(store, wait, lake, config, builds) as (made, text_of):
         with elapsed_line(_DOING):  # a service makes the report only now
             chosen = form or SUFFIXES.get(suffix, "markdown")
             text = text_of(chosen)
@@ -109,9 +130,7 @@ def _report(
     wait: float,
     lake: str | None,
     config: Path | None,
-    *,
-    base: str | None,
-    head: str | None,
+    builds: _Builds,
 ) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
     """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):
@@ -119,17 +138,24 @@ def _report(
 
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection:
-            remote = RemoteReport(connection, base=base, head=head)
+            remote = RemoteReport(connection, **builds._asdict())
             yield remote, remote.text
         return
     from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
+    from queries.report.stored_nights import read_night
 
-    settings = read_settings(config)
+    settings, night = read_settings(config).of_branch(builds.branch), None
+    base, head, _ = builds
     with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
-        if base is None or head is None:
+        if base is not None and head is not None:
+            made = compare_report(warehouse, settings, base=base, head=head)
+        elif lake is not None:
             made = nightly_report(warehouse, settings, head=head)
         else:
-            made = compare_report(warehouse, settings, base=base, head=head)
+            night = read_night(warehouse, settings, head)
+            made = night.report
+    if night is not None and not night.is_stored:
+        keep_night(store, night)
     yield made, partial(render, made)

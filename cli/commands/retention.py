@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from typing import Annotated
 
 import typer
 
 from cli.options import StoreOptions, Yes
-from cli.output.streams import write_note
-from cli.stores import open_to_write
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import Retention
 
 
 def retention(
@@ -38,30 +36,7 @@ def retention(
     Lists builds with the dumps and events to drop and the approximate space they take, which
     'tracehouse compact' returns to the disk.
     """
-    from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
-
-    with open_to_write(options.store, wait=options.wait) as warehouse:
-        old = find_old_events(warehouse.writing, days=raw_days, kept_builds=keep_builds)
-        if lake is not None:
-            old = _find_in_lake(old, lake)
-        if is_meant:
-            drop_old_events(warehouse.writing, options.store, old)
-    options.write(sum_by_build(old))
-    if old.num_rows and not is_meant:
-        write_note("note: nothing was changed; add --yes to drop these events")
-
-
-def _find_in_lake(old: pa.Table, lake: str) -> pa.Table:
-    """The dumps whose events are all in the lake."""
-    import pyarrow as pa
-
-    from warehouse.lake.place import Lake
-    from warehouse.lake.verification import find_whole_dumps
-
-    held = find_whole_dumps(Lake(lake), old["sha256"].to_pylist())
-    if len(held) < old.num_rows:
-        missing = old.num_rows - len(held)
-        write_note(
-            f"note: the lake lacks {missing:,} of the dumps; run 'tracehouse export lake' first"
-        )
-    return old.filter(pa.array([one in held for one in old["sha256"].to_pylist()], pa.bool_()))
+    if lake is not None and "://" not in lake:
+        lake = os.path.abspath(lake)  # a service has another working directory
+    task = Retention(raw_days=raw_days, keep_builds=keep_builds, lake=lake, yes=is_meant)
+    options.write(run_task(task, options.store, wait=options.wait))

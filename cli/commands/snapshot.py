@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from cli.options import StoreOptions
-from cli.stores import open_to_write
+from cli.upkeep.running import run_task
+from cli.upkeep.tasks import TakeSnapshot
 
 
-def snapshot(options: StoreOptions) -> None:
+def snapshot(
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="Newest snapshots to keep; by default 3."),
+    ] = None,
+    *,
+    options: StoreOptions,
+) -> None:
     """Publish a snapshot, which other processes can read while one writes the store.
 
     A snapshot is a full, read-only copy of the store's DuckDB file in the store's folder snapshots.
-    The newest three and those in use are kept.
+    Older snapshots are deleted unless they are in use.
     """
-    with open_to_write(options.store, wait=options.wait) as warehouse:
-        done = warehouse.snapshot()
-    row = {"path": str(done.path), "taken_at": done.taken_at, "bytes": done.path.stat().st_size}
-    options.write_rows([row])
+    task = TakeSnapshot(keep=keep)
+    options.write(run_task(task, options.store, wait=options.wait))

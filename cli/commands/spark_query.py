@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from cli.commands.query import parse_parameters, query_command
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression, fail
-from cli.options import Config, Head, Master, add_options, parameter_option
+from cli.options import Branch, Config, Head, Master, add_options, parameter_option
 from cli.output.options import OutputOptions
 from cli.output.streams import write_text
 from queries.report.forms import Form
@@ -86,6 +86,7 @@ def report(
     lake: _QueriedLake,
     master: Master = None,
     head: Head = None,
+    branch: Branch = None,
     form: _Form = "markdown",
     config: Config = None,
     is_failing: FailOnRegression = False,
@@ -99,7 +100,7 @@ def report(
     from queries.report.settings import read_settings
     from warehouse.spark.verdicts import judge_on_spark
 
-    settings = read_settings(config)
+    settings = read_settings(config).of_branch(branch)
     with _opened(lake, master) as store:
         judge = partial(judge_on_spark, store)
         made = nightly_report(store, settings, head=head, judge=judge)

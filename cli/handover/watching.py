@@ -161,6 +161,7 @@ class Watch:
             layout=options.layout,
             etrecord=options.etrecord,
             names=names,
+            tops=[self._place.local_root],
         )
         for incoming in found:
             manifest = partial(self._manifest, incoming.manifest)

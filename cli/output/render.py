@@ -21,7 +21,7 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
     Numbers are exact in every format but `table`, which also cuts long texts. Control characters
     are escaped on a terminal, and `is_csv_safe` puts ' before texts that a spreadsheet would run.
     A table that the format cannot hold raises FormatError, an output that cannot be written
-    OutputError. The table's note, if any, goes to standard error.
+    OutputError. The table's notes go to standard error.
     """
     with output_errors():
         match format_:
@@ -44,10 +44,10 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
 
 
 def write_table_note(table: pa.Table) -> None:
-    """Print the note of a table on standard error, if it has one."""
-    note = (table.schema.metadata or {}).get(b"note")
-    if note:
-        write_note(f"note: {note.decode()}")
+    """Print the notes of a table on standard error, one a line, if it has any."""
+    notes = (table.schema.metadata or {}).get(b"note", b"")
+    for note in notes.decode().splitlines():
+        write_note(f"note: {note}")
 
 
 def write_document(document: object) -> None:

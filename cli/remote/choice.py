@@ -32,10 +32,15 @@ TokenFile = Annotated[
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """A service, and the file of its token; by default the token is in $TRACEHOUSE_TOKEN."""
+    """A service, and the file of its token; by default the token is in $TRACEHOUSE_TOKEN.
+
+    Attributes:
+        key: Key of the service of a store of this user, in place of a token.
+    """
 
     url: str
     token_file: Path | None = None
+    key: str | None = None
 
     def connect(self, *, retry_seconds: float = 0.0) -> ServiceConnection:
         """A connection for one thread, opened with its first request.
@@ -46,7 +51,7 @@ class ServiceChoice:
         from ingest.errors import ServiceError
         from ingest.remote.connection import ServiceConnection
 
-        token = None if self.token_file is None else _read_token(self.token_file)
+        token = self.key if self.token_file is None else _read_token(self.token_file)
         try:
             return ServiceConnection(self.url, token=token, retry_seconds=retry_seconds)
         except ServiceError as error:

@@ -67,40 +67,55 @@ class RemoteStore:
         """The state of the store and its service: one row."""
         return self._table("GET", "/v1/status")
 
-    def report(self, form: str, *, head: str | None, base: str | None) -> str:
+    def report(self, form: str, **builds: str | None) -> str:
         """A report on two builds, or without a base on one night; see `cli.commands.report`."""
-        given = {"head": head, "base": base, "format": form}
+        given = {**builds, "format": form}
         pairs = [(name, value) for name, value in given.items() if value is not None]
-        return self._ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
+        return self.ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
+
+    def explain(self, form: str, *, group: str, head: str | None) -> str:
+        """The explanation of an alert; see `cli.commands.explain`."""
+        given = {"group": group, "head": head, "format": form}
+        pairs = [(name, value) for name, value in given.items() if value is not None]
+        return self.ask("GET", _path("/v1/explain", pairs)).body.decode("utf-8", "replace")
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
-        """The table in the answer to a request.
+        return self.table_of(self.ask(method, path, body))
+
+    def table_of(self, answer: ServiceAnswer) -> pa.Table:
+        """The table in an answer.
 
         Raises:
             ServiceError: The answer has no table.
         """
         import pyarrow as pa
 
-        answer = self._ask(method, path, body)
         try:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
             detail = "unexpected answer; is this the address of a tracehouse service?"
-            raise ServiceError(self._connection.url + path, detail, reason="answer") from error
+            raise ServiceError(self._connection.url, detail, reason="answer") from error
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> ServiceAnswer:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> ServiceAnswer:
         """The answer to a question.
 
         Raises:
             QueryError: The query is at fault.
             ServiceError: The service cannot be reached, or fails.
         """
-        headers = {"Accept": f"{ARROW}, application/json;q=0.5, */*;q=0.1"}
+        sent = {"Accept": f"{ARROW}, application/json;q=0.5, */*;q=0.1", **(headers or {})}
         if body:
-            headers["Content-Type"] = "application/json"
+            sent["Content-Type"] = "application/json"
         try:
-            answer = self._connection.request(method, path, headers=headers, body=[body])
+            answer = self._connection.request(method, path, headers=sent, body=[body])
         except ServiceError as error:
             if error.status in _QUESTION_AT_FAULT or error.reason in _QUESTIONS:
                 raise QueryError(error.detail) from error

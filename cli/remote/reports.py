@@ -15,17 +15,22 @@ if TYPE_CHECKING:
 
 
 class RemoteReport:
-    """A report on two builds; without a base, on the head's night, or on the last night.
+    """A report on two builds; without a base, on the head's night, or on a branch's last night.
 
     Attributes:
         text: The report in a form, requested once, as a later request might get a later build.
     """
 
     def __init__(
-        self, connection: ServiceConnection, *, head: str | None, base: str | None
+        self,
+        connection: ServiceConnection,
+        *,
+        head: str | None,
+        base: str | None,
+        branch: str | None,
     ) -> None:
         self.text: Callable[[Form], str] = cache(
-            partial(RemoteStore(connection).report, head=head, base=base)
+            partial(RemoteStore(connection).report, head=head, base=base, branch=branch)
         )
 
     @property

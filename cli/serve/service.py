@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
+from cli.serve.nights import Nights
 from cli.serve.settings import ServiceSettings
 from cli.serve.uploads.admission import Admission
 from cli.serve.uploads.commits import Commits
@@ -19,7 +18,7 @@ from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
 from warehouse.inbox.accept import Acceptor
 from warehouse.inbox.inbox import Inbox
-from warehouse.inbox.served import served
+from warehouse.inbox.served import FoundService, served
 from warehouse.inbox.spools import clear_spools
 from warehouse.sandbox.workers import Sandbox
 from warehouse.store import Warehouse
@@ -33,11 +32,13 @@ class Service:
 
     Attributes:
         store: The store's directory.
+        warehouse: The store, which only functions of `Consumer.perform` may write.
         settings: Settings of the service.
         config: Settings file of reports, if it was given.
         started: When the service was opened, on the monotonic clock.
         inbox: Inbox of the store.
         consumer: Indexes accepted dumps.
+        nights: Judges nights and keeps their reports.
         access: Identifies clients.
         admission: Admits or defers uploads.
         acceptor: Accepts dumps into the inbox.
@@ -64,68 +65,62 @@ class Service:
         self.store, self.settings, self.config = store, settings, config
         self.started = time.monotonic()
         with ExitStack() as opened:
-            self._warehouse = opened.enter_context(_open(store))
-            opened.enter_context(served(store))
-            self._idle: SimpleQueue[Warehouse] = SimpleQueue()
-            opened.callback(self._close_readers)
+            self.warehouse = opened.enter_context(_open(store))
+            self.warehouse.kept_snapshots = settings.kept_snapshots
+            self._announce = opened.enter_context(served(store))
             self.access = Access(store)
             self.sandbox = Sandbox(store, settings.sql_bounds)
             opened.callback(self.sandbox.close)
             self.inbox = opened.enter_context(Inbox.open(store))
             self.consumer = Consumer(
-                self._warehouse,
+                self.warehouse,
                 store,
                 batch_dumps=settings.batch_dumps,
                 batch_seconds=settings.batch_seconds,
                 snapshot_seconds=settings.snapshot_seconds,
             )
             opened.enter_context(self.consumer)
+            self.nights = Nights(
+                self.warehouse,
+                store,
+                self.consumer,
+                settings=settings,
+                config=config,
+            )
+            opened.enter_context(self.nights.judging())
             clear_spools(store / INBOX_FOLDER)
             self.admission = Admission(store, settings, self.consumer.known)
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
             self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.count_accepted)
+            self.acceptor.agree = self.consumer.refusals.agree
             self.commits = Commits(
                 self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )
             self.problem: WarehouseError | None = None
             self._opened = opened.pop_all()
 
-    @contextmanager
-    def reader(self) -> Iterator[Warehouse]:
+    def announce(self, url: str) -> None:
+        """Let commands of the store's owner find the service at its URL."""
+        self._announce(FoundService(url, self.access.key))
+
+    def reader(self) -> AbstractContextManager[Warehouse]:
         """A reader of the live store, for this thread."""
-        try:
-            reader = self._idle.get_nowait()
-        except Empty:
-            reader = self._warehouse.reader()
-        try:
-            yield reader
-        except BaseException:  # the reader may be in the middle of a transaction
-            reader.close()
-            raise
-        self._idle.put(reader)
+        return self.consumer.readers.lend()
 
     def close(self) -> None:
-        """Index all accepted dumps, publish a snapshot, and close the store.
+        """Close the store; dumps that are not indexed yet wait in the inbox.
 
         Raises:
-            WarehouseError: Some dumps could not be indexed; they stay in the inbox.
+            WarehouseError: The store could not be closed properly.
         """
         try:
+            self.consumer.leave_backlog()
             self._opened.close()
-            if self.consumer.problem:
-                raise self.consumer.problem
         except WarehouseError as error:
             self.problem = error
             raise
-
-    def _close_readers(self) -> None:
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except Empty:
-                return
 
 
 def _open(store: Path) -> Warehouse:

@@ -39,6 +39,10 @@ class ServiceSettings(BaseSettings):
     batch_dumps: int = Field(default=500, ge=1, le=MOST_WAITING)
     batch_seconds: float = Field(default=2.0, gt=0, le=3600)
     snapshot_seconds: float = Field(default=60.0, gt=0)
+    kept_snapshots: int = Field(default=3, ge=1)
+    settle_seconds: float = Field(default=300.0, ge=0)
+    slack_url: str | None = None
+    webhook_url: str | None = None
     free_bytes: int = Field(default=1 << 30, ge=0)
     query_seconds: float = Field(default=60.0, gt=0, le=3600)
     query_bytes: _Bytes = ASKING

@@ -127,7 +127,8 @@ class Build(_Frozen):
 
     `parent` is the id of the previous build, or of the build that its branch forked from. A build
     of role ``reference`` is pinned and recorded with other builds, to distinguish changes of the
-    device from changes of the code.
+    device from changes of the code. A build of role ``adhoc`` is a trial, which reports of other
+    builds leave out.
     """
 
     id: Name
@@ -136,7 +137,7 @@ class Build(_Frozen):
     committed_at: Time | None = None
     ordinal: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     parent: Name | None = None
-    role: Literal["reference"] | None = None
+    role: Literal["reference", "adhoc"] | None = None
 
 
 class Model(_Frozen):

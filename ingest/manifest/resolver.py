@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -31,6 +31,7 @@ from ingest.manifest.path_template import parse_layout
 from ingest.manifest.runner_output import add_counters, read_printed
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.paths import Folder, Source, read_if_present
+from ingest.sources.tops import is_below
 from ingest.strict_json import quote
 
 __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", "Rate"]
@@ -60,7 +61,7 @@ class ManifestResolver:
         overrides: Mapping[str, object] | None = None,
         layout: str | None = None,
         names: FolderNames | None = None,
-        is_alone: bool = False,
+        tops: Collection[str] | None = None,
     ) -> None:
         """Accept the settings for all dumps; a malformed one raises ManifestError.
 
@@ -69,7 +70,8 @@ class ManifestResolver:
                 short names included: ``{"device": "pixel8", "backend": "xnnpack", "os": None}``.
             layout: path template, e.g. ``{device}/{build}/{model}-{backend}/*.etdp``.
             names: names of files in folders; other folders are listed when needed.
-            is_alone: ignore all files outside of the dumps' zips.
+            tops: folders above which no manifest.json is read; without any, only those in zips.
+                By default, the search ends at the root.
         """
         self.notes: dict[str, None] = {}
         self._overrides = self._flatten("options", overrides or {})
@@ -77,14 +79,15 @@ class ManifestResolver:
         self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
         self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
         self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
-        self._names, self._is_alone = names or FolderNames(), is_alone
+        self._names = names or FolderNames()
+        self._tops = {"/"} if tops is None else {*map(os.path.abspath, tops)}
         self._shared: dict[Folder, Manifest] = {}
 
     def resolve(self, source: Source) -> Manifest:
         """The manifest of a dump; the first place that states a field wins.
 
         The places, in order: the overrides, ``NAME.json`` and ``NAME.etdp.json`` of the dump,
-        each ``manifest.json`` from its folder up to the root (members of a zip continue with the
+        each ``manifest.json`` from its folder up to the top (members of a zip continue with the
         folder of the zip), the layout, and ExecuTorch's ``benchmark_results.json`` in the folder of
         the dump. A file that exists but cannot be read raises SourceError. A runner's output in
         ``NAME.log`` or ``NAME.qhas.json`` adds counters whose names no other place states.
@@ -132,7 +135,7 @@ class ManifestResolver:
         unread: list[Folder] = []
         above: Folder | None = folder
         while above is not None and above not in self._inherited:
-            if above.inner is not None or not self._is_alone:
+            if above.inner is not None or is_below(above.path, self._tops):
                 unread.append(above)
             above = above.parent
         layers = () if above is None else self._inherited[above]
@@ -183,8 +186,8 @@ class ManifestResolver:
         benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
         return (
             f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
-            f"{_sidecar_names(source)[0]}, in a manifest.json in its folder or above, by "
-            f"--layout '{template}'{matched}{benchmark}"
+            f"{_sidecar_names(source)[0]}, in a manifest.json from its folder up to the given "
+            f"one, by --layout '{template}'{matched}{benchmark}"
         )
 
 

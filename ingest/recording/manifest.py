@@ -95,4 +95,5 @@ def fields_of_other(fields: Mapping[str, object], program: str) -> tuple[dict[st
 
 def check_manifest(dump: Path, fields: Mapping[str, object]) -> None:
     """Check that these fields make a complete manifest; a missing field raises ManifestError."""
-    ManifestResolver(overrides=fields).resolve(Source(str(dump)))
+    resolver = ManifestResolver(overrides=fields, tops=[str(dump.parent)])
+    resolver.resolve(Source(str(dump)))

@@ -25,6 +25,7 @@ _TRANSIENT = {
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
     HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.INSUFFICIENT_STORAGE,
 }
 _LOST = (OSError, http.client.HTTPException)
 _TIMEOUT_SECONDS = 120.0  # between two bytes; longer than a service's `query_seconds`

@@ -49,7 +49,10 @@ BUILD = {
     "parent": Attribute(
         "Id of the build that it was made from, or that its branch forked from.", "ID"
     ),
-    "role": Attribute("'reference' for a pinned build that is recorded with others.", "reference"),
+    "role": Attribute(
+        "'reference' for a pinned build that is recorded with others, 'adhoc' for a trial.",
+        "reference|adhoc",
+    ),
 }
 MODEL = {
     "name": Attribute("Name of the model."),

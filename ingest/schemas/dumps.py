@@ -17,6 +17,7 @@ from ingest.schemas.dimensions import dimension
 from ingest.schemas.fields import DUMP_ID, DUMP_INDEX, RUN_INDEX, UTC_US, decoded_fields
 from ingest.schemas.fields import field as _field
 from ingest.schemas.fields import table as _table
+from ingest.schemas.nights import JUDGED_NIGHTS
 from ingest.schemas.programs import EVENT_MODULES, EVENT_ORIGINS, PROGRAM_TABLES
 from ingest.schemas.rollups import ROLLUPS
 from ingest.schemas.tensors import SHA256, TENSORS
@@ -216,6 +217,7 @@ STORED: dict[str, pa.Schema] = {
     "dropped_events": DROPPED_EVENTS,
     "forgotten_dumps": FORGOTTEN_DUMPS,
     "group_decisions": GROUP_DECISIONS,
+    "judged_nights": JUDGED_NIGHTS,
 }
 
 _LATER = {"sha256", "parsed"}  # columns that are not decoded from a dump alone

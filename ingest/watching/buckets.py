@@ -43,7 +43,7 @@ class Bucket:
         except (OSError, pa.ArrowException) as error:
             problem = _problem(error).replace(uri, self.name)
             raise SourceError(self.name, problem) from error
-        self._copies = ""
+        self.local_root = ""
 
     def list_folder(self, folder: str) -> Iterator[WatchedFile]:
         """The entries of a folder; none if the folder is gone.
@@ -69,13 +69,13 @@ class Bucket:
 
     @contextmanager
     def local_paths(self, paths: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Copies of the files, their companions and the manifests above them.
+        """Copies of the files, their companions and the manifests in the folders above them.
 
         Raises:
             SourceError: A file cannot be copied.
         """
         with tempfile.TemporaryDirectory(prefix="tracehouse-watch-") as copies:
-            self._copies = copies
+            self.local_root = copies
             for wanted in {*paths, *self._list_companions(paths)}:
                 self._copy(wanted, Path(copies, wanted.lstrip("/")))
             yield [f"{copies}/{path.lstrip('/')}" for path in paths]
@@ -83,7 +83,7 @@ class Bucket:
     def restore_paths(self, text: str) -> str:
         """The text with paths of copies replaced by URIs of the original files."""
         scheme = self.name.partition("://")[0] + ("://" if self.root[0] != "/" else ":///")
-        return text.replace(f"{self._copies}/", scheme) if self._copies else text
+        return text.replace(f"{self.local_root}/", scheme) if self.local_root else text
 
     def _list_companions(self, paths: Sequence[str]) -> Iterator[str]:
         """Manifests and companions that may belong to the files."""
@@ -92,11 +92,11 @@ class Bucket:
             for info in self._list(folder):
                 if info.path in own or info.base_name.endswith((*_ALWAYS, ETRECORD_SUFFIX)):
                     yield info.path
-            above = os.path.dirname(folder.rstrip("/"))
-            while above.strip("/"):
+            above = folder.rstrip("/")
+            while above.startswith(self.root) and above != self.root.rstrip("/"):
+                above = os.path.dirname(above)
                 if self.look(manifest := os.path.join(above, "manifest.json")):
                     yield manifest
-                above = os.path.dirname(above)
 
     def _list(self, folder: str) -> list[pafs.FileInfo]:
         """The entries of a folder.

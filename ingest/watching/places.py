@@ -31,6 +31,10 @@ class WatchedPlace(Protocol):
     def name(self) -> str:
         """The place's path or URI."""
 
+    @property
+    def local_root(self) -> str:
+        """The folder of this machine with all local paths."""
+
     def list_folder(self, folder: str) -> Iterator[WatchedFile]:
         """The entries of a folder, in any order; none if the folder is gone.
 
@@ -61,7 +65,7 @@ class LocalFolder:
         Raises:
             SourceError: The path is no folder, or cannot be listed.
         """
-        self.root = self.name = os.path.abspath(path)
+        self.root = self.name = self.local_root = os.path.abspath(path)
         try:
             os.scandir(self.root).close()
         except OSError as error:

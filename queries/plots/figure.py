@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import svg
 
+from queries.plots.line_figure import DARK, STYLE, WIDTH, line_figure
 from queries.plots.terminal import HISTORIES, series_columns
-from queries.report.drawing import Scale, label, lines, scale_of, title
+from queries.report.drawing import Scale, label, title
 from queries.report.figures import count_text, delta_text, duration_text, name_text, number_text
+from queries.report.line_chart import Line, LineChart
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
@@ -30,19 +32,8 @@ NAMES = (
 )  # fmt: skip
 MOST_BARS = 60
 MOST_LINES = 8
-_WIDTH, _ROW, _SIDE, _MARGIN = 960, 22, 380, 12
+_ROW, _SIDE, _MARGIN = 22, 380, 12
 _IDS = ("_id", "_index", "ordinal", "rank")
-_STYLE = """
-svg { font: 12px system-ui, sans-serif; background: #fff; }
-text { fill: #1c2024; } .dim { fill: #5b6470; } .bar { fill: #3f72ad; }
-.line { fill: none; stroke-width: 1.8; } .axis { stroke: #c3c9d0; }
-@media (prefers-color-scheme: dark) {
-svg { background: #14171b; } text { fill: #e6e9ed; } .dim { fill: #9aa4b0; } .bar { fill: #7fb0e6; }
-}
-"""
-_COLOURS = (
-    "#3f72ad", "#c2571a", "#2f8f5b", "#a13d8f", "#8a6d1d", "#c03b4a", "#3f8f9b", "#6b5fc7",
-)  # fmt: skip
 
 
 def query_figure(name: str, table: pa.Table) -> str:
@@ -56,15 +47,14 @@ def query_figure(name: str, table: pa.Table) -> str:
     if not rows:
         raise QueryError(f"{name}: nothing to draw, as no row has a value in {value}")
     if name in HISTORIES:
-        parts, height = _history(rows, value, series_columns(table))
-    else:
-        parts, height = _bars(rows, value)
+        return _history(name, rows, series_columns(table))
+    parts, height = _bars(rows, value)
     head = label(_MARGIN, 20, f"{name}: {value}", "start")
     drawn = svg.SVG(
-        width=_WIDTH,
+        width=WIDTH,
         height=height,
-        viewBox=f"0 0 {_WIDTH} {height}",  # type: ignore[arg-type]
-        elements=[title(f"{name}: {value}"), svg.Style(text=_STYLE), head, *parts],
+        viewBox=f"0 0 {WIDTH} {height}",  # type: ignore[arg-type]
+        elements=[title(f"{name}: {value}"), svg.Style(text=f"{STYLE}{DARK}}}"), head, *parts],
     )
     return drawn.as_str() + "\n"
 
@@ -98,7 +88,7 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     shown = rows[:MOST_BARS]
     names = _names(shown)
     values = [float(row[value]) for row in shown]
-    across = Scale(min(0.0, *values), max(0.0, *values) or 1.0, _SIDE, _WIDTH - 110)
+    across = Scale(min(0.0, *values), max(0.0, *values) or 1.0, _SIDE, WIDTH - 110)
     parts: list[svg.Element] = []
     for i, (row, text) in enumerate(zip(shown, names, strict=True)):
         y, (start, end) = 34 + i * _ROW, sorted((across(0.0), across(float(row[value]))))
@@ -117,51 +107,32 @@ def _bars(rows: Sequence[dict[str, Any]], value: str) -> tuple[list[svg.Element]
     return parts, height
 
 
-def _history(
-    rows: Sequence[dict[str, Any]], value: str, names: Sequence[str]
-) -> tuple[list[svg.Element], int]:
-    """A line per series over the builds, and the total height."""
+def _history(name: str, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
+    """A line per series over the builds; a band between p10 and p90 where the answer has them."""
+    value = HISTORIES[name]
     builds = list(dict.fromkeys(row["build"] for row in rows))
-    series: dict[tuple[Any, ...], dict[str, float]] = {}
+    series: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
-        series.setdefault(tuple(row[name] for name in names), {})[row["build"]] = row[value]
+        series.setdefault(tuple(row[key] for key in keys), {})[row["build"]] = row
     shown = list(series.items())[:MOST_LINES]
-    known = [one for _, values in shown for one in values.values()]
-    across = Scale(0, max(1, len(builds) - 1), 90, _WIDTH - _MARGIN)
-    down = scale_of([*known, 0.98 * min(known), 1.02 * max(known)], 300, 40)
-    parts: list[svg.Element] = [
-        svg.Line(x1=90, x2=_WIDTH - _MARGIN, y1=306, y2=306, class_=["axis"])
+    lines = [
+        Line(
+            _text(key),
+            [by_build[build][value] if build in by_build else None for build in builds],
+            low=_edge(by_build, builds, "p10_ns"),
+            high=_edge(by_build, builds, "p90_ns"),
+        )
+        for key, by_build in shown
     ]
-    for one in sorted({min(known), max(known)}):
-        parts.append(label(82, down(one) + 4, _shown(value, one), "end"))
-    parts.append(label(90, 324, name_text(builds[0], 40), "start"))
-    if len(builds) > 1:
-        parts.append(label(_WIDTH - _MARGIN, 324, name_text(builds[-1], 40), "end"))
-    for number, (key, values) in enumerate(shown):
-        parts += _series(number, key, [(across(i), values.get(b)) for i, b in enumerate(builds)],
-                         down)  # fmt: skip
-    height = 340 + 18 * len(shown) + _MARGIN
-    if len(series) > MOST_LINES:
-        text = f"the first {MOST_LINES} of {count_text(len(series), 'line')}"
-        parts.append(label(_MARGIN, height, text, "start"))
-        height += _MARGIN
-    return parts, height
+    more = f"the first {MOST_LINES} of {count_text(len(series), 'line')}"
+    note = more if len(series) > MOST_LINES else ""
+    return line_figure(LineChart(name, "build", builds, lines), f"{name}: {value}", note=note)
 
 
-def _series(
-    number: int, key: tuple[Any, ...], points: Sequence[tuple[float, float | None]], down: Scale
-) -> list[svg.Element]:
-    """A line with its points, and its name below the axis."""
-    colour, name = _COLOURS[number], _text(key)
-    placed = [(x, None if value is None else down(value)) for x, value in points]
-    dots = [svg.Circle(cx=x, cy=y, r=2.6, fill=colour) for x, y in placed if y is not None]
-    y = 346 + 18 * number
-    return [
-        svg.G(elements=[*lines(placed)], stroke=colour),
-        *dots,
-        svg.Rect(x=_MARGIN, y=y - 9, width=10, height=10, fill=colour),
-        label(_MARGIN + 18, y, name_text(name, 130), "start"),
-    ]
+def _edge(
+    by_build: dict[str, dict[str, Any]], builds: Sequence[str], column: str
+) -> list[float | None]:
+    return [by_build.get(build, {}).get(column) for build in builds]
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:

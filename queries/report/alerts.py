@@ -134,6 +134,7 @@ def _describe(
         method_level_ns(night, methods, pairs[0][1]),
         first.event_name,
         [
+            explain_command(night.head, group.id),
             *compare_commands(first, bad, good),
             *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
         ],
@@ -202,6 +203,11 @@ def _name(member: Member) -> tuple[str, ...]:
     place = member.device, member.model, member.backend, member.run
     parts = *place, member.event_name, member.delegate_id
     return (*(part or "" for part in parts), f"{member.ordinal:06}")
+
+
+def explain_command(head: str, group: str) -> str:
+    """The command that says what differs between the two builds of a group."""
+    return f"tracehouse explain {group} --head {quote(head)}"
 
 
 def compare_commands(member: Member, bad: str, good: str) -> list[str]:

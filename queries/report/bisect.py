@@ -28,6 +28,10 @@ _BUILD_OF_COMMIT = """
 SELECT b.name FROM builds AS b JOIN builds_in_order AS o ON o.build = b.name
 WHERE starts_with($commit, b.commit) AND length(b.commit) >= 7 ORDER BY o.position DESC LIMIT 1
 """
+_VALUES_OF_MODELS = (
+    f"SELECT * FROM ({read_statement('fleet_values')}) AS v "  # noqa: S608
+    "WHERE list_contains($models, v.model)"
+)
 
 
 class BisectStep(NamedTuple):
@@ -106,27 +110,29 @@ def _judge_exact(
 def _add_build(
     store: Warehouse, night: HeadNight, changes: list[LevelChange], build: str
 ) -> tuple[HeadNight, list[LevelChange]]:
-    """The night with a further build from outside its lineage; and the changes there."""
-    statement = read_statement("fleet_values")
-    rows = store.sql(statement, {"head": night.head})
-    others = store.sql(statement, {"head": build})
+    """A night of the models of changes and a build outside its lineage; and the changes there."""
+    keys = night.fleet.keys.take(pa.array([change.series for change in changes]))
+    models = keys["model"].unique().to_pylist()
+    rows, others = (
+        store.sql(_VALUES_OF_MODELS, {"head": head, "models": models})
+        for head in (night.head, build)
+    )
     own = others.filter(pc.equal(others["build"], build))
     after = pa.array([-1] * len(own), own.schema.field("distance").type)
     own = own.set_column(own.schema.get_field_index("distance"), "distance", after)
     min_change = partial(min_changes, settings=night.settings)
     fleet, result = judge_part(pa.concat_tables([rows, own]), build, min_change, night.rules)
     numbers = {tuple(row.values()): n for n, row in enumerate(fleet.keys.to_pylist())}
-    keys = night.fleet.keys.take(pa.array([change.series for change in changes])).to_pylist()
     moved = [
         replace(change, series=numbers[tuple(row.values())])
-        for change, row in zip(changes, keys, strict=True)
+        for change, row in zip(changes, keys.to_pylist(), strict=True)
     ]
-    return replace(night, fleet=fleet, replay=result), moved
+    return replace(night, fleet=fleet, cells=result.cells), moved
 
 
 def _judge_series(night: HeadNight, change: LevelChange, nights: Ints) -> str | None:
     """The verdict of some nights' dumps on a change; None for too few dumps."""
-    counts = night.replay.cells.dump_count[change.series, nights]
+    counts = night.cells.dump_count[change.series, nights]
     if counts.sum() < night.rules.least_dumps:
         return None
     found = compare_nights(night, change, change.base, nights[counts > 0])

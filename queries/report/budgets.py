@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-import numpy as np
-
-from queries.report.amounts import in_base_unit
 from queries.report.environment import Family
 from queries.report.exact_alerts import exact_unit
 from queries.report.facts import measure_name
 from queries.report.figures import measure_text
+from queries.report.measurements import Measurement
 from queries.report.night import HeadNight
 from queries.report.parts import Budget
 from queries.report.settings import BudgetLimit
 from warehouse.regressions.exact_changes import MEMORY, ExactHistory
-from warehouse.regressions.series_values import COUNTED, MEASURES, RATES
 
-_METHOD = "method"
 _MOST_LISTED = 5
-
-
-class _Measurement(NamedTuple):
-    """The lowest and highest value of a limited measure in the head."""
-
-    family: Family
-    measure: str
-    name: str
-    unit: str
-    low: float
-    high: float
 
 
 def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], list[str]]:
@@ -44,7 +28,7 @@ def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], 
     limits = night.settings.budgets
     if not limits:
         return [], []
-    measured = [*_measures(night), *_exact_measures(exact)]
+    measured = [*night.findings.measured, *_exact_measures(exact)]
     judged: list[Budget] = []
     warnings = []
     for limit in limits:
@@ -75,11 +59,11 @@ def _text(budget: Budget) -> str:
     return f"{budget.measure} {value} on {budget.where}, {budget.bound} {limit}"
 
 
-def _fits(limit: BudgetLimit, measured: _Measurement) -> bool:
+def _fits(limit: BudgetLimit, measured: Measurement) -> bool:
     return limit.measure == measured.measure and limit.fits(**measured.family._asdict())
 
 
-def _judge(limit: BudgetLimit, measured: _Measurement) -> Budget:
+def _judge(limit: BudgetLimit, measured: Measurement) -> Budget:
     bound, amount = limit.bound
     value = measured.high if bound == "at most" else measured.low
     return Budget(
@@ -94,7 +78,7 @@ def _judge(limit: BudgetLimit, measured: _Measurement) -> Budget:
 
 
 def _warning(
-    limit: BudgetLimit, named: Sequence[_Measurement], measured: Sequence[_Measurement]
+    limit: BudgetLimit, named: Sequence[Measurement], measured: Sequence[Measurement]
 ) -> str:
     what = f"the budget of {limit.measure} (device {limit.device}, model {limit.model})"
     if named:
@@ -103,26 +87,7 @@ def _warning(
     return f"{what} matches nothing in the head, which has {known}"
 
 
-def _measures(night: HeadNight) -> Iterator[_Measurement]:
-    """Medians over the head's dumps of methods and of measures of whole dumps."""
-    own = np.flatnonzero(night.is_own)
-    history = night.fleet.history
-    for series, keys in enumerate(night.fleet.keys.to_pylist()):
-        kind, is_timed = keys["kind"], keys["unit"] == "ns" or keys["kind"] in COUNTED
-        if keys["device"] is None or not is_timed or kind not in MEASURES | {_METHOD}:
-            continue
-        values = history.values_in(series, own)
-        if not len(values):
-            continue
-        level = float(np.exp(np.median(values)))
-        level = 1 / level if kind in RATES else level
-        measure = _METHOD if kind == _METHOD else keys["event_name"]
-        level, unit = in_base_unit(level, keys["delegate_id"] if kind in COUNTED else "ns")
-        name = measure_name(measure, keys["run"], None)
-        yield _Measurement(Family.of(keys), measure, name, unit, level, level)
-
-
-def _exact_measures(exact: ExactHistory) -> Iterator[_Measurement]:
+def _exact_measures(exact: ExactHistory) -> Iterator[Measurement]:
     """Measures without noise of the head; memory is that of all allocators together."""
     head = len(exact.builds) - 1
     memory: dict[tuple[Family, str | None], list[tuple[float, float]]] = defaultdict(list)
@@ -134,7 +99,7 @@ def _exact_measures(exact: ExactHistory) -> Iterator[_Measurement]:
             if series.measure == MEMORY:
                 memory[family, series.run_name].append((point.low, point.high))
             elif series.run_name is not None:
-                yield _Measurement(
+                yield Measurement(
                     family,
                     series.measure,
                     measure_name(series.measure, series.run_name, None),
@@ -145,4 +110,4 @@ def _exact_measures(exact: ExactHistory) -> Iterator[_Measurement]:
     for (family, run_name), ends in memory.items():
         low, high = (sum(side) for side in zip(*ends, strict=True))
         name = measure_name(MEMORY, run_name, None)
-        yield _Measurement(family, MEMORY, name, "bytes", low, high)
+        yield Measurement(family, MEMORY, name, "bytes", low, high)

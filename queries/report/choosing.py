@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from queries.report.exact_alerts import ExactNight
-from queries.report.night import HeadNight, OptionError
+from queries.report.content import Group, Report
+from queries.report.night import OptionError
 from warehouse.errors import suggest
-from warehouse.regressions.groups import ChangeGroup
 
 
 class GroupFilter(NamedTuple):
@@ -31,83 +30,46 @@ class GroupFilter(NamedTuple):
         return bool(self.model or self.device or self.since)
 
 
-class _Candidate(NamedTuple):
-    """A group, its place among the builds, and its devices and models."""
-
-    id: str
-    is_regression: bool
-    first_bad: int
-    models: set[str]
-    devices: set[str | None]
-
-
 def choose_groups(
-    night: HeadNight, exact: ExactNight, ids: Sequence[str], filter_: GroupFilter
+    report: Report, builds: Sequence[str], ids: Sequence[str], filter_: GroupFilter
 ) -> list[str]:
-    """Ids of the named groups, or of all regressions of the night that pass a filter.
+    """Ids of the named groups, or of all regressions of a report that pass a filter.
 
     Args:
-        night: The night, with its groups of operators.
-        exact: The measures without noise, with their groups.
+        report: The nightly report.
+        builds: All builds in their order.
         ids: Named groups.
         filter_: Filter of the other groups.
 
     Raises:
         OptionError: A group or build does not exist, or no group passes the filter.
     """
-    builds = exact.history.builds
-    known = list(_candidates(night, exact))
-    all_ids = {group.id for group in known} | night.decisions.keys()
+    known = [group.id for group in report.groups]
     for group_id in ids:
-        if group_id not in all_ids:
-            problem = f"has no group '{group_id}'{suggest(group_id, sorted(all_ids))}"
-            raise OptionError("accept", "GROUP", f"the report of {night.head} {problem}")
+        if group_id not in known:
+            problem = f"has no group '{group_id}'{suggest(group_id, sorted(known))}"
+            raise OptionError("accept", "GROUP", f"the report of {report.head} {problem}")
     if not filter_.is_given:
         return list(dict.fromkeys(ids))
-    first = _number_of(night, builds, filter_.since)
+    since = filter_.since
+    if since is not None and since not in builds:
+        problem = f"'{since}' is not in the store{suggest(since, builds)}"
+        raise OptionError("accept", "--since", problem)
+    later = builds if since is None else builds[builds.index(since) :]
     left = [
         group.id
-        for group in known
-        if group.is_regression
+        for group in report.groups
+        if group.direction == "regression"
         and (not ids or group.id in ids)
-        and group.first_bad >= first
-        and _fits(group.models, filter_.model)
-        and _fits(group.devices, filter_.device)
+        and group.first_bad in later
+        and _fits(group, "model", filter_.model)
+        and _fits(group, "device", filter_.device)
     ]
     if not left:
-        raise OptionError("accept", "GROUP", f"the report of {night.head} has no such regression")
+        raise OptionError("accept", "GROUP", f"the report of {report.head} has no such regression")
     return left
 
 
-def _candidates(night: HeadNight, exact: ExactNight) -> Iterator[_Candidate]:
-    """The groups of operators and those of measures without noise."""
-    builds = exact.history.builds
-    for group in night.groups:
-        first = builds.index(night.fleet.nights[group.first_bad].build)
-        names = [night.fleet.name(change.series) for change in group.changes]
-        yield _candidate(group, first, [(name["model"], name["device"]) for name in names])
-    for group in exact.groups:
-        series = map(exact.history.of, group.changes)
-        yield _candidate(group, group.first_bad, [(each.model, each.device) for each in series])
-
-
-def _candidate(
-    group: ChangeGroup, first_bad: int, places: Sequence[tuple[str, str | None]]
-) -> _Candidate:
-    models, devices = zip(*places, strict=True)
-    return _Candidate(group.id, group.direction > 0, first_bad, set(models), set(devices))
-
-
-def _number_of(night: HeadNight, builds: Sequence[str], build: str | None) -> int:
-    if build is None:
-        return 0
-    if build not in builds:
-        problem = (
-            f"the report of {night.head} does not know the build '{build}'{suggest(build, builds)}"
-        )
-        raise OptionError("accept", "--since", problem)
-    return builds.index(build)
-
-
-def _fits(names: Collection[str | None], globs: Collection[str]) -> bool:
-    return not globs or any(fnmatchcase(name or "", glob) for name in names for glob in globs)
+def _fits(group: Group, name: str, globs: Collection[str]) -> bool:
+    names = {getattr(member, name) or "" for member in group.members}
+    return not globs or any(fnmatchcase(each, glob) for each in names for glob in globs)

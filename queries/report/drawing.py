@@ -33,9 +33,11 @@ def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(min(values), max(values), start, end)
 
 
-def label(x: float, y: float, text: str, anchor: str) -> svg.Element:
+def label(x: float | str, y: float, text: str, anchor: str, class_: str = "") -> svg.Element:
     """A text at a place; `anchor` is the part of it there: start, middle or end."""
-    return svg.Text(x=x, y=y, text=safe(text), text_anchor=anchor)  # type: ignore[arg-type]
+    start = None if anchor == "start" else anchor
+    classes = [class_] if class_ else None
+    return svg.Text(x=x, y=y, text=safe(text), text_anchor=start, class_=classes)  # type: ignore[arg-type]
 
 
 def title(text: str) -> svg.Element:
@@ -52,12 +54,24 @@ def lines(points: Iterable[tuple[float, float | None]]) -> Iterator[svg.Element]
 
 
 def picture(
-    parts: list[svg.Element], *, width: float, height: float, text: str, class_: str
+    parts: list[svg.Element],
+    *,
+    width: float | None,
+    height: float,
+    text: str,
+    class_: str,
+    **data: str,
 ) -> str:
-    """An image with a name for screen readers."""
-    box = svg.ViewBoxSpec(0, 0, width, height)
+    """An image with a name for screen readers, and with data attributes for scripts.
+
+    Without a width, the image is as wide as the page, and positions may be in percent.
+    """
+    box = None if width is None else svg.ViewBoxSpec(0, 0, width, height)
     extra = {"role": "img", "aria-label": safe(text)}
+    extra |= {f"data-{name}": safe(value) for name, value in data.items()}
     drawn = svg.SVG(viewBox=box, class_=[class_], elements=parts, xmlns=None, extra=extra)
+    if box is None:
+        drawn.height = height
     return drawn.as_str()
 
 

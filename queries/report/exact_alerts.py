@@ -7,7 +7,14 @@ from dataclasses import replace
 from shlex import quote
 from typing import NamedTuple
 
-from queries.report.alerts import Evidence, bisect_commands, find_state, is_reported, night_alert
+from queries.report.alerts import (
+    Evidence,
+    bisect_commands,
+    explain_command,
+    find_state,
+    is_reported,
+    night_alert,
+)
 from queries.report.content import BuildPoint, EnvironmentChange, Group, Member
 from queries.report.environment import Environments, Family
 from queries.report.facts import measure_name
@@ -116,6 +123,7 @@ def _describe(
     bad, good, first = builds[group.first_bad], builds[group.last_good], members[0]
     where = f" --device {quote(first.device or '')} --model {quote(first.model)}"
     commands = [
+        explain_command(night.head, group.id),
         f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}",
         *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
     ]

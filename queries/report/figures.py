@@ -36,9 +36,18 @@ def duration_text(value_ns: float | None) -> str:
     if value_ns is None:
         return NONE
     size = abs(value_ns)
-    scale, unit = next((pair for pair in _UNITS if size >= pair[0] * 0.99995), (1, "ns"))
+    scale, unit = duration_unit(size)
     shown = f"{size:.4g}" if scale == 1 else _digits(size / scale)
     return f"{_sign(value_ns)}{shown} {unit}"
+
+
+def duration_unit(size_ns: float) -> tuple[float, str]:
+    """The nanoseconds and the name of the unit that fits a duration.
+
+    >>> duration_unit(1_234_567), duration_unit(0)
+    ((1000000.0, 'ms'), (1.0, 'ns'))
+    """
+    return next((pair for pair in _UNITS if size_ns >= pair[0] * 0.99995), (1.0, "ns"))
 
 
 def times_text(base_ns: float | None, head_ns: float | None) -> str:

@@ -50,7 +50,11 @@ def html_text(report: Report) -> str:
 
 
 def body_parts(report: Report) -> dict[str, object]:
-    """What ``body.html.jinja`` shows of a report, by name in the template."""
+    """What ``body.html.jinja`` shows of a report, by name in the template.
+
+    `triage` has the buttons for decisions about a group, by state, and `why` is the address of
+    explanations; a page without a service has neither.
+    """
     changed, grounds = changes(report), evidence(report)
     return {
         "report": report,
@@ -62,6 +66,8 @@ def body_parts(report: Report) -> dict[str, object]:
             ("evidence", "Evidence", [table for table in grounds if table.rows]),
         ],
         "max_rows": MAX_ROWS,
+        "triage": {},
+        "why": "",
         "drifts": [
             (figures.name_text(drift.device), drift_plot(drift))
             for drift in report.reference_drift[:MAX_DRIFTS]
@@ -70,11 +76,10 @@ def body_parts(report: Report) -> dict[str, object]:
 
 
 @cache
-def page_environment(package: str = "") -> Environment:
-    """Templates of pages, which escape every value: a package's own, and those of reports."""
-    packages = [name for name in (package, "queries.report") if name]
+def page_environment(*packages: str) -> Environment:
+    """Templates of pages, which escape every value: packages' own, and those of reports."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name) for name in packages]),
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "queries.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -106,7 +111,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         (
             "warn",
             SensitivitySummary.of(report.sensitivity).blind,
-            f"of {coverage.model_count:,} models blind",
+            f"of {figures.count_text(coverage.model_count, 'model')} blind",
         ),
         ("", coverage.device_count, "device"),
         ("", coverage.model_count, "model"),

@@ -28,8 +28,13 @@ _HARMLESS = frozenset(" .,:;()%+/='-")
 
 def markdown_text(report: Report) -> str:
     """The comment, at most MAX_BYTES of UTF-8; a longer one is cut, with a note."""
+    return cut_blocks(_blocks(report))
+
+
+def cut_blocks(blocks: Iterable[str]) -> str:
+    """The blocks of a comment, at most MAX_BYTES of UTF-8; more are cut, with a note."""
     text, room = "", MAX_BYTES - len(_CUT.encode())
-    for block in _blocks(report):
+    for block in blocks:
         room -= len(block.encode())
         if room < 0:
             return text + _CUT
@@ -123,7 +128,7 @@ def _details(group: Group, report: Report) -> str:
     rest = f"\n{more:,} more series.\n" if more else ""
     commands = "".join(f"- {code(command)}\n" for command in group.commands)
     folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"
-    return f"{said}\n\n{_table(columns, range(2, 7), rows)}{rest}{folded if commands else ''}"
+    return f"{said}\n\n{table_text(columns, range(2, 7), rows)}{rest}{folded if commands else ''}"
 
 
 def _member(member: Member) -> tuple[str, ...]:
@@ -145,11 +150,14 @@ def _folded(table: Listing) -> str:
     note = f"{table.note}\n\n" if table.note else ""
     return (
         f"\n<details><summary>{table.title} ({len(table.rows):,})</summary>\n\n"
-        f"{note}{_table(table.columns, table.numbers, rows)}{rest}\n</details>\n"
+        f"{note}{table_text(table.columns, table.numbers, rows)}{rest}\n</details>\n"
     )
 
 
-def _table(columns: Iterable[str], numbers: Iterable[int], rows: Iterable[tuple[str, ...]]) -> str:
+def table_text(
+    columns: Iterable[str], numbers: Iterable[int], rows: Iterable[tuple[str, ...]]
+) -> str:
+    """A table of cells that are Markdown; `numbers` are the columns aligned right."""
     names, right = list(columns), set(numbers)
     rule = ("--:" if i in right else "---" for i in range(len(names)))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (names, rule, *rows))

@@ -72,7 +72,7 @@ def method_level_ns(
     row = methods.get((int(family[change.series]), keys["run"]))
     if row is None or keys["unit"] != "ns" or keys["device"] is None:
         return None
-    levels = night.replay.cells.median[row, change.base]
+    levels = night.cells.median[row, change.base]
     known = levels[np.isfinite(levels)]
     return float(np.exp(np.median(known))) if len(known) else None
 
@@ -81,7 +81,7 @@ def changed_nights(night: HeadNight, change: LevelChange) -> Ints:
     """The nights of a series at its new level."""
     end = change.fixed if change.fixed is not None else night.fleet.history.build_count
     nights = np.arange(change.first_bad, end)
-    there: Ints = nights[night.replay.cells.dump_count[change.series, nights] > 0]
+    there: Ints = nights[night.cells.dump_count[change.series, nights] > 0]
     return there
 
 
@@ -105,7 +105,7 @@ def compare_nights(
 
 
 def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
-    cells = night.replay.cells
+    cells = night.cells
     points = []
     for number, recording in enumerate(night.fleet.nights):
         count = int(cells.dump_count[series, number])
@@ -119,7 +119,7 @@ def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint
 def _rule(
     night: HeadNight, change: LevelChange, base_dumps: int, since: Ints, *, is_centred: bool
 ) -> str:
-    dumps = int(night.replay.cells.dump_count[change.series, since].sum())
+    dumps = int(night.cells.dump_count[change.series, since].sum())
     new, old = (count_text(len(builds), "build") for builds in (since, change.base))
     parts = [
         f"{dumps} dumps of {new} against {base_dumps} of {old}",
@@ -141,7 +141,7 @@ def _rule(
 
 
 def _pool_text(night: HeadNight, change: LevelChange, pool: int) -> str:
-    fleet, counts = night.fleet, night.replay.cells.dump_count
+    fleet, counts = night.fleet, night.cells.dump_count
     last = changed_nights(night, change)[-1]
     devices = np.count_nonzero(counts[fleet.pool == pool, last])
     shift = math.expm1(change.pool_shift)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,7 @@ def _list_dumps(model: ModelCounts, head: int, rules: Rules) -> list[str]:
     return wanted
 
 
+@lru_cache
 def _head_dumps_needed(base: int, series: int, rules: Rules) -> int:
     """Dumps of a head that can show a single change among so many operators."""
     least = rules.least_dumps if base >= rules.least_base_dumps else LEAST_DUMPS

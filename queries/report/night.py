@@ -11,27 +11,36 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from queries.report.environment import Family
+from queries.report.findings import Findings, find_in_part, join_findings
+from queries.report.judging import Judge, judge_here
+from queries.report.part_night import PartNight
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
-from warehouse.queryable import Queryable
-from warehouse.regressions.fleet import Fleet, MinChange, find_rebuilt
+from warehouse.queryable import Queryable, Streamable
+from warehouse.regressions.fleet import Fleet
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from warehouse.regressions.history import Cells
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PartResult, judge_part
-from warehouse.regressions.pools import spread_to_devices
-from warehouse.regressions.replay import Replay
+from warehouse.regressions.parts import ChangedSeries, PartResult, join_changed, keep_changed
 from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
-from warehouse.statistics.arrays import Floats, Mask
-
-Judge = Callable[[str, MinChange, Rules], PartResult]
+from warehouse.statistics.arrays import Floats
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
-_BUILDS = "SELECT build, build_role FROM builds_in_order ORDER BY position"
+_BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
+_HEADS = """SELECT build FROM builds_in_order
+WHERE build_role IS NULL AND ($branch IS NULL OR branch = $branch) ORDER BY position"""
+_BRANCHES = "SELECT DISTINCT branch FROM builds WHERE branch IS NOT NULL ORDER BY branch"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
+_DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
+WHERE build = $head GROUP BY device, model, backend"""
 _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
 WHERE $until IS NULL OR decided_at < $until ORDER BY decided_at"""
+
+
+_BATCH_ROWS = 10_000
 
 
 class OptionError(ParameterError):
@@ -56,13 +65,15 @@ class HeadNight:
 
     Attributes:
         head: Id of the build.
-        fleet: The values of the head and of earlier builds.
-        replay: The result of the replay.
+        fleet: The series that changed, with their values in the head and in earlier builds.
+        cells: Summaries of their cells.
+        findings: Findings about all series.
+        dumps: Number of the head's dumps, by family.
         groups: The changes in groups, without muted ones.
         moved: Changes of methods and delegates that gained or lost operators.
         muted: Number of muted changes, by reason.
-        modules: Module that an operator of the head runs, by device, model, backend, run, event
-            name, delegate id and ordinal; of those with an ETRecord.
+        modules: Module that a changed operator of the head runs, by device, model, backend, run,
+            event name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by id, before a later build arrived.
         until: Arrival of the next build; None if the head is the last.
         day: The day of the head's last recording; None if unknown.
@@ -72,7 +83,9 @@ class HeadNight:
 
     head: str
     fleet: Fleet
-    replay: Replay
+    cells: Cells
+    findings: Findings
+    dumps: dict[Family, int]
     groups: list[ChangeGroup]
     moved: list[LevelChange]
     muted: dict[str, int]
@@ -83,16 +96,11 @@ class HeadNight:
     settings: Settings
     rules: Rules
 
-    @property
-    def is_own(self) -> Mask:
-        """Whether each night is the head's."""
-        return np.array([night.build == self.head for night in self.fleet.nights])
-
 
 def judge_head(
-    store: Queryable, head: str | None, settings: Settings, judge: Judge | None = None
+    store: Streamable, head: str | None, settings: Settings, judge: Judge | None = None
 ) -> HeadNight:
-    """Judge a build of a store, by default the last one, as of its night.
+    """Judge a build of a store, by default the last one of the report's branch, as of its night.
 
     Args:
         store: The store.
@@ -103,20 +111,23 @@ def judge_head(
     Raises:
         OptionError: The store has no such build, or no builds.
     """
-    head = find_build(store, head, "--head")
-    chosen = settings.nightly
-    rules = Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
-    judge = judge or partial(_judge_here, store)
-    fleet, result = judge(head, partial(min_changes, settings=settings), rules)
-    builds = [night.build for night in fleet.nights]
-    changes = spread_to_devices(result, fleet.history, fleet.pool)
-    is_operator = ~fleet.is_measure
+    head = find_head(store, head, settings)
+    rules, day = nightly_rules(settings), last_day(store, head)
+    counted = store.sql(_DUMPS, {"head": head}).to_pylist()
+    dumps = {Family.of(row): int(row["dumps"]) for row in counted}
+    view = partial(_view_part, head=head, settings=settings, day=day, dumps=dumps)
+    judge = judge or partial(judge_here, store)
+    parts = judge(head, partial(min_changes, settings=settings), rules, view)
+    changed = join_changed([part for part, _ in parts])
+    findings = join_findings([part for _, part in parts], dumps, rules)
+    fleet = changed.fleet
     places = list_places(fleet)
     family = [place.family for place in places]
-    own = np.array(family, np.int64)[is_operator]
-    rebuilt = find_rebuilt(own, result.cells.dump_count[is_operator] > 0)
-    groups, moved = group_changes(changes, places, builds, rebuilt)
-    day = last_day(store, head)
+    builds = [night.build for night in fleet.nights]
+    rebuilt = {
+        (family[series], night) for series, night in np.argwhere(changed.is_rebuilt).tolist()
+    }
+    groups, moved = group_changes(changed.changes, places, builds, rebuilt)
 
     def reason_of(series: int) -> str | None:
         keys = fleet.name(series)
@@ -124,35 +135,85 @@ def judge_head(
         return settings.mute_reason(**names, on=day)
 
     kept, muted = leave_out_muted(groups, reason_of, family)
-    named = store.sql(read_statement("modules_of_build"), {"head": head}).to_pylist()
-    modules = {tuple(row[name] for name in SERIES): row["module_path"] for row in named}
+    modules = _read_modules(store, head, fleet)
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
     decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
     return HeadNight(
-        head, fleet, result, kept, moved, muted, modules, decisions, until, day, settings, rules
+        head=head,
+        fleet=fleet,
+        cells=changed.cells,
+        findings=findings,
+        dumps=dumps,
+        groups=kept,
+        moved=moved,
+        muted=muted,
+        modules=modules,
+        decisions=decisions,
+        until=until,
+        day=day,
+        settings=settings,
+        rules=rules,
     )
 
 
-def _judge_here(store: Queryable, head: str, min_change: MinChange, rules: Rules) -> PartResult:
-    """Judge all series of a build and of earlier builds in this process."""
-    rows = store.sql(read_statement("fleet_values"), {"head": head})
-    return judge_part(rows, head, min_change, rules)
+def nightly_rules(settings: Settings) -> Rules:
+    """The thresholds of a nightly report."""
+    chosen = settings.nightly
+    return Rules(base_builds=chosen.base_builds, q=chosen.q, gate=chosen.gate)
 
 
-def find_build(store: Queryable, name: str | None, option: str) -> str:
-    """The build of this name; by default the last one that is not a reference.
+def _view_part(
+    part: PartResult, *, head: str, settings: Settings, day: date | None, dumps: dict[Family, int]
+) -> tuple[ChangedSeries, Findings]:
+    """The changed series of a part, and the findings about all of its series."""
+    night = PartNight(head, *part, settings, nightly_rules(settings), day)
+    return keep_changed(part), find_in_part(night, dumps)
+
+
+def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[object, ...], str]:
+    """The module of each changed series that an ETRecord places in one."""
+    named = store.sql(read_statement("modules_of_build"), {"head": head})
+    changed = set(zip(*(fleet.keys[name].to_pylist() for name in SERIES), strict=True))
+    return {
+        key: row["module_path"]
+        for batch in named.to_batches(max_chunksize=_BATCH_ROWS)
+        for row in batch.to_pylist()
+        if (key := tuple(row[name] for name in SERIES)) in changed
+    }
+
+
+def list_heads(store: Queryable, settings: Settings) -> list[str]:
+    """The builds of the nightly series, in order: of the report's branch, without a role."""
+    rows = store.sql(_HEADS, {"branch": settings.report.branch})
+    return [str(build) for build in rows["build"].to_pylist()]
+
+
+def find_head(store: Queryable, name: str | None, settings: Settings) -> str:
+    """The build of this name; by default the last one of the nightly series.
 
     Raises:
-        OptionError: The store has no such build, or no builds; `option` is named in the error.
+        OptionError: The store has no such build, or no build of the report's branch.
     """
-    builds = store.sql(_BUILDS).to_pylist()
-    names = [row["build"] for row in builds]
-    if name is None:
-        own = [row["build"] for row in builds if row["build_role"] is None]
-        if not own:
-            raise OptionError("report", option, "the store has no builds yet: ingest dumps first")
-        return str(own[-1])
+    if name is not None:
+        return find_build(store, name, "--head")
+    heads, branch = list_heads(store, settings), settings.report.branch
+    if not heads and branch is not None:
+        known = suggest(branch, store.sql(_BRANCHES)["branch"].to_pylist())
+        problem = f"no build in the store is of the branch '{branch}'{known}"
+        raise OptionError("report", "--branch", problem)
+    if not heads:
+        raise OptionError("report", "--head", "the store has no builds yet: ingest dumps first")
+    return heads[-1]
+
+
+def find_build(store: Queryable, name: str, option: str) -> str:
+    """The build of this name.
+
+    Raises:
+        OptionError: The store has no such build; `option` is named in the error.
+    """
+    names = store.sql(_BUILDS)["build"].to_pylist()
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)

@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
-from queries.report.content import Coverage, Report, RunShift, Sensitivity
+from queries.report.content import (
+    Coverage,
+    Missing,
+    OperatorChange,
+    Report,
+    RunShift,
+    Sensitivity,
+)
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import (
@@ -21,22 +26,19 @@ from queries.report.facts import (
     read_commits,
     read_facts,
 )
-from queries.report.head_view import HeadView
-from queries.report.members import changed_environment
-from queries.report.night import HeadNight, Judge, judge_head
+from queries.report.judging import Judge
+from queries.report.measures import as_measure
+from queries.report.members import changed_environment, describe_members
+from queries.report.night import HeadNight, judge_head
 from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
-from queries.report.sensitivity import night_sensitivity
 from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
-from queries.report.verdicts import Verdict
-from warehouse.queryable import Queryable
-
-_DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
-WHERE build = $head GROUP BY device, model, backend"""
+from queries.report.verdicts import SeriesVerdict, Verdict
+from warehouse.queryable import Streamable
 
 
 def nightly_report(
-    store: Queryable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
+    store: Streamable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 
@@ -64,18 +66,17 @@ def nightly_report(
             *list_exact_alerts(night, exact, commits, environments),
         ]
     )
-    view, parts = HeadView(night), sort_groups(groups)
+    parts, found = sort_groups(groups), night.findings
     opened = [*parts.failures, *parts.environment, *parts.suspects]
-    base = view.base({group.first_bad for group in opened})
+    builds = [each.build for each in night.fleet.nights]
+    bad = {group.first_bad for group in opened}
+    base = found.base(builds, night.rules.base_builds, bad)
     facts = read_facts(store, base=base[0] if base else None, head=night.head, until=night.until)
     muted = Counter(night.muted) + Counter(exact.muted)
-    counts = {**view.count_verdicts(), **{f"muted: {k}": n for k, n in muted.items()}}
-    counted = store.sql(_DUMPS, {"head": night.head}).to_pylist()
-    dumps = {Family.of(row): int(row["dumps"]) for row in counted}
-    sensitivity = night_sensitivity(night, dumps)
-    missing = add_expected(store, view.missing(), settings, night.head)
-    coverage = view.coverage(sum(dumps.values()), sensitivity, missing)
-    shifts = view.run_shifts()
+    counts = {**found.verdict_counts, **{f"muted: {k}": n for k, n in muted.items()}}
+    sensitivity, shifts = found.sensitivity, found.run_shifts
+    missing = add_expected(store, found.missing, settings, night.head)
+    coverage = _coverage(night, missing)
     budgets, unfit = judge_budgets(night, exact.history)
     quality = facts.quality.model_copy(update={"warnings": [*unfit, *facts.quality.warnings]})
     verdict = find_verdict(parts, sensitivity, missing, budgets)
@@ -90,11 +91,11 @@ def nightly_report(
         f"{_summary(verdict, parts, coverage, shifts, sensitivity)}{broken_text(budgets)}",
         notes=[
             *list_broken(budgets),
-            *list_notes(missing, facts.reference_drift, _relative_devices(night)),
+            *list_notes(missing, facts.reference_drift, found.relative_devices),
         ],
         groups=groups,
         run_shifts=shifts,
-        operator_changes=view.operator_changes(),
+        operator_changes=[*found.operator_changes, *_moved_series(night)],
         budgets=budgets,
         coverage=coverage,
         sensitivity=sensitivity,
@@ -104,10 +105,40 @@ def nightly_report(
     )
 
 
-def _relative_devices(night: HeadNight) -> set[str]:
-    """Devices on which times are relative to a reference build."""
-    devices = night.fleet.keys["device"].to_pylist()
-    return {devices[row] for row in np.flatnonzero(night.fleet.has_reference) if devices[row]}
+def _coverage(night: HeadNight, missing: list[Missing]) -> Coverage:
+    """The recordings of the head, and missing ones."""
+    found = night.findings
+    return Coverage(
+        device_count=len({family.device for family in found.families}),
+        model_count=len({(family.model, family.backend) for family in found.families}),
+        dump_count=sum(night.dumps.values()),
+        series_count=found.series_count,
+        judged_count=sum(row.judged_count for row in found.sensitivity),
+        missing=missing,
+        too_few=[
+            f"{Family.of(dict(row))}: {row.missing}"
+            for row in found.sensitivity
+            if row.missing is not None
+        ],
+    )
+
+
+def _moved_series(night: HeadNight) -> list[OperatorChange]:
+    """Methods and delegates that changed lately because they gained or lost operators."""
+    first = len(night.fleet.nights) - night.rules.base_builds
+    changes = [change for change in night.moved if change.first_bad >= first]
+    return [
+        OperatorChange.of(
+            dict(member),
+            change=SeriesVerdict.MOVED,
+            device=member.device or "",
+            detail=f"{member.delta or 0:+.1%} since "
+            f"{night.fleet.nights[change.first_bad].build}, which has other operators in it",
+        )
+        for member, change in zip(
+            map(as_measure, describe_members(night, changes)), changes, strict=True
+        )
+    ]
 
 
 def _summary(

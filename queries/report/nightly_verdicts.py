@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from queries.report.night import HeadNight
+from queries.report.judging import judge_here
+from queries.report.night import find_head, min_changes, nightly_rules
+from queries.report.settings import Settings
+from warehouse.queryable import Streamable
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Status
-from warehouse.regressions.series_values import COUNTED
+from warehouse.regressions.parts import PartResult
+from warehouse.regressions.series_values import COUNTED, KEY
 from warehouse.statistics.arrays import Floats
 
 _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _WORDS = {1: "regression", -1: "improvement"}
 
 
-def nightly_verdicts(night: HeadNight) -> pa.Table:
-    """A row per series of the head or an earlier build, ordered by name.
+def nightly_verdicts(store: Streamable, head: str | None, settings: Settings) -> pa.Table:
+    """A row per series of the head (by default the last build) or an earlier build, by name.
 
     Measures of whole dumps have rows without a run; rates are inverted to times.
 
@@ -32,21 +38,33 @@ def nightly_verdicts(night: HeadNight) -> pa.Table:
     Verdicts: regression and improvement (confirmed and there), suspect_regression and
     suspect_improvement; returning (from an open change that may be gone); otherwise the `Status` in
     lower case.
+
+    Raises:
+        OptionError: The store has no such build, or no builds.
     """
-    latest, keys = night.replay.night, night.fleet.keys
-    last = night.fleet.history.build_count - 1
-    level = night.replay.cells.median[:, last]
-    is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~night.fleet.is_pool
+    head = find_head(store, head, settings)
+    min_change = partial(min_changes, settings=settings)
+    parts = judge_here(store, head, min_change, nightly_rules(settings), _view_part)
+    order = [(name, "ascending") for name in KEY]
+    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind"])
+
+
+def _view_part(part: PartResult) -> pa.Table:
+    """The rows of a part, in any order, with `unit` and `kind`."""
+    latest, keys = part.replay.night, part.fleet.keys
+    last = part.fleet.history.build_count - 1
+    level = part.replay.cells.median[:, last]
+    is_time = (np.array(keys["unit"].to_pylist(), object) == "ns") & ~part.fleet.is_pool
     is_time &= ~pc.is_in(keys["kind"], pa.array(sorted(COUNTED))).to_numpy()
     delta, p = np.expm1(level - latest.base.raw), np.full(len(keys), np.nan)
     delta[latest.tested] = np.expm1(latest.comparison.shift)
     p[latest.tested] = latest.p_adjusted
-    verdicts, first_bad = _verdicts(night)
+    verdicts, first_bad = _verdicts(part)
     return pa.table(
         {
-            **{name: keys[name] for name in _KEYS},
+            **{name: keys[name] for name in (*_KEYS, "unit", "kind")},
             "base_count": pa.array(latest.base.dumps, pa.int64()),
-            "head_count": pa.array(night.replay.cells.dump_count[:, last], pa.int64()),
+            "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
             "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),
             "head_ns": _known(np.where(is_time, np.exp(level), np.nan)),
             "delta": _known(delta),
@@ -63,15 +81,15 @@ def _known(values: Floats) -> pa.Array:
     return pa.array(values, pa.float64(), mask=~np.isfinite(values))
 
 
-def _verdicts(night: HeadNight) -> tuple[list[str], list[str | None]]:
-    status = night.replay.night.status.tolist()
+def _verdicts(part: PartResult) -> tuple[list[str], list[str | None]]:
+    status = part.replay.night.status.tolist()
     names = {code: code.name.lower() for code in Status} | {Status.HIT: "returning"}
     verdicts = [names[Status(code)] for code in status]
     first_bad: list[str | None] = [None] * len(verdicts)
-    for change in night.replay.changes:
+    for change in part.replay.changes:
         if change.fixed is None:
             verdicts[change.series] = _word(change)
-            first_bad[change.series] = night.fleet.nights[change.first_bad].build
+            first_bad[change.series] = part.fleet.nights[change.first_bad].build
     return verdicts, first_bad
 
 

@@ -169,8 +169,12 @@ def line_text(group: Group) -> str:
     """A group in a line: title, cost, state and builds."""
     line = group.headline
     cost = "" if line.cost_ns is None else f", {cost_text(line.cost_ns)} per run"
-    sign = SIGNS[group.direction]
-    return f"{sign} {line.title}{cost} ({group.state.label}, {range_text(group)})"
+    return f"{SIGNS[group.direction]} {line.title}{cost} ({state_text(group)})"
+
+
+def state_text(group: Group) -> str:
+    """The state of a group and its builds."""
+    return f"{group.state.label}, {range_text(group)}"
 
 
 def facts(group: Group, report: Report) -> list[tuple[str, str]]:

@@ -2,106 +2,68 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import NamedTuple
 
 import svg
 
+from queries.report.axis import Axis, AxisKind, axis_of
 from queries.report.content import Member, ReferenceDrift
-from queries.report.drawing import Scale, label, lines, picture, scale_of, title
+from queries.report.drawing import Scale, label, picture, title
 from queries.report.figures import (
     count_text,
     delta_text,
     interval_text,
-    measure_text,
     member_operator,
-    name_text,
     value_text,
 )
+from queries.report.line_chart import Line, LineChart, Mark, line_chart
 
 MAX_BUILDS = 40
 _WIDTH = 360
 _LEFT, _RIGHT = 72, 12
-_LABEL = 22  # characters of a build's name
-
-
-class Point(NamedTuple):
-    """A point of a line: its name, its value, and further text on hover."""
-
-    name: str
-    value: float | None
-    detail: str
+_LETTER = 8  # approximate width on phones, where letters are larger
 
 
 def strip_plot(member: Member) -> str:
     """A dot for each dump of both builds, above each other, and a line at each build's median."""
     values = [*member.base_values, *member.head_values]
-    if not values:
+    axis = axis_of(values, AxisKind(member.unit, is_tight=True), start=_LEFT, end=_WIDTH - _RIGHT)
+    if axis is None:
         return ""
-    scale = scale_of(values, _LEFT, _WIDTH - _RIGHT)
     rows = [("base", member.base_values, 22), ("head", member.head_values, 58)]
-    parts: list[svg.Element] = [_axis(scale, member)]
+    parts = [*_grid(axis)]
     for side, side_values, y in rows:
-        parts += _row(member, side, side_values, (scale, y))
+        parts += _row(member, side, side_values, (axis.scale, y))
     text = f"Dumps of {member_operator(member)}: {_described(member)}"
     return picture(parts, width=_WIDTH, height=104, text=text, class_="strip")
 
 
-def history_plot(member: Member, first_bad: str) -> str:
-    """The medians of the builds up to the head; the first bad one has a line."""
-    points = [
-        Point(
-            name_text(point.build),
-            point.median if point.median_ns is None else point.median_ns,
-            count_text(point.dump_count, "dump"),
-        )
-        for point in member.history[-MAX_BUILDS:]
-    ]
-    text_of = partial(measure_text, unit=member.unit)
-    return _course(points, text_of, "build", name_text(first_bad))
+def history_plot(member: Member, first_bad: str, fixed_in: str | None = None) -> str:
+    """The medians of the builds up to the head, with marks where the change begins and ends."""
+    points = member.history[-MAX_BUILDS:]
+    medians = [point.median if point.median_ns is None else point.median_ns for point in points]
+    counts = [count_text(point.dump_count, "dump") for point in points]
+    marks = [Mark(first_bad, "first bad build")]
+    if fixed_in is not None:
+        marks.append(Mark(fixed_in, "fixed in", "good"))
+    builds, line = [point.build for point in points], Line("", medians, details=counts)
+    return _course(LineChart("History", "build", builds, [line], marks, AxisKind(member.unit)))
 
 
 def drift_plot(drift: ReferenceDrift) -> str:
     """The distance of a device's reference builds from their usual time, by session."""
-    points = [
-        Point(str(point.recorded_on or name_text(point.session)), point.drift, point.session)
-        for point in drift.points[-MAX_BUILDS:]
-    ]
-    return _course(points, delta_text, "session")
+    points = drift.points[-MAX_BUILDS:]
+    sessions = [point.session for point in points]
+    line = Line("", [point.drift for point in points], details=sessions)
+    places = [str(point.recorded_on or point.session) for point in points]
+    return _course(LineChart("History", "session", places, [line], axis=AxisKind("change")))
 
 
-def _course(
-    points: Sequence[Point], text_of: Callable[[float | None], str], noun: str, marked: str = ""
-) -> str:
-    """Values in order; the first point with the marked name has a line."""
-    values = [point.value for point in points if point.value is not None]
-    if not values:
-        return ""
-    across = Scale(0, max(1, len(points) - 1), _LEFT, _WIDTH - _RIGHT)
-    down = scale_of(values, 70, 22)
-    marks = [i for i, point in enumerate(points) if point.name == marked]
-    parts: list[svg.Element] = _mark(across(marks[0]), marked) if marks else []
-    placed = [
-        (across(i), None if point.value is None else down(point.value))
-        for i, point in enumerate(points)
-    ]
-    parts += lines(placed)
-    for (x, y), point in zip(placed, points, strict=True):
-        what = "no data" if y is None else text_of(point.value)
-        dot = svg.Circle(cx=x, cy=76 if y is None else y, r=2 if y is None else 2.6)
-        dot.class_ = ["gap" if y is None else "point"]
-        dot.elements = [title(f"{point.name}: {what}, {name_text(point.detail)}")]
-        parts.append(dot)
-    parts += [label(_LEFT - 6, y + 3, text_of(value), "end") for value, y in _ends(values)]
-    parts.append(label(_LEFT, 94, name_text(points[0].name, _LABEL), "start"))
-    if len(points) > 1:
-        parts.append(label(_WIDTH - _RIGHT, 94, name_text(points[-1].name, _LABEL), "end"))
-    ends = f"{text_of(values[0])} to {text_of(values[-1])}"
-    text = f"History over {count_text(len(points), noun)}: {ends}"
-    return picture(parts, width=_WIDTH, height=100, text=text, class_="history")
+def _course(chart: LineChart) -> str:
+    return line_chart(chart, width=_WIDTH, height=140, class_="history")
 
 
 def interval_ends(members: Sequence[Member]) -> tuple[float, float]:
@@ -166,31 +128,13 @@ def _dots(values: Sequence[float], scale: Scale, y: int) -> Iterator[svg.PathDat
         yield svg.HorizontalLineToRel(0)
 
 
-def _axis(scale: Scale, member: Member) -> svg.Element:
-    low, high = (f([*member.base_values, *member.head_values]) for f in (min, max))
-    ends = [(low, "start"), (high, "end")] if high > low else [(low, "middle")]
-    labels = [label(scale(x), 98, value_text(member, x), anchor) for x, anchor in ends]
-    line = svg.Line(x1=_LEFT, x2=_WIDTH - _RIGHT, y1=82, y2=82, class_=["axis"])
-    return svg.G(elements=[line, *labels])
-
-
-def _mark(x: float, first_bad: str) -> list[svg.Element]:
-    """A line at the first bad build, its name above on the side that has room."""
-    hover = title(f"first bad build: {name_text(first_bad)}")
-    line = svg.Line(x1=x, x2=x, y1=14, y2=80, class_=["mark"], elements=[hover])
-    is_right = x > _WIDTH / 2
-    return [
-        line,
-        label(
-            x + (3 if is_right else -3),
-            10,
-            name_text(first_bad, _LABEL),
-            "end" if is_right else "start",
-        ),
-    ]
-
-
-def _ends(medians: list[float]) -> list[tuple[float, float]]:
-    """The labelled values of the axis, with positions: the largest and the smallest."""
-    low, high = min(medians), max(medians)
-    return [(high, 22), (low, 70)] if high > low else [(high, 46)]
+def _grid(axis: Axis) -> Iterator[svg.Element]:
+    """A line at each tick, and the texts that there is room for."""
+    places = [axis.scale(value) for value, _ in axis.ticks]
+    gap = places[1] - places[0] if len(places) > 1 else math.inf
+    widest = _LETTER * max((len(text) for _, text in axis.ticks), default=0)
+    every = math.ceil(widest / gap) or 1
+    for number, (place, (_, text)) in enumerate(zip(places, axis.ticks, strict=True)):
+        yield svg.Line(x1=place, x2=place, y1=4, y2=82, class_=["grid"])
+        if number % every == 0:
+            yield label(place, 98, text, "middle")

@@ -15,8 +15,8 @@ from queries.report.content import Sensitivity
 from queries.report.environment import Family
 from queries.report.figures import operator_text
 from queries.report.missing_data import ModelCounts, list_missing
-from queries.report.night import HeadNight
-from warehouse.regressions.nightly import Status
+from queries.report.part_night import PartNight
+from warehouse.regressions.nightly import Rules, Status
 from warehouse.regressions.sensitivity import smallest_changes
 from warehouse.regressions.series_values import CONTAINERS
 from warehouse.statistics.arrays import Floats, Mask
@@ -84,8 +84,13 @@ def _weighted_median(values: Floats, weights: Floats) -> float | None:
     return middle if math.isfinite(middle) else None
 
 
-def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
-    """The sensitivity of each model in the head, without muted series; `dumps` counts all dumps."""
+def part_sensitivity(night: PartNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
+    """The sensitivity of each model in the head, without muted series.
+
+    Args:
+        night: The part of the fleet.
+        dumps: Number of the head's dumps, by family.
+    """
     latest, keys = night.replay.night, night.fleet.keys
     smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
     own = night.is_own
@@ -94,8 +99,8 @@ def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sen
     is_container = pc.is_in(keys["kind"], pa.array(CONTAINERS)).to_numpy()
     rows, names = _rows_of_families(night), _list_names(keys)
     found = []
-    for family in sorted({*rows, *dumps}, key=Family.sort_key):
-        chosen = np.array([row for row in rows.get(family, ()) if there[row]], np.int64)
+    for family, own_rows in rows.items():
+        chosen = np.array([row for row in own_rows if there[row]], np.int64)
         if not len(chosen) and family not in dumps:
             continue
         limits = SeriesLimits(
@@ -116,7 +121,16 @@ def night_sensitivity(night: HeadNight, dumps: Mapping[Family, int]) -> list[Sen
     return found
 
 
-def _rows_of_families(night: HeadNight) -> Mapping[Family, list[int]]:
+def without_values(family: Family, dumps: int, rules: Rules) -> Sensitivity:
+    """The sensitivity of a model of which no dump of any build has values."""
+    none, no_values = np.zeros(0, np.int64), np.zeros(0)
+    is_none = np.zeros(0, bool)
+    limits = SeriesLimits([], no_values, no_values, is_none, is_none)
+    model = ModelCounts(dumps, none, none, none, none)
+    return describe_sensitivity(family, limits, list_missing(model, rules))
+
+
+def _rows_of_families(night: PartNight) -> Mapping[Family, list[int]]:
     """The operators of each model that are neither muted nor of a pool."""
     names = ("device", "model", "backend", "event_name")
     is_measure = night.fleet.is_measure.tolist()

@@ -137,9 +137,16 @@ class Nightly(_Table):
     gate: float = Field(default=3.5, ge=1, le=20)
 
 
+class ReportChoice(_Table):
+    """The builds that the nightly report is about."""
+
+    branch: str | None = Field(default=None, min_length=1)
+
+
 class Settings(_Table):
     """A settings file; of several matching patterns, the last one wins."""
 
+    report: ReportChoice = ReportChoice()
     nightly: Nightly = Nightly()
     thresholds: list[Threshold] = []
     owners: list[Owner] = []
@@ -161,6 +168,12 @@ class Settings(_Table):
         takes = any(parameter.name == "expected" for parameter in header.params)
         own = {"expected": self.expected_places} if takes and self.expected else {}
         return {**own, **params}
+
+    def of_branch(self, branch: str | None) -> Settings:
+        """The settings with another branch of the report, if one is given."""
+        if branch is None:
+            return self
+        return self.model_copy(update={"report": ReportChoice(branch=branch)})
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
         """The smallest relevant change of a series."""

@@ -29,6 +29,8 @@
 --   p50_ns        DOUBLE  Median of the dumps' medians, nanoseconds; lower is better.
 --   min_ns        DOUBLE  Lowest dump median.
 --   max_ns        DOUBLE  Highest dump median.
+--   p10_ns        DOUBLE  10th percentile of the dumps' medians.
+--   p90_ns        DOUBLE  90th percentile of the dumps' medians.
 --   change        DOUBLE  p50_ns against the build before, as a share: 0.05 is 5 %
 --                         slower; null for the first.
 WITH series AS (
@@ -36,7 +38,9 @@ WITH series AS (
         device, model, backend, run, event_name, delegate_id, ordinal, build,
         count(*) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
-        median(known_ns) AS p50_ns, min(known_ns) AS min_ns, max(known_ns) AS max_ns
+        median(known_ns) AS p50_ns, min(known_ns) AS min_ns, max(known_ns) AS max_ns,
+        percentile_cont(0.1) WITHIN GROUP (ORDER BY known_ns) AS p10_ns,
+        percentile_cont(0.9) WITHIN GROUP (ORDER BY known_ns) AS p90_ns
     FROM (
         SELECT *, coalesce(value_ns, p50_ns) AS known_ns
         FROM chosen_operators
@@ -52,7 +56,7 @@ WITH series AS (
 SELECT
     s.device, s.model, s.backend, s.run, s.event_name, s.delegate_id, s.ordinal,
     s.build, b.build_ordinal, b.committed_at, b.first_captured_at,
-    s.dump_count, s.sample_count, s.p50_ns, s.min_ns, s.max_ns,
+    s.dump_count, s.sample_count, s.p50_ns, s.min_ns, s.max_ns, s.p10_ns, s.p90_ns,
     s.p50_ns / nullif(
         lag(s.p50_ns) OVER (
             PARTITION BY

@@ -2,7 +2,7 @@
 --
 -- A model is expected on every device that has dumps of it in any build of a branch: in
 -- each build of that branch, or in its last builds. What `expected` names is expected
--- in each build. Reference builds, which are recorded with others, are not expected.
+-- in each build. Nothing is expected of builds with a role, nor because of them.
 -- Builds are ordered by their ordinals, else by their commit times, else by their first
 -- recordings.
 --
@@ -63,7 +63,7 @@ recorded_branches AS (
         r.device, r.model, coalesce(r.backend, '') AS backend,
         coalesce(b.branch, '') AS branch
     FROM recorded AS r
-    JOIN builds_in_order AS b ON b.build = r.build
+    JOIN builds_in_order AS b ON b.build = r.build AND b.build_role IS NULL
 ),
 wanted AS (
     SELECT

@@ -1,9 +1,9 @@
 -- ingest_errors: Refused files, and whether they have been accepted since.
 --
--- A conflict is a file that the store has under another manifest. It stays unresolved
--- until the same file comes again and agrees with the store; then its reason becomes
--- settled_conflict. A refused file has no device, build or model, so only its time of
--- refusal can be filtered.
+-- Uploads that a service refused are among them. A conflict is a file that the store
+-- has under another manifest. It stays unresolved until the same file comes again and
+-- agrees with the store; then its reason becomes settled_conflict. A refused file has no
+-- device, build or model, so only its time of refusal can be filtered.
 --
 -- params:
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.

@@ -1,20 +1,24 @@
 -- Values of operators in the dumps of a build ($head), of builds before it, and of reference
--- builds: a row per operator and recording, with three lists: the logarithms of the values, their
--- dumps, and their pairs ('' for none). Measures of whole dumps are included, without a run, and
--- with a counter's unit as delegate id; rates are inverted, so that more is worse.
+-- builds: a row per operator and dump, with the logarithm of the value and the pair of the dump
+-- ('' for none). Measures of whole dumps are included, without a run, and with a counter's unit as
+-- delegate id; rates are inverted, so that more is worse.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
     SELECT ancestor, distance FROM build_lineage WHERE build = $head
 ),
-recordings AS (
+chosen AS (
     SELECT
         d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
-        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair,
-        min(d.captured_at) OVER (PARTITION BY d.build, d.session) AS recorded_at
+        coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair, d.captured_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
     WHERE l.build IS NOT NULL OR (d.build_role = 'reference' AND d.session IS NOT NULL)
+),
+sessions AS (
+    SELECT build, session, min(captured_at) AS recorded_at
+    FROM chosen
+    GROUP BY build, session
 ),
 series AS (
     SELECT
@@ -32,13 +36,12 @@ series AS (
         CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
             AS log_value
     FROM dump_measures AS m
-    JOIN recordings AS r ON r.dump_id = m.dump_id
+    JOIN chosen AS r ON r.dump_id = m.dump_id
 )
 SELECT
     o.device, o.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id, o.ordinal, o.kind,
-    o.unit, r.distance, r.build, r.session, r.recorded_at, max(o.floor) AS floor,
-    max(o.half_tick) AS half_tick, array_agg(o.dump_id) AS dumps,
-    array_agg(r.pair) AS pairs, array_agg(o.log_value) AS logs
+    o.unit, r.distance, r.build, r.session, s.recorded_at, o.floor, o.half_tick,
+    o.dump_id AS dump, r.pair, o.log_value AS log
 FROM series AS o
-JOIN recordings AS r ON r.dump_id = o.dump_id
-GROUP BY ALL
+JOIN chosen AS r ON r.dump_id = o.dump_id
+JOIN sessions AS s ON s.build = r.build AND s.session = r.session

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
+import uvicorn
 
-from tests.support.browser import CHROMIUM, Page, open_browser
+from cli.serve.http.app import make_app
+from cli.serve.service import Service
+from cli.serve.settings import ServiceSettings
+from tests.support.browser import CHROMIUM, DESK, Page, open_browser
+from tests.support.nightly_farm import ingest_nights
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +21,32 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         pytest.skip("make test-browser finds no chromium: apt-get install chromium")
     with open_browser(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service of the nightly farm."""
+    store = ingest_nights(tmp_path_factory.mktemp("site") / "s")
+    service = Service(store, ServiceSettings(port=0, free_bytes=0))
+    server = uvicorn.Server(
+        uvicorn.Config(make_app(service), host="127.0.0.1", port=0, log_config=None)
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + 30
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def dump(site: str, page: Page) -> str:
+    """The address of a dump's page."""
+    page.show(f"{site}/dumps", width=DESK)
+    found: str = page.evaluate(
+        "[...document.links].map(a => a.getAttribute('href')).find(a => a.startsWith('/dumps/'))"
+    )
+    return found

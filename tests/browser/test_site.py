@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
-
 import pytest
-import uvicorn
 
-from cli.serve.http.app import make_app
+from cli.serve.page.assets import SCRIPTS
 from cli.serve.page.site import VIEWS
-from cli.serve.service import Service
-from cli.serve.settings import ServiceSettings
 from tests.browser.test_report_page import CONTRASTS
-from tests.support.browser import Page
-from tests.support.nightly_farm import ingest_nights
+from tests.support.browser import DESK, PHONE, Page
 
-PHONE, DESK = 360, 1200
-MORE = ["/operator?event=native_call_convolution.out", "/sql?sql=SELECT+1+AS+a", "/login"]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service of the nightly farm."""
-    store = ingest_nights(tmp_path_factory.mktemp("site") / "s")
-    service = Service(store, ServiceSettings(port=0, free_bytes=0))
-    server = uvicorn.Server(
-        uvicorn.Config(make_app(service), host="127.0.0.1", port=0, log_config=None)
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    deadline = time.monotonic() + 30
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
-
-
-@pytest.fixture(scope="module")
-def dump(site: str, page: Page) -> str:
-    """The address of a dump's page."""
-    page.show(f"{site}/dumps", width=DESK)
-    found: str = page.evaluate(
-        "[...document.links].map(a => a.getAttribute('href')).find(a => a.startsWith('/dumps/'))"
-    )
-    return found
+MORE = [
+    "/operator?event=native_call_convolution.out",
+    "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
+    "/login",
+]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
@@ -60,7 +26,8 @@ def test_every_view_fits_and_loads_nothing_from_elsewhere(
     assert {url.rpartition("/")[0] == site or url.startswith((site, "data:"))
             for url in page.requests()} == {True}  # fmt: skip
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("document.scripts.length") == 0
+    scripts = page.evaluate("[...document.scripts].map(one => one.getAttribute('src'))")
+    assert set(scripts) <= SCRIPTS.keys()
 
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
@@ -93,8 +60,9 @@ def test_the_first_tab_leads_past_the_navigation(site: str, page: Page) -> None:
 
 def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> None:
     page.show(f"{site}/latency", width=DESK)
+    assert page.names("slider")[0].startswith("Method::execute over 12 builds")
     images = page.names("image")
-    assert any(name.startswith("Method::execute over 12 builds") for name in images)
+    assert any(name.startswith("phone · net from ") for name in images)
     assert "" not in images
     assert page.names("heading")[:2] == ["Latency", "Time of one run, by build"]
 
@@ -102,8 +70,74 @@ def test_plots_are_named_for_those_who_hear_the_page(site: str, page: Page) -> N
 def test_a_link_of_the_fleet_leads_to_the_devices_operators(site: str, page: Page) -> None:
     page.show(f"{site}/", width=DESK)
     page.forget()
-    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10')).click()")
+    page.evaluate("[...document.links].find(a => a.textContent.startsWith('b10 (')).click()")
     page.wait()
     text = page.evaluate("document.body.innerText")
     assert "tablet · net, b10" in text
     assert "native_call_convolution.out" in text
+
+
+def test_headings_sort_with_the_keyboard_and_stay_in_sight(site: str, page: Page) -> None:
+    page.show(f"{site}/operator?event=native_call_convolution.out", width=DESK)
+    page.forget()
+    page.evaluate("document.querySelector('th a').focus()")
+    page.press("Enter")
+    page.wait()
+    assert "sort=device" in page.evaluate("location.search")
+    assert page.evaluate("document.querySelector('th').ariaSort") == "ascending"
+    page.show(f"{site}/dumps", width=DESK)
+    page.evaluate("document.querySelector('.scroll').scrollTo(0, 500)")
+    top = "document.querySelector('{}').getBoundingClientRect().top"
+    assert abs(page.evaluate(top.format("th")) - page.evaluate(top.format(".scroll"))) < 2
+    assert page.evaluate(top.format("td")) < page.evaluate(top.format(".scroll"))
+
+
+def test_headings_are_named_in_every_row_on_a_phone(site: str, page: Page) -> None:
+    page.show(f"{site}/compare", width=PHONE)
+    name = "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
+    assert page.evaluate(name) == '"Change"'
+
+
+def test_a_typo_is_one_click_from_what_is_meant(site: str, page: Page) -> None:
+    page.show(f"{site}/operators?device=tablett", width=DESK)
+    page.forget()
+    page.evaluate("document.querySelector('.nearest a').click()")
+    page.wait()
+    assert "tablet · net, b10" in page.evaluate("document.body.innerText")
+
+
+def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -> None:
+    page.show(f"{site}/sql", width=DESK)
+    page.evaluate(
+        "document.querySelector('textarea').value = 'SELECT count(*) FROM range(1000000000000)'"
+    )
+    page.forget()
+    page.evaluate(
+        "document.querySelector('form.sql button').click();"
+        "setTimeout(() => document.querySelector('button[name=stop]').click(), 200)"
+    )
+    page.wait()
+    assert "stop=1" in page.evaluate("location.search")
+    assert page.evaluate("document.querySelector('textarea').value").startswith("SELECT count(*)")
+    page.evaluate("document.querySelector('textarea').value = 'SELECT 42 AS a'")
+    page.forget()
+    page.evaluate("document.querySelector('form.sql button').click()")
+    page.wait()
+    assert "42" in page.evaluate("document.querySelector('td').innerText")
+
+
+def test_an_alert_is_acknowledged_and_reopened_where_it_is_shown(site: str, page: Page) -> None:
+    page.show(f"{site}/regressions", width=DESK)
+    group, states = page.evaluate("document.querySelector('.triage [name=group]').value"), []
+    form = f"document.querySelector('.triage [value=\"{group}\"]').form"
+    for state in ("acknowledged", "reopened"):
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        page.evaluate(f"{form}.reason.focus()")
+        page.press("known")
+        page.forget()
+        page.evaluate(f"{form}.querySelector('[value={state}]').click()")
+        page.wait()
+        assert page.complaints() == []
+        states.append(page.evaluate(f"{form}.closest('.group').classList.contains('acknowledged')"))
+    assert page.evaluate("location.pathname") == "/regressions"
+    assert states == [True, False]

@@ -16,6 +16,7 @@ from tests.support.service_process import ServiceProcess
 from tests.support.stand_in_service import Refused, StandIn
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
+from warehouse import Warehouse
 
 MANIFEST = b'{"device": "pixel 8 \\u00e9",\n "build": "b1", "model": "mv2"}\n'
 
@@ -56,12 +57,15 @@ def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path)
         assert done.stderr.startswith("broken.etdp: 400 {")
         process.signal(signal.SIGTERM)
         process.wait()
+    with Warehouse.open(store) as warehouse:
+        warehouse.drain()
     expected = sorted(hashlib.sha256(tiny_dump(number)).hexdigest() for number in range(3))
     assert [sha256 for sha256, _ in stored_event_counts(store)] == expected
 
 
-def test_it_shows_its_token_and_tries_again(desk: Path, service: StandIn) -> None:
-    service.refusals = [Refused(429)]
+@pytest.mark.parametrize("status", [408, 429, 502, 503, 507])
+def test_it_shows_its_token_and_tries_again(desk: Path, service: StandIn, status: int) -> None:
+    service.refusals = [Refused(status)]
     done = upload(desk, service.url + "/", "a run 1.etdp", token="th_secret")  # noqa: S106
     assert (done.returncode, done.stderr, len(service.asked)) == (0, "", 2)
     ((_, held),) = service.held.items()

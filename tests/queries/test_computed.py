@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from queries.computed import NIGHTLY_VERDICTS, answer_computed
-from queries.report.night import judge_head
 from queries.report.nightly_verdicts import nightly_verdicts
 from queries.report.settings import Settings
 from tests.support.nightly_farm import nightly_store
@@ -22,7 +21,7 @@ def nights() -> Path:
 def test_the_answer_has_the_columns_that_are_told(nights: Path) -> None:
     with Warehouse.open(nights, read_only=True) as store:
         answer = answer_computed(store, "nightly_verdicts", {}, Settings())
-        assert answer == nightly_verdicts(judge_head(store, None, Settings()))
+        assert answer == nightly_verdicts(store, None, Settings())
     types = {
         "STRING": "string",
         "INT": "int32",

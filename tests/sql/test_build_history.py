@@ -54,6 +54,8 @@ def test_three_builds_by_hand(rows):
         ("a", 3, 3, 120, 110, 130, pytest.approx(0.2)),
         ("b", 1, 1, 60, 60, 60, -0.5),
     ]
+    edges = [edge for pair in shown(rows["phone"], "p10_ns", "p90_ns") for edge in pair]
+    assert edges == pytest.approx([92, 108, 112, 128, 60, 60])
 
 
 def test_builds_stand_in_their_order_on_each_device(rows):

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from tests.support.store_rows import LONG_AGO, StoreRows
+from warehouse.catalogue.sql_files import read_statement
 
 
 def _store(*builds):
@@ -19,6 +20,28 @@ def _ancestors(store, build):
         "SELECT ancestor, distance FROM build_lineage WHERE build = ? ORDER BY distance, ancestor"
     )
     return store.connect().execute(text, [build]).fetchall()
+
+
+def test_a_night_ends_with_the_next_build_of_its_branch_but_no_trial_of_another():
+    store = StoreRows()
+    made = [("m1", "main", None), ("try", "mine", "m1"), ("m2", "main", None), ("n1", None, None)]
+    made.append(("n2", None, None))
+    for hour, (name, branch, parent) in enumerate(made):
+        store.add_build(name, ordinal=hour, branch=branch, parent=parent)
+        store.add_dump(build=name, captured_at=LONG_AGO + timedelta(hours=hour))
+    connection, text = store.connect(), read_statement("known_until")
+    connection.execute("UPDATE dumps SET ingested_at = captured_at")
+    ends = {
+        name: connection.sql(text, params={"head": name}).to_arrow_table()["until"][0].as_py()
+        for name, _, _ in made
+    }
+    assert ends == {
+        "m1": LONG_AGO + timedelta(hours=2),
+        "try": None,
+        "m2": None,
+        "n1": LONG_AGO + timedelta(hours=4),
+        "n2": None,
+    }
 
 
 def test_builds_come_by_ordinal_commit_time_first_recording_and_name():

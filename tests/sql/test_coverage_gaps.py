@@ -70,6 +70,15 @@ def test_a_build_of_a_branch_is_expected_of_what_is_recorded_on_that_branch_alon
     assert _gaps(store.connect()) == [("phone", "dw", "m2")]
 
 
+def test_a_build_with_a_role_makes_nothing_expected():
+    store = StoreRows()
+    for build, role in {"m1": None, "pin": "reference", "try": "adhoc"}.items():
+        store.add_build(build, role=role)
+    for model, build in (("net", "m1"), ("pinned", "pin"), ("dw", "try")):
+        store.add_dump(model=model, build=build)
+    assert _gaps(store.connect()) == []
+
+
 def test_what_is_expected_is_a_gap_in_every_build_that_lacks_it(farm):
     expected = ["watch / net", "tablet / net / vulkan", "phone / net"]
     gaps = _gaps(farm, "backend", "last_build", "is_expected", build="b3", expected=expected)

@@ -25,13 +25,13 @@ TYPES = {
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
     "STRUCT": "STRUCT",
 }
-QUERIES = load_catalogue()
+QUERIES = {**load_catalogue(), **load_catalogue("page")}
 VIEWS = dict(read_sql_files("views"))
 FILTER_FILES, PART_FILES = (
     {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
     for folder in ("filters", "parts")
 )
-FOLDERS = ("queries", "views", "filters", "parts")
+FOLDERS = ("queries", "page", "views", "filters", "parts")
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
     "TAG[]": "ARRAY<STRING>",
@@ -100,7 +100,7 @@ PARTS = {
     "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
     "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
     "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
-    "all_dumps, token_dumps",
+    "all_dumps, token_dumps, compared_programs",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums",
     "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
     "decoded_tokens, loads, first_runs, stated_counters",
@@ -188,7 +188,9 @@ def test_every_use_of_a_parameter_is_cast_to_its_declared_type():
 
 def test_queries_are_one_select_with_a_final_order(connection):
     orders = {name: _orders(connection, query) for name, query in QUERIES.items()}
-    assert orders == {name: ["ORDER_MODIFIER"] for name in QUERIES}
+    assert {name: first for name, (first, *_) in orders.items()} == dict.fromkeys(
+        QUERIES, "ORDER_MODIFIER"
+    )
 
 
 def _orders(connection, query):
@@ -213,6 +215,7 @@ def test_queries_take_the_filters_that_their_rows_can_be_told_apart_by():
         "exact_changes": {"build"},
         "ingest_errors": {"device", "pool", "build", "model", "backend", "tag"},
         "memory_deltas": {"build"},
+        "page_facets": {"tag"},
         "numeric_divergence": {"build"},
         "comparison": {"build"},
         "regression_deltas": {"build"},

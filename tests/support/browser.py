@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 CHROMIUM = os.environ.get("CHROMIUM", "")
+PHONE, DESK = 360, 1200  # widths of windows
 # Chromium reads commands on file descriptor 3 and answers on 4: two pipe ends become these.
 _START = """import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -26,7 +27,9 @@ _FLAGS = (
     "--disable-dev-shm-usage", "--remote-debugging-pipe",
 )  # fmt: skip
 
-_KEYS = {"Tab": 9, "Enter": 13}
+_KEYS = {
+    "Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39,
+}  # fmt: skip
 
 
 class Page:
@@ -67,6 +70,7 @@ class Page:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=800, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
+        self.send("Emulation.setTouchEmulationEnabled", enabled=width < 600)
         self._events.clear()
         self.send("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
         while not self.events("Page.loadEventFired"):
@@ -88,10 +92,35 @@ class Page:
             if len(key) > 1 and key not in _KEYS:
                 self.send("Input.insertText", text=key)
                 continue
-            code = {"key": key, "windowsVirtualKeyCode": _KEYS[key]}
-            text = {"text": "\r"} if key == "Enter" else {}
+            code = {"key": key, "windowsVirtualKeyCode": _KEYS.get(key, 0)}
+            text = (
+                {"text": {"Enter": "\r"}.get(key, key)}
+                if key not in _KEYS or key == "Enter"
+                else {}
+            )
             self.send("Input.dispatchKeyEvent", type="keyDown", **code, **text)
             self.send("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def mouse(self, x: float, y: float, *, to: float | None = None) -> None:
+        """Click at a place of the window, or drag the mouse from there to another `to` of x."""
+        button = {"button": "left", "buttons": 1, "clickCount": 1}
+        self.hover(x, y)
+        self.send("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, **button)
+        end = x if to is None else to
+        if to is not None:
+            self.send("Input.dispatchMouseEvent", type="mouseMoved", x=end, y=y, **button)
+        self.send("Input.dispatchMouseEvent", type="mouseReleased", x=end, y=y, **button)
+
+    def hover(self, x: float, y: float) -> None:
+        """Move the mouse to a place of the window."""
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def tap(self, x: float, y: float, *, to: float | None = None) -> None:
+        """Touch a place of the window with a finger, which may move to another `to` of x."""
+        self.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        if to is not None:
+            self.send("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": to, "y": y}])
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def wait(self) -> None:
         """Wait until the page that a key requested is loaded."""

@@ -1,4 +1,4 @@
-"""Rows of the statement fleet_values."""
+"""Rows of the statement fleet_values, gathered by recording or one by one."""
 
 from __future__ import annotations
 
@@ -64,3 +64,20 @@ def make_fleet(rows: Iterable[dict[str, Any]], head: str | None = None) -> Fleet
     table = pa.Table.from_pylist(list(rows), SCHEMA)
     heads = table.filter(pa.compute.equal(table["distance"], 0))["build"]
     return build_fleet(table, head or heads[0].as_py(), lambda keys: np.full(len(keys), 0.03))
+
+
+def value_table(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """Such rows with one value each."""
+    lists = {"dumps": "dump", "logs": "log", "pairs": "pair"}
+    schema = pa.schema(
+        pa.field(lists.get(field.name, field.name), field.type.value_type)
+        if field.name in lists
+        else field
+        for field in SCHEMA
+    )
+    values = [
+        {**row, "dump": dump, "log": log, "pair": pair}
+        for row in rows
+        for dump, log, pair in zip(row["dumps"], row["logs"], row["pairs"], strict=True)
+    ]
+    return pa.Table.from_pylist(values, schema)

@@ -35,7 +35,8 @@ _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
 
 def required(name: str, **values: object) -> dict[str, object]:
     """The parameters that a query requires, with these values or the usual ones."""
-    params = find_query(name).header.params
+    folder = "page" if name.startswith("page_") else "queries"
+    params = find_query(name, folder).header.params
     return {param.name: (_VALUES | values)[param.name] for param in params if param.is_required}
 
 

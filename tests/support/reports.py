@@ -25,6 +25,7 @@ from queries.report.content import (
     Sensitivity,
     Stability,
 )
+from queries.report.figures import count_text
 from queries.report.parts import ExactChange, TaxRow
 from queries.report.verdicts import SeriesVerdict
 
@@ -70,7 +71,8 @@ def group(*members: Member, title: str | None = None, **changes: Any) -> Group:
     costs = [one.cost_ns for one in members if one.cost_ns is not None]
     devices, models = len({one.device for one in members}), len({one.model for one in members})
     headline = Headline(
-        title=title or f"{first.event_name} {100 * first.delta:+.1f} % on {devices} device",
+        title=title
+        or f"{first.event_name} {100 * first.delta:+.1f} % on {count_text(devices, 'device')}",
         operator=first.event_name or str(first.delegate_id),
         operators=[first.event_name or str(first.delegate_id)],
         delta=first.delta,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +17,15 @@ from tests.support.command import COMMAND, ENVIRONMENT
 from tests.support.processes import command_line, memory_bytes, read_process
 
 _ADDRESS = re.compile(r"serving .* at http://127\.0\.0\.1:(\d+)/")
+
+# Does what systemd does for a socket: it is file 3, and two variables say so.
+_WITH_SOCKET = """
+import os, sys
+os.dup2(int(sys.argv.pop(1)), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+from cli.main import main
+sys.exit(main())
+"""
 
 
 class NotStartedError(AssertionError):
@@ -38,24 +50,41 @@ class ServiceProcess:
     """
 
     def __init__(
-        self, store: Path, environment: Mapping[str, str] | None = None, **settings: object
+        self,
+        store: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        log: Path | None = None,
+        listening: socket.socket | None = None,
+        **settings: object,
     ) -> None:
-        """Start it with additions to its environment and settings, and wait until it listens."""
+        """Start it with additions to its environment and settings, and wait until it listens.
+
+        Its log is a pipe unless it has a file, and a supervisor's socket may be passed to it.
+        """
+        settings = {"port": 0, **settings}
         given = {f"TRACEHOUSE_SERVE_{name.upper()}": str(value) for name, value in settings.items()}
-        self._process = subprocess.Popen(
-            [*COMMAND, "serve", "--store", str(store), "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**ENVIRONMENT, **given, **(environment or {})},
-        )
-        assert self._process.stderr
+        serve = ["serve", "--store", str(store)]
+        passed = [] if listening is None else [listening.fileno()]
+        command = [sys.executable, "-c", _WITH_SOCKET, *map(str, passed)] if passed else COMMAND
+        place = log.stat().st_size if log and log.exists() else 0
+        with nullcontext(subprocess.PIPE) if log is None else open(log, "ab") as error:
+            self._process = subprocess.Popen(
+                [*command, *serve],
+                stderr=error,
+                text=True,
+                env={**ENVIRONMENT, **given, **(environment or {})},
+                pass_fds=passed,
+            )
         self.said = ""
-        while line := self._process.stderr.readline():
+        lines = self._process.stderr or (log and _follow(log, place, self.is_running))
+        assert lines
+        for line in lines:
             self.said += line
             if found := _ADDRESS.search(line):
                 self.port = int(found[1])
                 return
-        self._process.stderr.close()
+        self._close()
         raise NotStartedError(self.said, self._process.wait())
 
     @property
@@ -122,5 +151,21 @@ class ServiceProcess:
     ) -> None:
         if self.is_running():
             self.kill()
-        assert self._process.stderr
-        self._process.stderr.close()
+        self._close()
+
+    def _close(self) -> None:
+        if self._process.stderr:
+            self._process.stderr.close()
+
+
+def _follow(log: Path, place: int, is_written: Callable[[], bool]) -> Iterator[str]:
+    """Whole lines of a log from a place on, while it is written."""
+    with open(log, encoding="utf-8") as file:
+        file.seek(place)
+        while is_written():
+            place = file.tell()
+            if (line := file.readline()).endswith("\n"):
+                yield line
+            else:
+                file.seek(place)
+                time.sleep(0.01)

@@ -47,7 +47,8 @@ class StandIn:
         asked: Requests, in order.
         held: By SHA-256, the dump's manifest and its companions.
         refusals: Answers to the next requests.
-        answers: Bodies of answers 200, by path.
+        answers: Bodies of answers, by path.
+        statuses: Their statuses, where they are not 200.
         connections: Number of connections.
         unread: Bytes received of each body that was refused before it was read.
         is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
@@ -59,6 +60,7 @@ class StandIn:
         self.held: dict[str, dict[str, bytes]] = {}
         self.refusals: list[Refused] = []
         self.answers: dict[str, tuple[str, bytes]] = {}
+        self.statuses: dict[str, int] = {}
         self.connections = 0
         self.unread: list[int] = []
         self.is_asking = True
@@ -160,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = asked.path.partition("?")[0]
         if path in self.service.answers:
             kind, body = self.service.answers[path]
-            self._send(200, body, {"Content-Type": kind})
+            self._send(self.service.statuses.get(path, 200), body, {"Content-Type": kind})
         elif asked.method == "PUT":
             manifest = asked.headers["Tracehouse-Manifest"].encode("ascii")
             self._send_json(*self.service.take({"dump": asked.body, "manifest": manifest}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump
+from ingest.dump import Dump, Refusal
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
@@ -146,6 +146,68 @@ def test_dumps_that_are_left_at_the_end_are_indexed_and_published(store: Path) -
     assert len(find_snapshots(store)) == 2
 
 
+def test_refusals_are_recorded_and_stay_if_they_cannot_be(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    record, refusal = Warehouse.record_refusals, Refusal("a.etdp", None, "manifest", None, "none")
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("store", "cannot be written: No space left on device")
+
+    with consuming(store) as (consumer, _):
+        until(lambda: consumer.is_caught_up)
+        monkeypatch.setattr(Warehouse, "record_refusals", fail)
+        consumer.refusals.refuse(refusal)
+        until(lambda: consumer.problem is not None)
+        monkeypatch.setattr(Warehouse, "record_refusals", record)
+        until(lambda: consumer.problem is None)
+        assert consumer.refused == {"manifest": 1}
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors")["source"].to_pylist() == ["a.etdp"]
+
+
+def test_refusals_are_recorded_at_the_end_even_if_dumps_are_left(store: Path) -> None:
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, _):
+        until(lambda: consumer.is_caught_up)
+        consumer.refusals.refuse(Refusal("a.etdp", None, "manifest", None, "none"))
+        consumer.leave_backlog()
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors").num_rows == 1
+
+
+def test_dumps_may_be_left_in_the_inbox_at_the_end(store: Path) -> None:
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
+        until(lambda: consumer.is_caught_up and bool(find_snapshots(store)))
+        give(consumer, inbox, tiny_incoming(1))
+        consumer.leave_backlog()
+
+    assert stored_event_counts(store) == []
+    assert len(find_snapshots(store)) == 1
+
+
+def test_the_commit_under_way_is_the_last_one_when_the_rest_is_left(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(1))
+    drain = Warehouse.drain
+
+    def leave(warehouse: Warehouse, **how: Any) -> IngestSummary:
+        consumer.leave_backlog()
+        return drain(warehouse, **how)
+
+    monkeypatch.setattr(Warehouse, "drain", leave)
+    with Warehouse.open(store) as warehouse:
+        consumer = Consumer(warehouse, store, **QUICK)
+        with consumer:
+            pass
+    assert consumer.problem is None
+    monkeypatch.undo()
+    with Warehouse.open(store) as warehouse:
+        assert warehouse.drain().n_files == 1  # its log was not cleared
+
+
 @pytest.mark.slow
 def test_a_full_disk_is_told_and_overcome_by_itself(
     store: Path, monkeypatch: pytest.MonkeyPatch
@@ -254,3 +316,53 @@ def test_snapshots_are_published_while_it_runs(store: Path) -> None:
         until(lambda: bool(find_snapshots(store)))
         give(consumer, inbox, tiny_incoming(1))
         until(lambda: len(find_snapshots(store)) > 1)
+
+
+def test_upkeep_runs_after_the_dumps_that_were_accepted_before(store: Path) -> None:
+    with (
+        Warehouse.open(store) as warehouse,
+        Inbox.open(store) as inbox,
+        Consumer(warehouse, store, **{**QUICK, "batch_dumps": 99, "batch_seconds": 3600.0}) as held,
+    ):
+        until(lambda: held.is_caught_up)
+        give(held, inbox, tiny_incoming(1))
+        count = held.perform(lambda: held.indexed).result(30)
+        with pytest.raises(ZeroDivisionError):
+            held.perform(lambda: 1 // 0).result(30)
+        give(held, inbox, tiny_incoming(2))
+        assert held.perform(lambda: held.indexed).result(30) == 2
+    assert (count, held.upkeep_count) == (1, 3)
+    with pytest.raises(StoreError, match="run the command again"):
+        held.perform(lambda: 1).result(0)
+
+
+def test_a_store_is_compacted_while_it_is_read_and_dumps_come_in(store: Path) -> None:
+    with consuming(store) as (consumer, inbox):
+        for number in range(8):
+            give(consumer, inbox, tiny_incoming(number))
+        until(lambda: consumer.indexed == 8)
+        with consumer.readers.lend() as reader:
+            grow = "INSERT INTO events SELECT e.* FROM events AS e, range(50_000)"
+            writing = consumer._warehouse.writing
+            consumer.perform(lambda: writing.execute(grow)).result(60)
+            consumer.perform(lambda: writing.execute("CHECKPOINT")).result(60)
+            half = "DELETE FROM events WHERE rowid >= (SELECT count(*) FROM events) / 100"
+            consumer.perform(lambda: writing.execute(half)).result(60)
+            wanted = reader.sql("SELECT count(*) AS n FROM events").to_pylist()
+            compacting = consumer.perform(consumer.compact)
+            until(lambda: consumer.readers._is_reopened)
+            with consumer.readers.lend() as other:  # this one reads the snapshot
+                assert other.snapshot_time is not None
+                assert other.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+            assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+            assert not compacting.done()
+        done = compacting.result(60)
+        assert done.new_bytes < done.old_bytes
+        with consumer.readers.lend() as reader:
+            assert reader.snapshot_time is None
+            assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
+        assert limit_of(consumer._warehouse) in ("64.0 MiB", "512.0 MiB")
+        sha256 = give(consumer, inbox, tiny_incoming(9))
+        until(lambda: consumer.indexed == 9)
+        assert sha256 in consumer.known.manifests([sha256])
+    assert len(stored_event_counts(store)) == 9

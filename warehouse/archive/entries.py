@@ -19,6 +19,7 @@ AMENDED: Final = "amended"  # a dump's manifest was corrected
 DROPPED: Final = "dropped"  # a dump's events were dropped by retention
 FORGOTTEN: Final = "forgotten"  # a dump was deleted for good
 DECIDED: Final = "decided"  # the user decided about a group of alerts
+JUDGED: Final = "judged"  # the result of a night
 ERASED: Final = "erased"  # placeholder of an entry about a forgotten dump
 
 SEGMENT = table(
@@ -26,10 +27,10 @@ SEGMENT = table(
     "further rows, which repeat all but `data` and `part`.",
     field("segment", pa.int64(), "Number of the segment in which the entry was sealed, from 1."),
     field("kind", pa.string(), "dump, etrecord, debug_buffer, companions, refused, settled, "
-          "amended, dropped, forgotten, decided or erased."),
+          "amended, dropped, forgotten, decided, judged or erased."),
     field("recorded_at", UTC_US, "Time the entry was made."),
-    field("name", pa.string(), "Name of the file at its origin, or the group of the "
-          "decision."),
+    field("name", pa.string(), "Name of the file at its origin, the group of the decision, "
+          "or the build of the night."),
     field("sha256", pa.string(), "SHA-256 of the file, or of the dump the entry is about, hex; "
           "null for a refused file that could not be read, and where an entry was erased.",
           nullable=True),
@@ -44,7 +45,7 @@ SEGMENT = table(
     field("reason", pa.string(), "Why a file was refused, machine-readable; the state that was "
           "decided.", nullable=True),
     field("byte_offset", pa.int64(), "Offset of the fault, null if none.", nullable=True),
-    field("detail", pa.string(), "The reason in words; a decision's reason and user, as JSON.",
+    field("detail", pa.string(), "The reason in words; facts of a decision or night, as JSON.",
           nullable=True),
     field("byte_count", pa.int64(), "Size of the file; null where no bytes are stored.",
           nullable=True),

@@ -43,15 +43,18 @@ def find_filters(name: str) -> Query:
 
 
 @cache
-def load_catalogue() -> Mapping[str, Query]:
+def load_catalogue(folder: str = "queries") -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
+
+    Args:
+        folder: Folder of sql. Those of `page` are the service's own, for its page alone.
 
     Raises:
         HeaderError: The header of a .sql file is malformed, or names unknown filters or parts.
     """
     filters, parts = _read_texts("filters"), _read_texts("parts")
     queries = {}
-    for path, text in read_sql_files("queries"):
+    for path, text in read_sql_files(folder):
         query = expand(text, path, filters, parts)
         if f"{query.header.name}.sql" != path:
             raise HeaderError(f"{path}:1", f"is called {query.header.name}")
@@ -88,13 +91,13 @@ def _read_texts(folder: str) -> dict[str, str]:
     return {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
 
 
-def find_query(name: str) -> Query:
-    """The canned query of this name.
+def find_query(name: str, folder: str = "queries") -> Query:
+    """The query of this name in a folder of sql; see `load_catalogue`.
 
     Raises:
         UnknownQueryError: No query has this name; the error suggests similar names.
     """
-    catalogue = load_catalogue()
+    catalogue = load_catalogue(folder)
     if name not in catalogue:
         raise UnknownQueryError(name, tuple(catalogue))
     return catalogue[name]

@@ -122,9 +122,14 @@ def open_memory(
         return connection
 
 
-def open_copier(old: Path, new: Path) -> duckdb.DuckDBPyConnection:
-    """A connection that reads a database as `old` and writes another one as `new`."""
-    config = {**_CAREFUL, **_WRITER, "temp_directory": f"{new}.tmp"}
+def open_copier(
+    old: Path, new: Path, limits: Mapping[str, str | int] = _NO_LIMITS
+) -> duckdb.DuckDBPyConnection:
+    """A connection that reads a database as `old` and writes another one as `new`.
+
+    `limits` are DuckDB's settings that limit statements.
+    """
+    config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": f"{new}.tmp"}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
         _attach(connection, new, "READ_WRITE", allow_files=False, name="new")

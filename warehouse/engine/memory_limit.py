@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import duckdb
@@ -72,6 +72,15 @@ class MemoryLimit:
             if not self._asking:
                 with suppress(duckdb.OutOfMemoryException):  # the limit stays unchanged
                     self._set(self._resting)
+
+    @contextmanager
+    def moved(self, writing: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
+        """Let the body close the database, and apply the limit to the one that it opens."""
+        with self._lock:
+            self._connection.close()
+            yield
+            self._connection = writing().cursor()
+            self._connection.execute(f"SET memory_limit = '{self._limit}B'")
 
     def close(self) -> None:
         """Close the cursor; the limit stays."""

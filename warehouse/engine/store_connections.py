@@ -96,15 +96,21 @@ class StoreConnections:
             self._views.update((trust, name) for name in missing)
         return self._connections[trust]
 
+    def for_statement(self, text: str) -> duckdb.DuckDBPyConnection:
+        """The connection for a trusted statement other than a canned query.
+
+        Raises:
+            StoreError: The file is unreadable.
+        """
+        return self._trusted(text)
+
     def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """The connection for a canned query with these parameters.
 
         Raises:
             StoreError: The file is unreadable.
         """
-        connection = self.connection("trusted", query.sql)
-        register_functions(connection, query.sql)
-        return connection
+        return self._trusted(query.sql)
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
         """A note about data that the answer to a statement may lack; empty if it is complete."""
@@ -145,6 +151,11 @@ class StoreConnections:
         if self._spill is not None:
             self._spill.cleanup()
             self._spill = None
+
+    def _trusted(self, text: str) -> duckdb.DuckDBPyConnection:
+        connection = self.connection("trusted", text)
+        register_functions(connection, text)
+        return connection
 
     def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:

@@ -166,16 +166,19 @@ class OpenFile:
         Raises:
             StoreError: The file was deleted or replaced.
         """
-        try:
-            is_same = os.path.samestat(os.stat(self._store / FILE_NAME), os.fstat(self.descriptor))
-        except OSError:
-            is_same = False
-        if not is_same:
+        if not self.is_in_place():
             raise StoreError(
                 str(self._store),
                 f"{FILE_NAME} was deleted or replaced while it was open: data written since then "
                 "is lost; ingest again",
             )
+
+    def is_in_place(self) -> bool:
+        """Whether the file still has its name."""
+        try:
+            return os.path.samestat(os.stat(self._store / FILE_NAME), os.fstat(self.descriptor))
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close the descriptor."""

@@ -38,12 +38,14 @@ class Acceptor:
 
     Attributes:
         observe: Called with the duration of each write, in seconds.
+        agree: Called with the name and SHA-256 of each known dump that comes with its manifest.
         groups: Number of calls of `accept`.
     """
 
     def __init__(self, inbox: Inbox, known: KnownDumps, notify: Callable[[int], object]) -> None:
         self._inbox, self._known, self._notify = inbox, known, notify
         self.observe: Callable[[float], None] = lambda _: None
+        self.agree: Callable[[str, str], object] = lambda _, __: None
         self.groups = 0
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
@@ -93,7 +95,10 @@ class Acceptor:
                 outcomes.append(Outcome("refused", refusal=refusal))
                 continue
             is_waiting = one.sha256 in earlier or self._known.is_waiting(one.sha256)
-            outcomes.append(_compare(one, known.get(one.sha256), is_waiting=is_waiting))
+            outcome = _compare(one, known.get(one.sha256), is_waiting=is_waiting)
+            if not (outcome.is_new or outcome.refusal):
+                self.agree(one.name, one.sha256)
+            outcomes.append(outcome)
             known.setdefault(one.sha256, one.manifest)
             earlier.add(one.sha256)
         return outcomes

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from ingest.batching import batches
 from ingest.dump import Dump, Refusal
@@ -20,15 +22,45 @@ _MARK = "served"  # a file that the service locks
 _GROUP_BYTES = 8 << 20  # of dumps that are written to disk together
 
 
+class FoundService(NamedTuple):
+    """The service that keeps a store open: its URL, and the key with which it knows the owner."""
+
+    url: str
+    key: str
+
+
 @contextmanager
-def served(store: Path) -> Iterator[None]:
-    """Mark a store as kept open by a service until the body ends."""
+def served(store: Path) -> Iterator[Callable[[FoundService], None]]:
+    """Mark a store as kept open by a service until the body ends.
+
+    Yields a function that writes the service's URL and key into the mark, which only the store's
+    owner can read.
+    """
     file = os.open(store / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def announce(service: FoundService) -> None:
+        os.fchmod(file, 0o600)
+        os.pwrite(file, json.dumps(service._asdict()).encode(), 0)
+
     try:
         lock(file)
-        yield
+        os.ftruncate(file, 0)
+        yield announce
     finally:
         os.close(file)
+
+
+def find_service(store: Path) -> FoundService | None:
+    """The service that keeps a store open; None if there is none, or its mark cannot be read.
+
+    'tracehouse watch' keeps a store open, too, but is not asked by other programs.
+    """
+    if not is_served(store):
+        return None
+    try:
+        return FoundService(**json.loads((store / _MARK).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def is_served(store: Path) -> bool:

@@ -36,6 +36,13 @@ class LakeConnections(StoreConnections):
         self._parts: Mapping[int, LakePart] | None = None
         self._shown: dict[str, Sequence[str] | None] = {}
 
+    def for_statement(self, text: str) -> duckdb.DuckDBPyConnection:
+        """The connection for a trusted statement, with all files of all tables."""
+        connection = super().for_statement(text)
+        with self.explaining_errors():
+            self._show(connection, {})
+        return connection
+
     def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """The connection for a canned query, whose tables include only the files that it needs."""
         connection = super().for_query(query, params)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -35,10 +35,17 @@ class Loader:
     """The single writer of a store."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, archive: Archive | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        archive: Archive | None = None,
+        around: Callable[[Sequence[NewDump]], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Use the writing connection and the archive, if any, which is sealed before commits."""
-        self._connection, self._archive = connection, archive
+        """Use the writing connection and the archive, if any, which is sealed before commits.
+
+        `around` is entered in each transaction before its dumps are inserted, and left before the
+        commit.
+        """
+        self._connection, self._archive, self._around = connection, archive, around
         self._rows: DumpRows | None = None
 
     def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> int:
@@ -59,11 +66,12 @@ class Loader:
             ids = [row["dump_id"] for row in facts]
             indexed = list(_ids_by_index(contents, ids))
             decoded = number_dumps([one.decoded.tables for one in contents], indexed)
-            rows.insert_content(decoded, dict(zip(ids, good, strict=True)))
-            statistics = [one.statistics for one in contents]
-            rows.insert_statistics(number_dumps([one.tables for one in statistics], indexed))
-            resolution = [one.statistics.resolution[one.good] for one in contents]
-            rows.insert_dumps(good, facts, decoded["dumps"], np.concatenate(resolution))
+            with self._around(good):
+                rows.insert_content(decoded, dict(zip(ids, good, strict=True)))
+                statistics = [one.statistics for one in contents]
+                rows.insert_statistics(number_dumps([one.tables for one in statistics], indexed))
+                resolution = [one.statistics.resolution[one.good] for one in contents]
+                rows.insert_dumps(good, facts, decoded["dumps"], np.concatenate(resolution))
         return len(good)
 
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
@@ -83,14 +91,15 @@ class Loader:
             history.end()
             id_ = facts[0]["dump_id"]
             indexed = [np.array([id_], np.int32)]
-            for part in parts:
-                rows.insert_content(number_dumps([part.tables], indexed), {id_: good[0]})
-                n_events += part.tables["events"].num_rows
-            resolution = np.ones(1, np.int64)
-            for statistics in summarise_stored(self._connection, id_, part):
-                rows.insert_statistics(number_dumps([statistics.tables], indexed))
-                resolution = statistics.resolution
-            rows.insert_dumps(good, facts, part.tables["dumps"], resolution)
+            with self._around(good):
+                for part in parts:
+                    rows.insert_content(number_dumps([part.tables], indexed), {id_: good[0]})
+                    n_events += part.tables["events"].num_rows
+                resolution = np.ones(1, np.int64)
+                for statistics in summarise_stored(self._connection, id_, part):
+                    rows.insert_statistics(number_dumps([statistics.tables], indexed))
+                    resolution = statistics.resolution
+                rows.insert_dumps(good, facts, part.tables["dumps"], resolution)
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:

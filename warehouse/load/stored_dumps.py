@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import duckdb
 import numpy as np
@@ -62,6 +62,13 @@ class StoredDumps:
                 places = self._starts.searchsorted(recent)
                 self._starts = np.insert(self._starts, places, recent)
                 self._recent = set()
+
+    def move(self, reopen: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        """Use the connection that a function opens to the same dumps; look-ups wait meanwhile."""
+        with self._querying:
+            self._cursor.close()
+            self.writer = reopen()
+            self._cursor = open_cursor(self.writer)
 
     def close(self) -> None:
         """Close the cursor."""

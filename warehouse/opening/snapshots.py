@@ -23,7 +23,7 @@ from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
 from warehouse.errors import StoreError
 
-KEPT = 3  # newest snapshots
+KEPT = 3  # newest snapshots, unless a setting says otherwise
 PAUSE = 60.0  # seconds from one snapshot to the next in a long ingest
 _SHARE = 20  # minimum pause after publishing a snapshot, as a multiple of the time taken
 
@@ -72,8 +72,8 @@ def find_snapshots(store: Path) -> list[Snapshot]:
     return sorted(filter(None, map(Snapshot.at, paths)), key=lambda one: one.number)
 
 
-def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
-    """Publish a snapshot, and remove old snapshots without readers; the newest KEPT ones stay.
+def publish_snapshot(writer: Writer, store: Path, *, kept: int = KEPT) -> Snapshot:
+    """Publish a snapshot, and remove old snapshots without readers; the newest ones are kept.
 
     The caller holds the store's lock, and commits nothing meanwhile.
 
@@ -88,7 +88,7 @@ def publish_snapshot(writer: Writer, store: Path) -> Snapshot:
             left.unlink()
         known = find_snapshots(store)
         snapshot = _publish(writer.file.descriptor, folder, known[-1].number + 1 if known else 1)
-        for old in [*known, snapshot][:-KEPT]:
+        for old in [*known, snapshot][:-kept]:
             _remove_unless_read(old.path)
     except OSError as error:
         raise StoreError(

@@ -62,6 +62,7 @@ class StoreStatus(NamedTuple):
         archive_bytes: Size of the archive.
         snapshot_bytes: Size of the snapshots; shared blocks count for each of them.
         inbox_bytes: Size of the logs in the inbox.
+        total_bytes: Sum of these sizes.
         inbox_files: Number of these logs.
         archive_segments: Number of segments in the archive.
         is_uncompacted: Whether free blocks of the file may hold forgotten dumps.
@@ -79,6 +80,7 @@ class StoreStatus(NamedTuple):
     archive_bytes: int = 0
     snapshot_bytes: int = 0
     inbox_bytes: int = 0
+    total_bytes: int = 0
     inbox_files: int = 0
     archive_segments: int = 0
     is_uncompacted: bool = False
@@ -99,12 +101,21 @@ def read_status(store: Path, *, writer: Queryable | None = None) -> StoreStatus:
     segments = archive.segments()  # raises for an unreadable folder, whose size would be 0
     inbox = [*folder.glob("*.log"), *folder.glob("*.sealed")]
     now = time.time()
+    sizes = (
+        _size([file]),
+        _size([log_of(file)]),
+        _size(archive.folder.rglob("*")),
+        _size(snapshot.path for snapshot in snapshots),
+        _size(inbox),
+    )
+    file_bytes, log_bytes, archive_bytes, snapshot_bytes, inbox_bytes = sizes
     return counted._replace(
-        file_bytes=_size([file]),
-        log_bytes=_size([log_of(file)]),
-        archive_bytes=_size(archive.folder.rglob("*")),
-        snapshot_bytes=_size(snapshot.path for snapshot in snapshots),
-        inbox_bytes=_size(inbox),
+        file_bytes=file_bytes,
+        log_bytes=log_bytes,
+        archive_bytes=archive_bytes,
+        snapshot_bytes=snapshot_bytes,
+        inbox_bytes=inbox_bytes,
+        total_bytes=sum(sizes),
         inbox_files=len(inbox),
         archive_segments=len(segments),
         is_uncompacted=is_compaction_wanted(store),

@@ -87,7 +87,7 @@ def find_base(
     """The last builds of each series among the `usable` ones, shape (series, earlier builds)."""
     before = usable.shape[1]
     there = usable & (cells.dump_count[:, :before] > 0)
-    newest_first = np.cumsum(there[:, ::-1], axis=1)[:, ::-1]
+    newest_first = np.cumsum(there[:, ::-1], axis=1, dtype=np.int32)[:, ::-1]
     chosen = there & (newest_first <= most_builds)
     row, build = np.nonzero(chosen)
     slot = newest_first[row, build] - 1

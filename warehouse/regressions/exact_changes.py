@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.series_values import number_rows
 
 MEMORY = "allocated_bytes"
 _SHARE = "delegated_share"
@@ -28,6 +30,7 @@ _OF_RECORDING = {"runs_per_dump", "dump_bytes"}
 _FEWEST_STATING = (
     5  # dumps whose manifests agree on a figure, which then is not a noisy measurement
 )
+_KEY = ("device", "model", "backend", "measure", "run_name", "allocator")
 
 _Family = tuple[str, str, str | None]
 
@@ -108,7 +111,8 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     distances = dict(zip(rows["build"].to_pylist(), rows["distance"].to_pylist(), strict=True))
     before = sorted((name for name in distances if name != head), key=lambda name: -distances[name])
     builds = (*before, head)
-    series = _list_series(rows, {name: number for number, name in enumerate(builds)})
+    numbers = {name: number for number, name in enumerate(builds)}
+    series = _list_series(_without_constants(rows), numbers)
     shares = [each for each in series if each.measure == _SHARE]
     moved = {(each.family, each.run_name): each for each in shares}
     changes = [
@@ -128,6 +132,22 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     ]
     groups = group_changes(changes, places, builds).groups
     return ExactHistory(builds, tuple(series), tuple(changes), tuple(groups))
+
+
+def _without_constants(rows: pa.Table) -> pa.Table:
+    """The rows of measures that differ between builds, those of the head, and those of memory."""
+    low, high = (rows[name].to_numpy() for name in ("low", "high"))
+    number, first = number_rows(rows.select(_KEY))
+    least, most = np.full(len(first), np.inf), np.full(len(first), -np.inf)
+    np.minimum.at(least, number, low)
+    np.maximum.at(most, number, high)
+    is_memory = pc.equal(rows["measure"], MEMORY).to_numpy()
+    family, families = number_rows(rows.select(_KEY[:3]))
+    logs_memory = np.bincount(family[is_memory], minlength=len(families)) > 0
+    is_of_recording = pc.is_in(rows["measure"], pa.array(sorted(_OF_RECORDING))).to_numpy()
+    is_kept = (least < most)[number] | (rows["distance"].to_numpy() == 0)
+    is_kept = np.where(is_of_recording, logs_memory[family], is_kept | is_memory)
+    return rows.filter(pa.array(is_kept))
 
 
 def _list_series(rows: pa.Table, numbers: dict[str, int]) -> list[ExactSeries]:

@@ -83,7 +83,7 @@ def build_fleet(
     min_change: MinChange,
     nights: tuple[FleetNight, ...] | None = None,
 ) -> Fleet:
-    """Lay out the rows of the statement fleet_values.
+    """Lay out the rows of `gather_recordings`.
 
     Args:
         rows: A row per operator and recording.
@@ -149,7 +149,7 @@ def _operator_types(keys: pa.Table) -> tuple[str, ...]:
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
-    """The nights of rows of fleet_values, oldest first; the head always has a night."""
+    """The nights of rows, oldest first; the head always has a night."""
     own = rows.filter(pc.is_valid(rows["distance"]))
     found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
     places = sorted(

@@ -21,7 +21,7 @@ _AVERAGES_AT_ONCE = 4_000_000
 
 
 class _Values(NamedTuple):
-    """The values of rows of fleet_values, one by one.
+    """The values of rows of `gather_recordings`, one by one.
 
     Attributes:
         logs: The values, logarithms.
@@ -39,7 +39,7 @@ class _Values(NamedTuple):
 
 
 def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
-    """Rows of fleet_values, in which sessions with pairs are corrected by the reference build.
+    """The rows of `gather_recordings`; sessions with pairs are corrected by the reference build.
 
     From each value are subtracted the deviation of the reference in its session from the median
     over sessions, and the share of the series times the deviation of its partner from the rest of

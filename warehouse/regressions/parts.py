@@ -5,22 +5,28 @@ A part consists of whole families, with all devices of a pool, so no verdict dep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
-from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
+from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet, find_rebuilt
 from warehouse.regressions.history import Cells, Series, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import NightResult, Rules
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
-from warehouse.regressions.series_values import number_families, number_rows
-from warehouse.statistics.arrays import Ints
+from warehouse.regressions.series_values import (
+    FAMILY,
+    gather_recordings,
+    number_families,
+    number_rows,
+)
+from warehouse.statistics.arrays import Ints, Mask
 from warehouse.statistics.runs import places_in_runs
 
 PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
@@ -33,50 +39,94 @@ class PartResult(NamedTuple):
     replay: Replay
 
 
+class ChangedSeries(NamedTuple):
+    """Series that changed, with the methods that contain them and the members of their pools.
+
+    Attributes:
+        fleet: The series and their values; `nights` are those of the whole fleet.
+        cells: Summaries of their cells.
+        changes: The changes, by suspicion, then series; those of pools are spread to devices.
+        is_rebuilt: Whether the operators of a series' family differ from those of the night before;
+            shape (series, nights).
+    """
+
+    fleet: Fleet
+    cells: Cells
+    changes: list[LevelChange]
+    is_rebuilt: Mask
+
+
 def judge_part(
-    rows: pa.Table,
+    values: pa.Table,
     head: str,
     min_change: MinChange,
     rules: Rules,
     nights: tuple[FleetNight, ...] | None = None,
 ) -> PartResult:
     """Judge rows of fleet_values; for a part, `nights` are those of the whole fleet."""
-    fleet = build_fleet(rows, head, min_change, nights)
+    fleet = build_fleet(gather_recordings(values), head, min_change, nights)
     found = replay(fleet.history, rules)
     return PartResult(fleet._replace(history=found.history), found)
 
 
-def drop_quiet_values(part: PartResult) -> PartResult:
-    """The part without values of unchanged series; counts and medians stay."""
-    fleet, history = part.fleet, part.fleet.history
-    changed = [change.series for change in part.replay.changes]
-    is_changed = np.isin(np.arange(history.series_count), changed) | np.isin(fleet.pool, changed)
-    is_kept = np.repeat(is_changed, history.build_count)
-    count = np.diff(history.start)
-    kept = history._replace(
-        values=history.values[np.repeat(is_kept, count)],
-        states=history.states[np.repeat(is_kept, count)],
-        dump=history.dump[np.repeat(is_kept, count)],
-        start=np.concatenate([[0], np.cumsum(count * is_kept)]),
-    )
-    return part._replace(fleet=fleet._replace(history=kept))
+def keep_changed(part: PartResult) -> ChangedSeries:
+    """The changed series of a part."""
+    fleet, found = part
+    changes = spread_to_devices(found, fleet.pool)
+    changed = np.unique(np.array([change.series for change in changes], np.int64))
+    pools = [change.pool for change in changes if change.pool is not None]
+    is_method = pc.equal(fleet.keys["kind"], "method").to_numpy()
+    family = fleet.history.series.family
+    is_kept = np.isin(np.arange(len(family)), [*changed, *pools]) | np.isin(fleet.pool, pools)
+    is_kept |= is_method & np.isin(family, family[changed])
+    kept = ChangedSeries(fleet, found.cells, changes, _find_rebuilt(fleet, found.cells))
+    return _take([kept], np.flatnonzero(is_kept))
 
 
-def join_parts(parts: Sequence[PartResult]) -> PartResult:
-    """The combined result of parts, equal to that of `judge_part` for all their rows."""
+def join_changed(parts: Sequence[ChangedSeries]) -> ChangedSeries:
+    """The changed series of several parts, equal to those of the whole fleet."""
     keys = pa.concat_tables([part.fleet.keys for part in parts])
-    place, order = number_rows(keys)
-    counts = [len(part.fleet.keys) for part in parts]
-    places = np.split(place, np.cumsum(counts)[:-1])
-    joined = keys.take(pa.array(order))
-    family = number_families(joined)
-    fleet = _join_fleets([part.fleet for part in parts], places, joined, order, family)
-    return PartResult(fleet, _join_replays(parts, places, order, family))
+    return _take(parts, number_rows(keys)[1])
 
 
-def _join_fleets(
-    fleets: Sequence[Fleet], places: Sequence[Ints], keys: pa.Table, order: Ints, family: Ints
-) -> Fleet:
+def _find_rebuilt(fleet: Fleet, cells: Cells) -> Mask:
+    family = number_rows(fleet.keys.select(FAMILY))[0]
+    is_operator = ~fleet.is_measure
+    found = np.zeros((int(family.max(initial=-1)) + 1, len(fleet.nights)), bool)
+    for each in find_rebuilt(family[is_operator], cells.dump_count[is_operator] > 0):
+        found[each] = True
+    is_rebuilt: Mask = found[family]
+    return is_rebuilt
+
+
+def _take(parts: Sequence[ChangedSeries], order: Ints) -> ChangedSeries:
+    """Some series of parts in an order; `order` numbers the series of all parts one by one."""
+    sizes = [len(part.fleet.keys) for part in parts]
+    first = np.cumsum([0, *sizes[:-1]])
+    place = np.full(sum(sizes), NO_POOL)
+    place[order] = np.arange(len(order))
+    places = [place[start + np.arange(size)] for start, size in zip(first, sizes, strict=True)]
+    fleets = [part.fleet for part in parts]
+    changes = [
+        replace(
+            change,
+            series=int(own[change.series]),
+            pool=None if change.pool is None else int(own[change.pool]),
+        )
+        for part, own in zip(parts, places, strict=True)
+        for change in part.changes
+    ]
+    cells = (np.concatenate(each)[order] for each in zip(*(p.cells for p in parts), strict=True))
+    return ChangedSeries(
+        _join_fleets(fleets, places, order),
+        Cells(*cells),
+        sorted(changes, key=lambda change: (change.suspected, change.series)),
+        np.concatenate([part.is_rebuilt for part in parts])[order],
+    )
+
+
+def _join_fleets(fleets: Sequence[Fleet], places: Sequence[Ints], order: Ints) -> Fleet:
+    keys = pa.concat_tables([fleet.keys for fleet in fleets]).take(pa.array(order))
     operators = [name for fleet in fleets for name in fleet.operators]
     pools = [
         np.where(fleet.pool == NO_POOL, NO_POOL, place[fleet.pool])
@@ -86,7 +136,7 @@ def _join_fleets(
         fleets[0].nights,
         keys,
         tuple(operators[series] for series in order.tolist()),
-        _join_histories([fleet.history for fleet in fleets], order, family),
+        _join_histories([fleet.history for fleet in fleets], order, number_families(keys)),
         np.concatenate([fleet.has_reference for fleet in fleets])[order],
         np.concatenate(pools)[order],
     )
@@ -110,51 +160,3 @@ def _join_histories(histories: Sequence[SeriesHistory], order: Ints, family: Int
         np.concatenate([h.dump for h in histories])[place],
         start,
     )
-
-
-def _join_replays(
-    parts: Sequence[PartResult], places: Sequence[Ints], order: Ints, family: Ints
-) -> Replay:
-    replays = [part.replay for part in parts]
-    changes = [
-        replace(change, series=int(place[change.series]))
-        for one, place in zip(replays, places, strict=True)
-        for change in one.changes
-    ]
-    shifts = np.zeros((int(family.max(initial=-1)) + 1, replays[0].shifts.shape[1]))
-    for part, place in zip(parts, places, strict=True):
-        shifts[family[place]] = part.replay.shifts[part.fleet.history.series.family]
-    return Replay(
-        sorted(changes, key=_order),
-        _join_nights([one.night for one in replays], places, order),
-        shifts,
-        Cells(*_in_order([one.cells for one in replays], order)),
-        np.concatenate([one.states for one in replays])[order],
-        parts[0].fleet.history,
-    )
-
-
-def _join_nights(nights: Sequence[NightResult], places: Sequence[Ints], order: Ints) -> NightResult:
-    tested = np.concatenate(
-        [place[night.tested] for night, place in zip(nights, places, strict=True)]
-    )
-    row = np.argsort(tested)
-    comparison = nights[0].comparison
-    return NightResult(
-        np.concatenate([night.status for night in nights])[order],
-        np.concatenate([night.direction for night in nights])[order],
-        type(nights[0].base)(*_in_order([night.base for night in nights], order)),
-        tested[row],
-        type(comparison)(*_in_order([night.comparison for night in nights], row)),
-        np.concatenate([night.p_adjusted for night in nights])[row],
-        np.concatenate([night.is_residual for night in nights])[order],
-    )
-
-
-def _in_order(tuples: Sequence[Iterable[NDArray[Any]]], order: Ints) -> Iterator[NDArray[Any]]:
-    """The concatenated columns of several tuples of columns, reordered."""
-    return (np.concatenate(columns)[order] for columns in zip(*tuples, strict=True))
-
-
-def _order(change: LevelChange) -> tuple[int, int]:
-    return change.suspected, change.series

@@ -3,22 +3,15 @@
 A value of such a series represents a device, not a dump: the median of its dumps in a night, minus
 the initial level of the device, and minus the shift of all operators of the device in that night.
 So devices of different speeds can be compared, and a night of a device counts once, however many
-dumps it has. The series is judged like any other; its changes are then reported for its devices.
+dumps it has. The series is judged like any other; `pool_changes` reports its changes for devices.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.confirmation import STILL_THERE
-from warehouse.regressions.groups import NEIGHBOURS
-from warehouse.regressions.history import SeriesHistory
-from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.replay import Replay
 from warehouse.regressions.series_values import FAMILY, KEY, SeriesValues, number_rows
 from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.device_states import NO_KERNEL
@@ -48,56 +41,6 @@ def add_pools(values: SeriesValues, kernel: Ints) -> tuple[SeriesValues, Ints]:
     )
     of_pools = np.full(len(first), NO_POOL)
     return joined, np.append(np.where(pool == NO_POOL, NO_POOL, pool + count), of_pools)
-
-
-def spread_to_devices(found: Replay, history: SeriesHistory, pool: Ints) -> list[LevelChange]:
-    """The changes; a pool's change becomes one of each device without its own change.
-
-    Args:
-        found: The result as of the last build.
-        history: The values.
-        pool: For each series, the number of its pool's series.
-    """
-    changes = found.changes
-    is_pool = np.isin(np.arange(len(pool)), pool)
-    spread_out = [change for change in changes if not is_pool[change.series]]
-    known = {(change.series, change.direction): change for change in spread_out}
-    for change in changes:
-        for series in np.flatnonzero(pool == change.series).tolist():
-            own = known.get((series, change.direction))
-            if own is not None and abs(own.first_bad - change.first_bad) <= NEIGHBOURS:
-                continue
-            shown = _show(change, series, found, history)
-            spread_out += [shown] if shown is not None else []
-    return spread_out
-
-
-def _show(
-    change: LevelChange, series: int, found: Replay, history: SeriesHistory
-) -> LevelChange | None:
-    """A pool's change as a device's change; None if the device is nearer to its old level."""
-    there = found.cells.dump_count[series] > 0
-    base = change.base[there[change.base]]
-    since = np.arange(change.first_bad, change.fixed or history.build_count)
-    since = since[there[since]]
-    if not len(base) or not len(since):
-        return None
-    reaction = float(found.night.base.reaction[series] * found.night.is_residual[series])
-    level = found.cells.median[series] - reaction * found.states[series]
-    moved = float(np.median(level[since]) - np.median(level[base]))
-    if moved / change.shift < STILL_THERE:
-        return None
-    return replace(
-        change,
-        series=series,
-        pool=change.series,
-        pool_shift=change.shift,
-        base=base,
-        last_good=int(base[-1]),
-        is_residual=bool(found.night.is_residual[series]),
-        own_reaction=float(found.night.base.reaction[series]),
-        shift=moved,
-    )
 
 
 def _number_pools(keys: pa.Table) -> tuple[Ints, Ints]:

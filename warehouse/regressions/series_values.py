@@ -19,6 +19,7 @@ MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of w
 COUNTED = RATES | {"counter"}  # not times
 # Containers, whose operators explain their changes.
 CONTAINERS = frozenset({"method", "delegate_call", "cold_start", "first_token", "token_rate"})
+_RECORDING = ("distance", "build", "session", "recorded_at")
 _MOST_CODES = 1 << 40
 
 
@@ -48,8 +49,25 @@ class SeriesValues(NamedTuple):
     has_reference: Mask
 
 
+def gather_recordings(values: pa.Table) -> pa.Table:
+    """A row per operator and recording, with lists of `logs`, `dumps` and `pairs`.
+
+    Args:
+        values: Rows of the statement fleet_values, one per operator and dump.
+    """
+    lists = {name: f"{name}_list" for name in ("log", "dump", "pair")}
+    limits = {name: f"{name}_max" for name in ("floor", "half_tick")}
+    rows = values.group_by([*KEY, *_RECORDING], use_threads=False).aggregate(
+        [*((name, "list") for name in lists), *((name, "max") for name in limits)]
+    )
+    names = {new: f"{name}s" for name, new in lists.items()} | {
+        new: name for name, new in limits.items()
+    }
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
 def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
-    """The series of rows of fleet_values; the night of rows of a reference build is -1."""
+    """The series of rows of `gather_recordings`; the night of rows of a reference build is -1."""
     number, first = number_rows(rows.select(KEY))
     lists = rows["logs"].combine_chunks()
     size = np.diff(lists.offsets.to_numpy())

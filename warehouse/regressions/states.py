@@ -30,29 +30,20 @@ class StateCells(NamedTuple):
     Attributes:
         spread: Robust standard deviation of the values without the states; NaN without values.
         moments: Sums over the dumps: of 1, the state, its square, the value, value times state.
+        state: Mean state of the dumps; NaN without any.
+        value: Mean of the values, with outliers shrunk; NaN without any.
     """
 
     spread: Floats
     moments: Floats
-
-    @property
-    def state(self) -> Floats:
-        """Mean state of the dumps of each series; NaN without any."""
-        with np.errstate(invalid="ignore"):
-            mean: Floats = self.moments[1] / self.moments[0]
-        return mean
-
-    @property
-    def value(self) -> Floats:
-        """Mean of the values, with outliers shrunk; NaN without any."""
-        with np.errstate(invalid="ignore"):
-            mean: Floats = self.moments[3] / self.moments[0]
-        return mean
+    state: Floats
+    value: Floats
 
     @classmethod
     def empty(cls, shape: tuple[int, int]) -> StateCells:
         """The statistics without any night."""
-        return cls(np.full(shape, np.nan), np.zeros((5, *shape)))
+        spread, state, value = (np.full(shape, np.nan) for _ in range(3))
+        return cls(spread, np.zeros((5, *shape)), state, value)
 
 
 def row_mean(rows: Floats) -> Floats:
@@ -103,6 +94,9 @@ def summarise_states(
     sums = (np.ones(len(own)), state, state**2, value, value * state)
     for moment, each in zip(cells.moments, sums, strict=True):
         moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
+    count, state_sum, _, value_sum, _ = cells.moments[:, series, build]
+    cells.state[series, build] = state_sum / count
+    cells.value[series, build] = value_sum / count
 
 
 def find_excess_spread(spread: Floats, usual: Floats) -> Floats:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 import pyarrow as pa
 
@@ -28,7 +29,45 @@ _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 
 GRACE = 0.2  # seconds from the deadline until a statement that does not stop is killed
 
+_STOPPED = "the statement was stopped"
 Params = Mapping[str, object] | Sequence[object] | None
+
+
+class Stop:
+    """Ends a statement that nobody waits for any more; safe in several threads."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_set = Lock(), False
+        self._kill: Callable[[], None] | None = None
+
+    def set(self) -> None:
+        """End the statement, now or as soon as it begins."""
+        with self._lock:
+            self._is_set = True
+            if self._kill:
+                self._kill()
+
+    @contextmanager
+    def stopping(self, kill: Callable[[], None]) -> Iterator[None]:
+        """Let `set` call `kill` while the body runs.
+
+        Raises:
+            StatementError: The body failed after it was stopped.
+            StoreError: The body failed with it.
+        """
+        with self._lock:
+            self._kill = kill
+        try:
+            if self._is_set:
+                raise StatementError(_STOPPED)
+            yield
+        except (StatementError, StoreError) as error:
+            if self._is_set:
+                raise StatementError(_STOPPED) from error
+            raise
+        finally:
+            with self._lock:
+                self._kill = None
 
 
 class Sandbox:
@@ -45,18 +84,24 @@ class Sandbox:
         self._is_closed = False
         self.killed = 0
 
-    def answer(self, text: str, params: Params = None) -> SnapshotAnswer:
+    def answer(
+        self, text: str, params: Params = None, *, stop: Stop | None = None
+    ) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
 
-        Parameters have types of JSON.
+        Args:
+            text: The statement.
+            params: Values of its parameters, of types of JSON.
+            stop: Ends the statement from another thread.
 
         Raises:
-            StatementError: The statement is not a single SELECT (or EXPLAIN of one), or fails.
+            StatementError: The statement is not a single SELECT (or EXPLAIN of one), fails, or was
+                stopped.
             CostlyStatementError: The statement exceeds its limits.
             StoreError: The store has no snapshot, or the snapshot cannot be read.
         """
         _check_length(text)
-        with self._one() as worker:
+        with self._one() as worker, (stop or Stop()).stopping(worker.kill):
             table = worker.run(text, params)
         return SnapshotAnswer(table, worker.held.snapshot.taken_at)
 

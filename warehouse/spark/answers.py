@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
@@ -63,6 +63,13 @@ class SparkLake:
         """
         with spark_errors():
             return self.frame(text, params or {}).toArrow()
+
+    @contextmanager
+    def stream(
+        self, text: str, params: Mapping[str, Any] | None = None, /
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Rows of `sql`, all of which are collected first."""
+        yield self.sql(text, params).to_reader()
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
         """The rows of `sql` as a data frame, which is not collected."""

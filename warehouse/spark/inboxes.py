@@ -123,7 +123,13 @@ def local_dumps(
         listed = list_sources(origins, names)
         faults = [_renamed(one, place) for one in listed if isinstance(one, SourceError)]
         sources = [one for one in listed if isinstance(one, Source)]
-        found = FoundDumps(sources, manifest=stated.manifest, layout=stated.layout, names=names)
+        found = FoundDumps(
+            sources,
+            manifest=stated.manifest,
+            layout=stated.layout,
+            names=names,
+            tops=[place.local_root],
+        )
         dumps = [
             (origins[source.path], source.member, dump.renamed(place.restore_paths))
             for source, dump in zip(sources, found, strict=True)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import (
-    PART,
-    PartResult,
-    drop_quiet_values,
-    join_parts,
-    judge_part,
-)
+from warehouse.regressions.parts import PART, PartResult, judge_part
 from warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:
@@ -24,13 +19,20 @@ if TYPE_CHECKING:
 
 _NIGHT = ("distance", "build", "session", "recorded_at")
 
+View = TypeVar("View")
+
 
 @spark_errors()
-def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rules) -> PartResult:
-    """Verdicts on the series of a build and of earlier builds.
+def judge_on_spark(
+    lake: SparkLake,
+    head: str,
+    min_change: MinChange,
+    rules: Rules,
+    view: Callable[[PartResult], View],
+) -> list[View]:
+    """Judge the series of a build and of earlier builds, with the results of one process.
 
-    One task judges the families of a part. The result is the same as that of one process, but only
-    series that changed come with their values.
+    One task judges the families of a part and returns the view of it.
 
     Raises:
         SparkError: A job failed.
@@ -39,12 +41,12 @@ def judge_on_spark(lake: SparkLake, head: str, min_change: MinChange, rules: Rul
     nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
 
     def judge(part: pa.Table) -> pa.Table:
-        judged = drop_quiet_values(judge_part(part, head, min_change, rules, nights))
-        return pa.table({"part": [pickle.dumps(judged)]})
+        seen = view(judge_part(part, head, min_change, rules, nights))
+        return pa.table({"part": [pickle.dumps(seen)]})
 
     own = "CASE WHEN pool IS NULL THEN device END AS own_device"
     grouped = rows.selectExpr("*", own).groupBy("own_device", *PART)
     judged = grouped.applyInArrow(judge, "part binary").toArrow()["part"].to_pylist()
     if not judged:
-        return judge_part(rows.toArrow(), head, min_change, rules)
-    return join_parts([pickle.loads(part) for part in judged])  # noqa: S301 - our own tasks made it
+        return [view(judge_part(rows.toArrow(), head, min_change, rules))]
+    return [pickle.loads(part) for part in judged]  # noqa: S301 - our own tasks made it

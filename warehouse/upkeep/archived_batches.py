@@ -14,10 +14,11 @@ from ingest.errors import EtRecordError
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import (
     COMPANIONS,
+    DEBUG_BUFFER,
     DUMP,
     ERASED,
+    ETRECORD,
     FORGOTTEN,
-    REFUSED,
     Entry,
 )
 from warehouse.archive.history import read_indexed
@@ -78,13 +79,13 @@ class ArchiveReader:
             key = bytes.fromhex(sha256)[:16]
             if key not in self._seen:
                 self._seen.add(key)
-                batch.dumps.append(self._dump(entry, batch))
+                batch.dumps.append(self.new_dump(entry, batch))
                 batch.byte_count += len(entry.data)
         elif entry.kind == COMPANIONS:
-            dump = self._dump(entry, batch)
+            dump = self.new_dump(entry, batch)
             known = dump.manifest.canonical_json()
             batch.duplicates.append(dump._replace(known_manifest=known))
-        elif entry.kind != REFUSED and entry.data is not None:
+        elif entry.kind in (ETRECORD, DEBUG_BUFFER):
             self._held[sha256] = entry
         elif entry.kind != ERASED:
             batch.changes.append(entry)
@@ -99,7 +100,12 @@ class ArchiveReader:
         batch.dumps = [dump for dump in batch.dumps if dump.sha256 not in stored]
         return batch
 
-    def _dump(self, entry: Entry, batch: Batch) -> NewDump:
+    def new_dump(self, entry: Entry, batch: Batch) -> NewDump:
+        """The dump of an entry, with its companions; the batch refuses those it cannot read.
+
+        Raises:
+            ArchiveError: The archive lacks a companion.
+        """
         manifest = parse_manifest(str(entry.manifest))
         return NewDump(
             entry.name,

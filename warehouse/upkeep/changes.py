@@ -8,10 +8,11 @@ from operator import attrgetter
 
 import duckdb
 
-from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, Entry
+from warehouse.archive.entries import AMENDED, DECIDED, DROPPED, FORGOTTEN, JUDGED, Entry
 from warehouse.upkeep.amend import amend_dumps
 from warehouse.upkeep.decide import store_decisions
 from warehouse.upkeep.forget import delete_dumps
+from warehouse.upkeep.nights import store_nights
 from warehouse.upkeep.retain import drop_events
 
 CHANGES = {
@@ -19,6 +20,7 @@ CHANGES = {
     DROPPED: drop_events,
     FORGOTTEN: delete_dumps,
     DECIDED: store_decisions,
+    JUDGED: store_nights,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,18 @@ from warehouse.engine.connection import (
     translated_errors,
     use_database,
 )
+from warehouse.engine.long_values import stored_long_values
+from warehouse.engine.memory_limit import ASKING
 from warehouse.engine.migrations import migrate
-from warehouse.engine.store_file import FILE_NAME, make_file
+from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from warehouse.engine.store_lock import StoreLock
 from warehouse.errors import StoreError
+from warehouse.load.summary import IngestProgress
 
 _HISTORY = "schema_migrations"  # a table that is copied like the others
 _WANTED = "uncompacted"  # a mark: free blocks of the DuckDB file may contain forgotten dumps
+
+Progress = Callable[[IngestProgress], None]
 
 
 class CompactionResult(NamedTuple):
@@ -35,7 +41,9 @@ class CompactionResult(NamedTuple):
     n_merged_segments: int
 
 
-def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
+def compact_store(
+    path: Path, *, wait: float = 0.0, progress: Progress | None = None
+) -> CompactionResult:
     """Replace the DuckDB file of a store by a copy without free blocks, and merge small segments.
 
     A copy that is not smaller is discarded, unless free blocks may contain forgotten dumps. The
@@ -45,22 +53,35 @@ def compact_store(path: Path, *, wait: float = 0.0) -> CompactionResult:
         StoreError: The copy differs, the disk is full, or the store cannot be written.
         StoreLockedError: Another process has the store open.
     """
-    file = path / FILE_NAME
     lock = StoreLock.for_writing(path, is_shared=False, wait=wait)
     try:
         with translated_errors(path):
-            merge_log(file)
-            old_bytes = file.stat().st_size
-            make_file(
-                path,
-                lambda new: _copy(path, new),
-                is_shared=bool(path.stat().st_mode & 0o077),
-                only_below_bytes=None if is_compaction_wanted(path) else old_bytes,
-            )
+            merge_log(path / FILE_NAME)
+            done = replace_file(path, path / FILE_NAME, progress)
             clear_compaction_request(path)
-            merged = merge_segments(Archive(path))
+            return done
     finally:
         lock.release()
+
+
+def replace_file(store: Path, source: Path, progress: Progress | None = None) -> CompactionResult:
+    """Replace a store's file by a copy of `source`, which has the same rows; see `compact_store`.
+
+    The file has no log, and the caller commits nothing meanwhile and clears the request afterwards.
+    The table that comes next is the progress, whose errors end the compaction.
+
+    Raises:
+        StoreError: As in `compact_store`.
+    """
+    file = store / FILE_NAME
+    old_bytes = file.stat().st_size
+    make_file(
+        store,
+        lambda new: _copy(store, source, new, progress or _show_nothing),
+        is_shared=bool(store.stat().st_mode & 0o077),
+        only_below_bytes=None if is_compaction_wanted(store) else old_bytes,
+    )
+    merged = merge_segments(Archive(store))
     return CompactionResult(old_bytes, file.stat().st_size, merged)
 
 
@@ -83,21 +104,39 @@ def is_compaction_wanted(store: Path) -> bool:
 
 
 def clear_compaction_request(store: Path) -> None:
-    """Remove the mark of a store that has a new file; an OSError is passed on."""
-    (store / _WANTED).unlink(missing_ok=True)
+    """Remove the mark of a store that has a new file; an OSError is passed on.
+
+    Snapshots of the old file, which have its free blocks, are deleted first.
+    """
+    if is_compaction_wanted(store):
+        delete_snapshots(store)
+        (store / _WANTED).unlink()
 
 
-def _copy(store: Path, new: Path) -> None:
+def delete_snapshots(store: Path) -> None:
+    """Delete all snapshots, whose blocks may contain forgotten dumps; an OSError is passed on."""
+    for path in (store / SNAPSHOT_FOLDER).glob("*"):
+        path.unlink()
+
+
+def _copy(store: Path, source: Path, new: Path, progress: Progress) -> None:
+    with open_reader(source) as connection:
+        use_database(connection)
+        needed = ASKING + stored_long_values(connection, source).held_bytes
+    limits = {"memory_limit": f"{needed}B"}  # otherwise DuckDB would cache whole files
     with open_writer(new) as connection:
         use_database(connection)
         migrate(connection)
         connection.execute("CHECKPOINT")
-    with open_copier(store / FILE_NAME, new) as connection:
+    names = (*STORED, _HISTORY)
+    with open_copier(source, new, limits) as connection:
         connection.execute("DELETE FROM new.schema_migrations")
-        for name in (*STORED, _HISTORY):
+        for number, name in enumerate(names):
+            progress(IngestProgress(number, len(names), 0, 0))
             connection.execute(f"INSERT INTO new.{name} BY NAME SELECT * FROM old.{name}")  # noqa: S608
         connection.execute("CHECKPOINT new")
-    if _checksums(store / FILE_NAME) != _checksums(new):
+    progress(IngestProgress(len(names), len(names), 0, 0))
+    if _checksums(source, limits) != _checksums(new, limits):
         raise StoreError(
             str(store),
             "its copy differs, so the file stays as it is: check the disk, and rebuild the file "
@@ -105,7 +144,11 @@ def _copy(store: Path, new: Path) -> None:
         )
 
 
-def _checksums(file: Path) -> object:
-    with open_reader(file) as connection:
+def _checksums(file: Path, limits: Mapping[str, str | int]) -> object:
+    with open_reader(file, limits=limits) as connection:
         use_database(connection)
         return table_checksums(connection)
+
+
+def _show_nothing(_: IngestProgress) -> None:
+    """Progress that nobody wants."""

@@ -21,9 +21,15 @@ _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S
 
 
 def decide_group(
-    connection: duckdb.DuckDBPyConnection, store: Path, group_id: str, *, state: str, reason: str
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    group_id: str,
+    *,
+    state: str,
+    reason: str,
+    user: str | None = None,
 ) -> None:
-    """Record the user's decision about a group.
+    """Record a user's decision about a group, by default the decision of this process's user.
 
     Raises:
         QueryError: The state does not exist.
@@ -31,7 +37,7 @@ def decide_group(
     """
     if state not in DECISION_STATES:
         raise QueryError(f"state: found '{state}', wanted one of: {', '.join(DECISION_STATES)}")
-    detail = json.dumps({"reason": reason, "decided_by": current_user()})
+    detail = json.dumps({"reason": reason, "decided_by": user or current_user()})
     entry = Entry(DECIDED, datetime.now(UTC), group_id, reason=state, detail=detail)
     with recorded_upkeep(connection, store) as history:
         history.add([entry])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import attrgetter
@@ -14,22 +14,23 @@ import pyarrow as pa
 from ingest.schemas.archive import ARCHIVED_FILES
 from ingest.schemas.dumps import STORED
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, Entry
+from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, JUDGED, Entry
 from warehouse.archive.rewriting import delete_segments, rewrite_segments
 from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.engine.checksums import TABLES_OF_DUMPS
 from warehouse.engine.connection import registered, transaction, translated_errors
 from warehouse.engine.failpoints import failpoint
-from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
+from warehouse.engine.store_file import FILE_NAME
 from warehouse.errors import StoreError
 from warehouse.upkeep.choice import ChosenDump
-from warehouse.upkeep.compact import compact_store, request_compaction
+from warehouse.upkeep.compact import delete_snapshots, request_compaction
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
 _FORGOTTEN = STORED["forgotten_dumps"]
-_PER_DUMP = [name for name in STORED if "dump_id" in STORED[name].names]
+_LAST = "SELECT coalesce(max(forgotten_at), to_timestamp(0)) AS last FROM forgotten_dumps"
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 UNCOMPACTED = (
@@ -39,21 +40,25 @@ UNCOMPACTED = (
 
 
 def forget_dumps(
-    connection: duckdb.DuckDBPyConnection, store: Path, dumps: Sequence[ChosenDump]
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    dumps: Sequence[ChosenDump],
+    *,
+    user: str | None = None,
 ) -> None:
     """Delete dumps and everything that only they use: names, signatures and companions.
 
-    The table forgotten_dumps records when and by whom; the bytes may be ingested again, as a new
-    dump. Free blocks of the DuckDB file contain the dumps until the file is compacted: see
-    `finish_forgetting`. A damaged segment raises ArchiveError; the archive is then cleaned when
-    the store is opened for writing after a rebuild.
+    The table forgotten_dumps records when and by which user, by default that of this process; the
+    bytes may be ingested again, as a new dump. Free blocks of the DuckDB file contain the dumps
+    until the file is compacted: see `finish_forgetting`. A damaged segment raises ArchiveError; the
+    archive is then cleaned when the store is opened for writing after a rebuild.
 
     Raises:
         StoreError: The store cannot be written.
     """
     request_compaction(store)
-    now, user = datetime.now(UTC), current_user()
-    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=user) for dump in dumps]
+    now, who = datetime.now(UTC), user or current_user()
+    entries = [Entry(FORGOTTEN, now, "", dump.sha256, detail=who) for dump in dumps]
     with recorded_upkeep(connection, store) as history:
         history.add(entries)
         delete_dumps(connection, entries)
@@ -62,27 +67,28 @@ def forget_dumps(
 
 
 def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Delete dumps, refusals of their bytes, and rows that no other dump refers to."""
+    """Delete dumps, refusals of their bytes, results of nights, and rows without other dumps."""
     rows = [
         {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
         for one in entries
     ]
     with registered(connection, "forgotten", pa.Table.from_pylist(rows, _FORGOTTEN)):
-        for name in sorted(_PER_DUMP, key="dumps".__eq__):
+        for name in sorted(TABLES_OF_DUMPS, key="dumps".__eq__):
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))
+    connection.execute("DELETE FROM judged_nights")
     connection.execute(read_statement("delete_unused"))
     connection.execute(read_statement("merge_dimensions"))
 
 
-def finish_forgetting(store: Path, *, wait: float) -> None:
-    """Compact a closed store, so that no free block contains forgotten dumps.
+def finish_forgetting(compact: Callable[[], object]) -> None:
+    """Compact a store by a function, so that no free block contains forgotten dumps.
 
     Raises:
         StoreError: The store cannot be compacted now; the message names the command.
     """
     try:
-        compact_store(store, wait=wait)
+        compact()
     except StoreError as error:
         raise StoreError(error.path, f"{error.problem}; {UNCOMPACTED}") from error
 
@@ -106,7 +112,8 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """
     archive = Archive(store)
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
-    found = _Contents(archive, hashes)
+    last = connection.sql(_LAST).to_arrow_table()["last"][0].as_py()
+    found = _Contents(archive, hashes, last)
     dirty_paths, kept_files = found.sort()
     for _, same in groupby(archive.files(), attrgetter("first", "last")):
         files = list(same)
@@ -115,8 +122,7 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
     failpoint("erase snapshots")
-    for path in (store / SNAPSHOT_FOLDER).glob("*"):
-        path.unlink()
+    delete_snapshots(store)
     failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)
     with transaction(connection), registered(connection, "kept_files", kept):
@@ -124,10 +130,13 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
 
 
 class _Contents:
-    """Entries of an archive, divided into those to erase and the rest."""
+    """Entries of an archive, divided into those to erase and the rest.
 
-    def __init__(self, archive: Archive, hashes: set[str]) -> None:
-        self._archive, self._hashes = archive, hashes
+    The results of nights up to the last forgetting may contain values of forgotten dumps.
+    """
+
+    def __init__(self, archive: Archive, hashes: set[str], forgotten_at: datetime) -> None:
+        self._archive, self._hashes, self._forgotten_at = archive, hashes, forgotten_at
         kept = (entry for _, (_, entry) in self._entries() if not self._is_forgotten(entry))
         used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
         self._used = set(chain.from_iterable(used))
@@ -157,4 +166,5 @@ class _Contents:
 
     def _is_erased(self, entry: Entry) -> bool:
         is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
-        return is_unused or self._is_forgotten(entry)
+        is_old = entry.kind == JUDGED and entry.recorded_at <= self._forgotten_at
+        return is_unused or is_old or self._is_forgotten(entry)

@@ -5,22 +5,26 @@ Archived dumps can be ingested into another store, or inspected.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
+from ingest.batching import batches
 from ingest.schemas.dumps import DUMPS
 from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import DROPPED, Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.recording import recorded_upkeep
 
 _DROPPED = pa.schema([DUMPS.field("sha256"), pa.field("recorded_at", UTC_US)])
 _HELD = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM dropped)"
+# Dropped in one transaction, which holds them in memory.
+_MOST_DUMPS, _MOST_EVENTS = 50_000, 10_000_000
 _MOST_DAYS = 365_000  # more would exceed the range of dates
 
 
@@ -56,18 +60,28 @@ def sum_by_build(old: pa.Table) -> pa.Table:
     return sums.select(columns).rename_columns(names).sort_by("build")
 
 
-def drop_old_events(connection: duckdb.DuckDBPyConnection, store: Path, old: pa.Table) -> None:
-    """Drop the events of dumps in a result of `find_old_events`.
+def drop_old_events(
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    old: pa.Table,
+    *,
+    progress: Callable[[IngestProgress], None] | None = None,
+) -> None:
+    """Drop the events of dumps in a result of `find_old_events`, some dumps at a time.
 
     Raises:
-        StoreError: The store cannot be written.
+        StoreError: The store cannot be written; the events of earlier dumps are dropped.
     """
-    now = datetime.now(UTC)
-    rows = old.select(["source", "sha256"]).to_pylist()
-    entries = [Entry(DROPPED, now, row["source"], row["sha256"]) for row in rows]
-    with recorded_upkeep(connection, store) as history:
-        history.add(entries)
-        drop_events(connection, entries)
+    now, n_events = datetime.now(UTC), old["n_events"].to_pylist()
+    parts = batches(range(old.num_rows), n_events.__getitem__, _MOST_EVENTS, _MOST_DUMPS)
+    for numbers in parts:
+        rows = old.slice(numbers[0], len(numbers)).select(["source", "sha256"]).to_pylist()
+        entries = [Entry(DROPPED, now, row["source"], row["sha256"]) for row in rows]
+        with recorded_upkeep(connection, store) as history:
+            history.add(entries)
+            drop_events(connection, entries)
+        if progress:
+            progress(IngestProgress(numbers[-1] + 1, old.num_rows, 0, 0))
 
 
 def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:

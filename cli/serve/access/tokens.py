@@ -38,6 +38,8 @@ class TokenScope(StrEnum):
     INGEST = "ingest"
     READ = "read"
     SQL = "sql"
+    TRIAGE = "triage"
+    UPKEEP = "upkeep"
     ADMIN = "admin"
 
 
@@ -157,8 +159,9 @@ def create_token(
         UsageError: The name is invalid, or a scope cannot be limited to pools.
         StoreError: The name is taken, or the tokens cannot be written.
     """
-    if pools and {TokenScope.SQL, TokenScope.ADMIN} & set(scopes):
-        raise UsageError("--pool: SQL sees all pools, and so does admin; leave these scopes out")
+    if pools and (wide := set(scopes) - {TokenScope.INGEST, TokenScope.READ}):
+        names = ", ".join(sorted(wide))
+        raise UsageError(f"--pool: {names}: wanted ingest or read; other scopes are for all pools")
     secret, now = PREFIX + secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
     try:
         made = Token(

@@ -18,12 +18,16 @@ _Answer = TypeVar("_Answer")
 
 
 class ConcurrencyLimit:
-    """Runs functions in a limited number of threads while others wait; refuses more."""
+    """Runs functions in a limited number of threads while others wait; refuses more.
+
+    Attributes:
+        count: Functions that run or wait.
+    """
 
     def __init__(self, working: int, waiting: int) -> None:
         self._limiter: CapacityLimiter | None = None
         self._working, self._most = working, working + waiting
-        self._count = 0
+        self.count = 0
 
     async def run(self, function: Callable[[], _Answer]) -> _Answer:
         """Run a function in a thread.
@@ -31,15 +35,15 @@ class ConcurrencyLimit:
         Raises:
             Problem: 429 if too many wait already.
         """
-        if self._count >= self._most:
-            detail = f"{self._count} requests are being answered or wait: try again in a second"
+        if self.count >= self._most:
+            detail = f"{self.count} requests are being answered or wait: try again in a second"
             raise Problem(429, "busy", detail, retry_after=1)
         self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
-        self._count += 1
+        self.count += 1
         try:
             return await run_sync(function, limiter=self._limiter)
         finally:
-            self._count -= 1
+            self.count -= 1
 
 
 async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:

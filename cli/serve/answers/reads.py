@@ -9,9 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.output.status_report import status_table
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import query_store
+from cli.serve.answers.report_request import ReportRequest
 from cli.serve.answers.tables import (
     TABLE_FORMS,
     entity_tag,
@@ -38,8 +40,6 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from queries.printable import json_text
 from queries.report import forms
-from queries.report.nightly import nightly_report
-from queries.report.pairwise import compare_report
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.sql_files import read_statement
@@ -47,8 +47,9 @@ from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
 
 REPORT_FORMS = forms.MEDIA_TYPES
-_OF_REPORTS = ("head", "base", "format")
+_OF_REPORTS = (*ReportRequest._fields, "format")
 _TABLE = {200: table_content()}
+WAITING_SHARE = 0.75  # of the time of a query, for the judgement of a night
 _PAGED = (TABLE_FORMAT, *PAGING)
 _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least", "most", "doc")
 
@@ -75,7 +76,7 @@ async def query(request: Request) -> Response:
     def answer(reader: Warehouse) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
-        tag = entity_tag(_version(reader), request.url.path, *facts)
+        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
         return unchanged(request, tag) or table_answer(
             request, wanted.answer(reader, settings), form, page=page, tag=tag
         )
@@ -88,6 +89,7 @@ async def query(request: Request) -> Response:
     "Tables, views and columns with their meanings.",
     _TABLE,
     _PAGED,
+    scopes=(Scope.READ, Scope.SQL),
     problems=READ_PROBLEMS,
 )
 async def schema(request: Request) -> Response:
@@ -105,6 +107,7 @@ async def schema(request: Request) -> Response:
     (
         Input("head", "query", TEXT, "Build of the report; by default the last."),
         Input("base", "query", TEXT, "Build to compare with; by default earlier ones."),
+        Input("branch", "query", TEXT, "Branch whose last build is reported, instead of a head."),
         format_input(REPORT_FORMS),
     ),
     problems=READ_PROBLEMS,
@@ -113,28 +116,24 @@ async def report(request: Request) -> Response:
     """The report of a build up to its night, or of two builds.
 
     Raises:
-        Problem: 400 if the parameters are unknown or incomplete.
+        Problem: 400 if a parameter is unknown, or two contradict each other.
     """
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the report")
     form = choose_form(request, REPORT_FORMS)
-    head, base = (request.query_params.get(name) or None for name in ("head", "base"))
     for name in request.query_params:
         if name not in _OF_REPORTS:
             detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
             raise Problem(400, "parameter", detail)
-    if base is not None and head is None:
-        raise Problem(400, "head", "name the build to compare, too: head=BUILD")
+    wanted = ReportRequest.of(request.query_params)
 
     def answer(reader: Warehouse) -> Response:
-        settings = read_settings(service.config)
-        tag = entity_tag(_version(reader), request.url.path, head, base, form, settings)
+        facts = (wanted, form, read_settings(service.config))
+        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
         if known := unchanged(request, tag):
             return known
-        if base is None or head is None:
-            made = nightly_report(reader, settings, head=head)
-        else:
-            made = compare_report(reader, settings, base=base, head=head)
+        seconds = service.settings.query_seconds * WAITING_SHARE
+        made = wanted.make(reader, service.nights, seconds=seconds)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
         response.headers["Tracehouse-Verdict"] = made.verdict
         return response
@@ -167,10 +166,14 @@ async def status(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _version(reader: Warehouse) -> tuple[object, ...]:
-    """The version of the store's content, read before the content, so that it is never too new."""
+def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
+    """The version of the store's content, read before the content, so that it is never too new.
+
+    Upkeep may change content without a trace in tables, such as a rebuild of dumps.
+    """
+    count = service.consumer.upkeep_count
     (row,) = reader.sql(read_statement("store_version")).to_pylist()
-    return tuple(row.values())
+    return count, *row.values()
 
 
 def _read_params(request: Request) -> Params:

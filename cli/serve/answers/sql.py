@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -22,6 +23,7 @@ from ingest.errors import pydantic_problem
 from ingest.strict_json import parse_json
 from warehouse.errors import CostlyStatementError, StatementError
 from warehouse.sandbox.bounds import SnapshotAnswer
+from warehouse.sandbox.workers import Stop
 
 _MOST_BODY_BYTES = 64 << 10
 WAITING = 4  # statements that may wait for each worker
@@ -54,13 +56,24 @@ async def run_sql(request: Request, text: str, params: Params = None) -> Snapsho
     request.state.what, request.state.is_audited = text, True
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.sql_limit
+    stop = Stop()
+    watcher = asyncio.create_task(_stop_without_client(request, stop))
     try:
-        return await limit.run(partial(service.sandbox.answer, text, params))
+        return await limit.run(partial(service.sandbox.answer, text, params, stop=stop))
     except CostlyStatementError as error:
         status, reason = _STATUSES[error.bound]
         raise Problem(status, reason, str(error)) from error
     except StatementError as error:
         raise Problem(400, "statement", str(error)) from error
+    finally:
+        watcher.cancel()
+
+
+async def _stop_without_client(request: Request, stop: Stop) -> None:
+    """Stop a statement once its client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stop.set()
 
 
 def check_access(request: Request) -> None:

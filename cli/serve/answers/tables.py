@@ -68,7 +68,7 @@ def table_answer(
     A FormatError is passed on.
     """
     note = (table.schema.metadata or {}).get(b"note", b"").decode()
-    more = {**_headers(tag), **(headers or {}), **({"Tracehouse-Note": note} if note else {})}
+    more = {**_headers(tag), **(headers or {}), **_note_header(note)}
     rows = table.slice(page.offset, page.limit)
     if page.offset + rows.num_rows < table.num_rows:
         more["Link"] = f'<{_next(request, page)}>; rel="next"'
@@ -88,6 +88,12 @@ def _headers(tag: str | None) -> dict[str, str]:
     if tag is None:
         return {"Cache-Control": "no-store", "Vary": "Accept"}
     return {"Cache-Control": "no-cache", "Vary": "Accept", "ETag": tag}
+
+
+def _note_header(notes: str) -> dict[str, str]:
+    """The header with the notes of a table, which are lines of Unicode; none without any."""
+    text = "; ".join(notes.splitlines()).encode("ascii", "backslashreplace").decode()
+    return {"Tracehouse-Note": text} if text else {}
 
 
 def _next(request: Request, page: Page) -> str:

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from cli.serve.access.audit import AuditFile
+from cli.serve.answers.explanations import explain
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
 from cli.serve.answers.sql import WAITING, sql
@@ -26,6 +27,8 @@ from cli.serve.http.problems import answer_problem
 from cli.serve.http.request_log import RequestLogMiddleware
 from cli.serve.page.routes import ROUTES as PAGE
 from cli.serve.service import Service
+from cli.serve.upkeep.endpoints import ENDPOINTS as UPKEEP
+from cli.serve.upkeep.jobs import Jobs
 from cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
@@ -38,7 +41,7 @@ def make_app(service: Service) -> Starlette:
     """The application of a service, which is closed when the application shuts down.
 
     The application's state has the `service`, its `metrics`, the queue `audit` of the audit
-    log, and the limits of queries of the live store and of SQL.
+    log, the `jobs` of upkeep, and the limits of queries of the live store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
@@ -66,6 +69,7 @@ def make_app(service: Service) -> Starlette:
     )
     app.state.service, app.state.metrics, app.state.audit = service, metrics, audit
     workers = service.settings.sql_workers
+    app.state.jobs = Jobs(service)
     app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
     app.state.sql_limit = ConcurrencyLimit(workers, WAITING * workers)
     return app
@@ -79,5 +83,5 @@ def _close(service: Service) -> None:
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
     uploads = put_dump, get_dump, post_dumps
-    reads = list_queries, query, schema, report, status, sql
-    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads]
+    reads = list_queries, query, schema, report, explain, status, sql
+    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, *UPKEEP]

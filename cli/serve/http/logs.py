@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from cli.serve.http.line_queue import LineQueue
 from queries.printable import json_text, printable, shorten
 
+_STANDARD_ERROR = 2  # its file descriptor
 _LONGEST_TEXT = 4000  # characters
 
 
@@ -52,8 +54,32 @@ class LogHandler(logging.Handler):
         self._log.write(record.levelname.lower(), "message", facts)
 
 
+class LogFile:
+    """The file that standard error is redirected to, if any."""
+
+    def __init__(self) -> None:
+        """Remember the file's path before anybody renames it."""
+        self._path = os.path.realpath(f"/dev/fd/{_STANDARD_ERROR}")
+
+    def reopen(self) -> None:
+        """Write to the file of this path from now on, which is created if it is missing.
+
+        If that fails, the log has a line about it and stays in the old file.
+        """
+        if not stat.S_ISREG(os.fstat(_STANDARD_ERROR).st_mode):
+            return
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            logging.getLogger(__name__).warning("%s: %s", self._path, error.strerror)
+            return
+        os.dup2(file, _STANDARD_ERROR)
+        os.close(file)
+
+
 def write_standard_error(data: bytes) -> None:
     """Write lines on standard error; an OSError is passed on."""
     left = memoryview(data)
     while left:
-        left = left[os.write(2, left) :]
+        left = left[os.write(_STANDARD_ERROR, left) :]

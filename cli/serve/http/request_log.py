@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -16,6 +17,7 @@ from cli.serve.access.audit import AuditEntry
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log
 from cli.serve.http.metrics import Metrics
+from cli.serve.http.problems import Problem, problem_response
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _WRITES = {"POST", "PUT", "PATCH", "DELETE"}
@@ -65,7 +67,11 @@ class RequestLogMiddleware:
         self._prefix, self._count = os.urandom(4).hex(), count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request; one that the end of the service interrupts is deferred.
+
+        Raises:
+            CancelledError: The service ended in the middle of an answer.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -74,6 +80,12 @@ class RequestLogMiddleware:
         state["request_id"] = request.request_id
         try:
             await self._app(scope, request.receive, request.send)
+        except asyncio.CancelledError:  # the service ends
+            if request.status:
+                raise
+            ending = Problem(503, "ending", "the service ends: try again soon", retry_after=1)
+            state["reason"] = ending.reason
+            await problem_response(ending)(scope, request.receive, request.send)
         finally:
             self._note(scope, state, request)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
+from typing import NoReturn
 
 import pyarrow as pa
 import uvicorn
@@ -20,44 +20,30 @@ from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection, most_connections
+from cli.serve.http.signals import Signals
+from cli.serve.http.supervisor import passed_sockets, tell_ready
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
 BACKLOG = 512  # connections that wait to be accepted
-LAST_SECONDS = 20  # time for uploads to end after a signal
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+LAST_SECONDS = 1  # time for requests to end after a signal
 # Numbers and values of options of glibc's `mallopt`.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 << 20}
 
 
-class ShutdownSignal:
-    """Requests shutdown at the first SIGTERM or SIGINT, and ends the process at the second.
-
-    The handlers stay until the process ends.
-    """
-
-    def __init__(self) -> None:
-        self.is_wanted = False
-        self.begin: Callable[[], None] = lambda: None
-        for number in _SIGNALS:
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self.is_wanted:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-        self.is_wanted = True
-        self.begin()
-
-
 class Server(uvicorn.Server):
-    """A server that ends at a shutdown signal."""
+    """A server that ends when a signal requests it."""
 
-    def __init__(self, config: uvicorn.Config, ending: ShutdownSignal) -> None:
+    def __init__(self, config: uvicorn.Config, signals: Signals) -> None:
         super().__init__(config)
-        ending.begin = self._end
-        self.should_exit = ending.is_wanted
+        signals.end = self._end
+        self.should_exit = signals.is_end_wanted
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections, and tell the supervisor."""
+        await super().startup(sockets)
+        tell_ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -68,23 +54,26 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run_service(store: Path, settings: ServiceSettings, *, config: Path | None = None) -> None:
-    """Serve a store until SIGTERM or Ctrl-C, then index all accepted dumps; see `Service`.
+def run_service(store: Path, settings: ServiceSettings, *, config: Path | None = None) -> NoReturn:
+    """Serve a store until SIGTERM or Ctrl-C, then end the process.
+
+    What is accepted and not indexed then waits in the inbox.
 
     Raises:
-        WarehouseError: The store cannot be opened; other machines reach the address, and there are
-            no tokens; or some dumps could not be indexed and stay in the inbox.
+        WarehouseError: The store cannot be opened or closed; or other machines reach the address,
+            and there are no tokens.
         OutputError: The service cannot listen on the address.
     """
-    Access(store).check_start(settings.host)
-    ending = ShutdownSignal()
+    signals = Signals()
     os.umask(os.umask(0o077) | 0o077)  # only the owner reads new files
     Connection.most = most_connections()
     reduce_memory()
-    with listen(settings) as listening:
+    with ExitStack() as opened:
+        listening = [opened.enter_context(one) for one in listen(store, settings)]
         service = Service(store, settings, config=config)
-        host, port = listening.getsockname()[:2]
-        write_note(f"serving {store} at http://{f'[{host}]' if ':' in host else host}:{port}/")
+        host, port = listening[0].getsockname()[:2]
+        service.announce(f"http://{_own_address(host)}:{port}")
+        write_note(f"serving {store} at {' and '.join(map(_url_of, listening))}")
         server_config = uvicorn.Config(
             make_app(service),
             http=Connection,
@@ -96,31 +85,59 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
             timeout_graceful_shutdown=LAST_SECONDS,
         )
         gc.freeze()  # a search for garbage among the imports would delay uploads
-        Server(server_config, ending).run(sockets=[listening])
+        Server(server_config, signals).run(sockets=listening)
         gc.unfreeze()
     service.close()
     if service.problem:
         raise service.problem
+    sys.stderr.flush()
+    os._exit(0)  # freeing all memory first would take half a second
 
 
-def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket that listens on the address; its connections send each part of an answer at once.
+def _own_address(host: str) -> str:
+    """The address in a URL by which this machine reaches a service that listens on another.
+
+    >>> [_own_address(host) for host in ("0.0.0.0", "::", "::1", "10.0.0.7")]
+    ['127.0.0.1', '[::1]', '[::1]', '10.0.0.7']
+    """
+    own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
+    return f"[{own}]" if ":" in own else own
+
+
+def listen(store: Path, settings: ServiceSettings) -> list[socket.socket]:
+    """The sockets of the supervisor, or one that listens on the address of the settings.
+
+    Their connections send each part of an answer at once.
 
     Raises:
+        StoreError: Other machines reach an address, and the store has no tokens.
         OutputError: The service cannot listen on the address.
     """
+    access, listening = Access(store), passed_sockets()
+    for host in [one.getsockname()[0] for one in listening] or [settings.host]:
+        access.check_start(host)
+    listening = listening or [_open_socket(settings)]
+    for one in listening:
+        # asyncio does so for its own sockets. Otherwise the end of an answer waits for the client
+        # to acknowledge its beginning, which takes 40 ms.
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def _open_socket(settings: ServiceSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = settings.host, settings.port
     try:
-        listening = socket.create_server(address, family=family, backlog=BACKLOG)
+        return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         problem = f"cannot listen: {error.strerror}; choose another address with --host and --port"
         raise OutputError(f"{where}: {problem}") from error
-    # asyncio does so for its own sockets. Otherwise the end of an answer waits for the client to
-    # acknowledge its beginning, which takes 40 ms.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
+
+
+def _url_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def reduce_memory() -> None:

@@ -1,139 +1,159 @@
-"""The plots of the site: series over builds, coverage, and one run on a time axis."""
+"""The charts of the site: series over builds, small ones of single series, and coverage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import svg
+from starlette.responses import Response
 
-from queries.report.drawing import Scale, label, lines, picture, scale_of, title
+from cli.serve.http.problems import Problem
+from cli.serve.page.cells import link
+from cli.serve.page.page_request import PageRequest
+from cli.serve.page.site import HEADERS, Parts
+from queries.plots.line_figure import line_figure
+from queries.report.axis import AxisKind
+from queries.report.drawing import Scale, lines, picture, scale_of, title
 from queries.report.figures import count_text, duration_text, name_text
-from queries.timeline.nesting import nest
+from queries.report.line_chart import LineChart, Mark, colour_class, line_chart
 
-COLOURS = 8  # classes of lines: c0, c1, ...
-MOST_SLICES = 2000
-_WIDTH, _LEFT, _RIGHT = 720, 72, 16
-_ROW = 18  # height of a row of slices
-_LETTER = 6.2  # approximate width
+_WIDTH, _HEIGHT = 720, 260
 
 
-class Trend(NamedTuple):
-    """A series over builds: a value in nanoseconds, or None, for each build."""
+class Chart(NamedTuple):
+    """A chart of a view, with its legend and links.
 
-    name: str
-    values: list[float | None]
+    Attributes:
+        picture: The chart as SVG, for the page.
+        lines: The lines of a line chart.
+        scales: Links to the same view with another axis: address and text.
+        files: Links to the chart's data and to the chart itself: address, text and file name.
+        file: The chart as an SVG file, if it has an address.
+    """
 
+    picture: str
+    lines: LineChart | None = None
+    scales: Sequence[tuple[str, str]] = ()
+    files: Sequence[tuple[str, str, str]] = ()
+    file: Callable[[], str] | None = None
 
-class Slice(NamedTuple):
-    """An event on the time axis."""
-
-    name: str
-    kind: str
-    start: float
-    duration: float
-
-
-def trend_plot(builds: Sequence[str], trends: Sequence[Trend], what: str) -> str:
-    """Lines over builds, each in its own colour; empty if there is no value."""
-    known = [value for trend in trends for value in trend.values if value is not None]
-    if not known:
-        return ""
-    across = Scale(0, max(1, len(builds) - 1), _LEFT, _WIDTH - _RIGHT)
-    down = scale_of([*known, min(known) * 0.98, max(known) * 1.02], 190, 14)
-    parts: list[svg.Element] = [
-        svg.Line(x1=_LEFT, x2=_WIDTH - _RIGHT, y1=196, y2=196, class_=["axis"])
-    ]
-    for number, trend in enumerate(trends):
-        elements = _curve(builds, trend, across, down)
-        parts.append(svg.G(elements=elements, class_=[f"c{number % COLOURS}"]))
-    parts += [
-        label(_LEFT - 8, down(value) + 4, duration_text(value), "end")
-        for value in {min(known), max(known)}
-    ]
-    parts.append(label(_LEFT, 212, name_text(builds[0], 24), "start"))
-    if len(builds) > 1:
-        parts.append(label(_WIDTH - _RIGHT, 212, name_text(builds[-1], 24), "end"))
-    text = f"{what} over {count_text(len(builds), 'build')}: " + "; ".join(
-        _spoken(trend) for trend in trends
-    )
-    return picture(parts, width=_WIDTH, height=218, text=text, class_="trend")
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Class and name of each line."""
+        names = [line.name for line in self.lines.lines] if self.lines else []
+        return [(colour_class(number), name) for number, name in enumerate(names)]
 
 
-def spark_plot(builds: Sequence[str], trend: Trend, colour: int | None = None) -> str:
-    """A small line without axes, whose height spans at least 5 % of its value."""
-    known = [value for value in trend.values if value is not None]
+def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: object) -> list[Chart]:
+    """The lines of a view over builds, on the axis in the address; empty if there is no value.
+
+    Args:
+        request: The request for the view.
+        path: Address of the view; with .svg, of the chart as a file.
+        chart: The lines.
+        query: Parameters of the canned query build_history that gives these lines.
+    """
+    kind = _axis_kind(request.fields)
+    chart = chart._replace(axis=kind, is_live=True)
+    drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
+    if not drawn:
+        return []
+    address = {**request.fields, **request.filters}
+    other = {"scale": None if kind.is_log else "log", "zero": None}
+    scales = [(link(path, **{**address, **other}), "Linear axis" if kind.is_log else "Log axis")]
+    if not kind.is_log:
+        zero = {"zero": None if kind.has_zero else "1"}
+        text = "Fit the axis" if kind.has_zero else "Axis from zero"
+        scales.append((link(path, **{**address, **zero}), text))
+    rows = link("/v1/queries/build_history", **request.filters, **query)
+    files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
+    return [Chart(drawn, chart, scales, files, lambda: line_figure(chart, chart.what))]
+
+
+def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]:
+    """Links to the answer of a canned query, and to its drawing: address, text and file name."""
+    mark = "&" if "?" in rows else "?"
+    forms = [(f"{rows}{mark}format={form}", form) for form in ("csv", "arrow")]
+    return [(href, form, f"{name}.{form}") for href, form in [*forms, (drawing, "svg")]]
+
+
+def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
+    """What makes a view's chart as an SVG file."""
+    return lambda request: svg_answer(make(request).get("charts", []))
+
+
+def svg_answer(charts: Sequence[Chart]) -> Response:
+    """The first of the charts that are files, which loads nothing and runs no script.
+
+    Raises:
+        Problem: 404 if there is none.
+    """
+    drawn = next((one.file() for one in charts if one.file), None)
+    if drawn is None:
+        raise Problem(404, "no_chart", "there is no value to draw: widen the filters")
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    return Response(drawn, media_type="image/svg+xml", headers={**HEADERS, **policy})
+
+
+def _axis_kind(address: Mapping[str, str]) -> AxisKind:
+    scale, zero = address.get("scale") or "linear", address.get("zero") or "0"
+    if scale not in ("linear", "log"):
+        raise Problem(400, "scale", f"scale={scale}, wanted linear or log")
+    if zero not in ("0", "1"):
+        raise Problem(400, "zero", f"zero={zero}, wanted 0 or 1")
+    return AxisKind(is_log=scale == "log", has_zero=zero == "1" and scale != "log")
+
+
+def spark_plot(
+    builds: Sequence[str],
+    name: str,
+    values: Sequence[float | None],
+    *,
+    colour: int | None = None,
+    marks: Sequence[Mark] = (),
+) -> str:
+    """A small line without axes, whose height spans at least 5 % of its value; with its marks."""
+    known = [value for value in values if value is not None]
     if not known:
         return ""
     across = Scale(0, max(1, len(builds) - 1), 4, 156)
     middle = (min(known) + max(known)) / 2
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
-    elements = _curve(builds, trend, across, down)
-    group = svg.G(elements=elements, class_=[] if colour is None else [f"c{colour}"])
-    return picture([group], width=160, height=28, text=_spoken(trend), class_="spark")
+    placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
+    points = [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
+    rules, said = mark_lines(builds, marks, across, 28)
+    group = svg.G(elements=[*lines(placed), *points])
+    group.class_ = [] if colour is None else [colour_class(colour)]
+    spoken = f"{name_text(name)} from {duration_text(known[0])} to {duration_text(known[-1])}"
+    text = "; ".join([spoken, *said])
+    return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 
-def coverage_plot(builds: Sequence[str], counts: Mapping[str, int], most: int) -> str:
+def mark_lines(
+    builds: Sequence[str], marks: Sequence[Mark], across: Scale, height: float
+) -> tuple[list[svg.Element], list[str]]:
+    """The marks of a small chart as lines over all its height, and in words."""
+    drawn: list[svg.Element] = []
+    shown = [mark for mark in marks if mark.place in builds]
+    for mark in shown:
+        x, hover = across(builds.index(mark.place)), title(f"{mark.text}: {name_text(mark.place)}")
+        rule = svg.Line(x1=x, x2=x, y1=0, y2=height, class_=["mark", mark.kind], elements=[hover])
+        drawn.append(rule)
+    return drawn, [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
+
+
+def coverage_plot(
+    builds: Sequence[str], counts: Mapping[str, int], most: int, noun: str = "model"
+) -> str:
     """A square for each build: full if all models were recorded, hollow if none was."""
     parts: list[svg.Element] = []
     for i, build in enumerate(builds):
         count = counts.get(build, 0)
         kind = "none" if not count else "all" if count >= most else "some"
         square = svg.Rect(x=1 + 14 * i, y=2, width=11, height=11, rx=2, class_=[f"cover-{kind}"])
-        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, 'model')}")]
+        square.elements = [title(f"{name_text(build)}: {count} of {count_text(most, noun)}")]
         parts.append(square)
     covered = sum(1 for build in builds if counts.get(build))
     text = f"recorded in {covered} of {count_text(len(builds), 'build')}"
     return picture(parts, width=max(14, 14 * len(builds)), height=15, text=text, class_="cover")
-
-
-def timeline_plot(slices: Iterable[Slice]) -> str:
-    """Slices under the slices that contain them; only the longest if there are too many."""
-    longest = sorted(slices, key=lambda one: -one.duration)[:MOST_SLICES]
-    placed = sorted(longest, key=lambda one: (one.start, -one.duration))
-    if not placed:
-        return ""
-    ends = [one.start + one.duration for one in placed]
-    levels = nest([one.start for one in placed], ends).depths
-    end, depth = max(ends), max(levels) + 1
-    across = Scale(0, end or 1, 0, 1000)
-    parts = [_bar(one, level, across) for one, level in zip(placed, levels, strict=True)]
-    height = depth * _ROW + 16
-    parts.append(label(0, height - 2, "0", "start"))
-    parts.append(label(1000, height - 2, duration_text(end), "end"))
-    text = f"Timeline of {count_text(len(placed), 'event')} in {duration_text(end)}"
-    return picture(parts, width=1000, height=height, text=text, class_="timeline")
-
-
-def _bar(one: Slice, level: int, across: Scale) -> svg.Element:
-    x, end = across(one.start), across(one.start + one.duration)
-    width = max(end - x, 0.4)
-    y = level * _ROW
-    bar = svg.Rect(x=x, y=y, width=round(width, 1), height=_ROW - 2, rx=1.5)
-    hover = title(f"{name_text(one.name)}: {duration_text(one.duration)} ({one.kind})")
-    elements: list[svg.Element] = [bar, hover]
-    room = int(width / _LETTER) - 1
-    if room >= 3:
-        elements.append(label(x + 3, y + 12, name_text(one.name, room), "start"))
-    return svg.G(elements=elements, class_=[f"kind-{one.kind}"])
-
-
-def _curve(builds: Sequence[str], trend: Trend, across: Scale, down: Scale) -> list[svg.Element]:
-    """A line and its points, each with its value on hover."""
-    placed = [
-        (across(i), None if value is None else down(value)) for i, value in enumerate(trend.values)
-    ]
-    elements = list(lines(placed))
-    for build, value, (x, y) in zip(builds, trend.values, placed, strict=True):
-        if y is not None:
-            hover = f"{name_text(trend.name)}, {name_text(build)}: {duration_text(value)}"
-            dot = svg.Circle(cx=x, cy=y, r=2.6, class_=["point"], elements=[title(hover)])
-            elements.append(dot)
-    return elements
-
-
-def _spoken(trend: Trend) -> str:
-    known = [value for value in trend.values if value is not None]
-    if not known:
-        return f"{name_text(trend.name)} has no data"
-    return f"{name_text(trend.name)} from {duration_text(known[0])} to {duration_text(known[-1])}"

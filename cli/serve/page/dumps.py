@@ -6,64 +6,46 @@ import json
 from typing import Any
 
 from cli.serve.http.problems import Problem
-from cli.serve.page.charts import Slice, timeline_plot
-from cli.serve.page.fleet import age_text
-from cli.serve.page.site import (
-    MOST_ROWS,
-    NAMES,
+from cli.serve.page.cells import (
     PLACE,
     Cell,
-    PageRequest,
-    Parts,
-    Table,
+    Row,
+    age_text,
     date_text,
     link,
     more_text,
     pick,
     place_of,
 )
+from cli.serve.page.listing import Column, Shown, listing, turn_pages
+from cli.serve.page.page_request import MOST_ROWS, PageRequest
+from cli.serve.page.timeline import Slice, timeline_chart
 from queries.report.figures import NONE, count_text, duration_text, number_text
 
-MOST_DUMPS = 200
-MOST_EVENTS = 500
-_COUNTS = ("n_runs", "n_events", "byte_count")
-_SHOWN = ", ".join(("sha256", *PLACE, "build", "captured_at", "ingested_at", *_COUNTS))
-_NEWEST = (
-    f"SELECT {_SHOWN} FROM named_dumps WHERE "  # noqa: S608 - constant names
-    + " AND ".join(
-        f"($none_{name} OR {name} IN (SELECT unnest($of_{name})) "
-        f"OR len(list_filter($of_{name}, lambda one: {name} GLOB one)) > 0)"
-        for name in NAMES
-    )
-    + f" ORDER BY dump_id DESC LIMIT {MOST_DUMPS + 1}"
-)
+ROWS, EVENTS = 100, 200  # of a page
+FIELDS = ("page",)
+DUMP_FIELDS = ("run", "page")
 _ONE = "SELECT * FROM named_dumps WHERE starts_with(sha256, $sha256) LIMIT 2"
 
 
-def dumps(request: PageRequest) -> Parts:
+def dumps(request: PageRequest) -> dict[str, Any]:
     """A line for each dump, the newest first."""
-    chosen = request.chosen()
-    params: dict[str, object] = {f"none_{name}": name not in chosen for name in NAMES}
-    params |= {f"of_{name}": chosen.get(name, [""]) for name in NAMES}
-    rows = request.store.sql(_NEWEST, params).to_pylist()
-    table = Table(
-        "Newest dumps",
-        ("Dump", "Model", "Build", "Recorded", "Ingested", "Runs", "Events", "Bytes"),
-        [_row(row) for row in rows[:MOST_DUMPS]],
-        frozenset({5, 6, 7}),
-    )
+    builds = request.rows("page_builds")
+    count = builds[0]["dump_count"] if builds else 0
+    start, pager = turn_pages(request, count, size=ROWS)
+    rows = request.rows("page_dumps", most=ROWS, before=start) if count else []
+    table = listing(request, "Newest dumps", _DUMP_COLUMNS, Shown(rows, pager=pager))
     return {
         "title": "Dumps",
         "tables": [table] if rows else [],
         "empty": "No dumps here: upload some, or clear the filters.",
-        "cut": f"Only the newest {MOST_DUMPS} dumps are shown." if len(rows) > MOST_DUMPS else "",
     }
 
 
-def dump(request: PageRequest) -> Parts:
+def dump(request: PageRequest) -> dict[str, Any]:
     """A dump's facts, and the run in the address (run=), else the one of median length."""
-    found = _find(request, request.address["sha256"])
-    run = request.address.get("run") or None
+    found = _find(request, request.path.split("/")[2])
+    run = request.fields.get("run") or None
     timeline = request.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
     slices = [
@@ -71,22 +53,20 @@ def dump(request: PageRequest) -> Parts:
         for row in events
         if row["start_ns"] is not None and row["duration_ns"] is not None
     ]
-    table = Table(
-        "Events of the run",
-        ("Event", "Instruction", "Delegate id", "Kind", "Start", "Duration"),
-        [_event(row, found) for row in events[:MOST_EVENTS]],
-        frozenset({1, 4, 5}),
-    )
+    rows = link("/v1/queries/run_timeline", dump=found["dump_id"], run=run)
+    drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
+    start, pager = turn_pages(request, len(events), size=EVENTS)
+    shown = [{**pick(found, *PLACE), **row} for row in events[start : start + EVENTS]]
+    table = listing(request, "Events of the run", _EVENT_COLUMNS, Shown(shown, pager=pager))
     return {
         "title": f"Dump {found['sha256'][:12]}",
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": [timeline_plot(slices)],
+        "charts": timeline_chart(slices, rows, drawing),
         "tables": [table] if events else [],
         "empty": "The run has no events.",
-        "cut": more_text(timeline.num_rows - MOST_EVENTS, "event", "see the query run_timeline"),
-        "filter_names": (),
+        "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
     }
 
 
@@ -98,17 +78,6 @@ def _find(request: PageRequest, sha256: str) -> dict[str, Any]:
         problem = "several dumps" if visible else "no dump"
         raise Problem(404, "unknown_dump", f"{problem} of SHA-256 {sha256}")
     return visible[0]
-
-
-def _row(row: dict[str, Any]) -> list[Cell | str]:
-    return [
-        Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}")),
-        place_of(row),
-        Cell(row["build"], link("/operators", **pick(row, "device", "build"))),
-        NONE if row["captured_at"] is None else date_text(row["captured_at"]),
-        age_text(row["ingested_at"]),
-        *(f"{row[name]:,}" for name in _COUNTS),
-    ]
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -143,15 +112,38 @@ def _runs(found: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]
     }
 
 
-def _event(row: dict[str, Any], found: dict[str, Any]) -> list[Cell | str]:
+def _event(row: Row) -> Cell:
     name, delegate = row["event_name"], row["delegate_id"]
-    target = link("/operator", event=name, delegate_id=delegate, **pick(found, *PLACE))
-    instruction = row["instruction_id"]
-    return [
-        Cell(name, target),
-        NONE if instruction is None else str(instruction),
-        delegate or "",
-        row["kind"],
-        duration_text(row["start_ns"]),
-        "implausible" if row["is_flagged"] else duration_text(row["duration_ns"]),
-    ]
+    return Cell(name, link("/operator", event=name, delegate_id=delegate, **pick(row, *PLACE)))
+
+
+def _instruction(row: Row) -> str:
+    return NONE if row["instruction_id"] is None else str(row["instruction_id"])
+
+
+def _duration(row: Row) -> str:
+    return "implausible" if row["is_flagged"] else duration_text(row["duration_ns"])
+
+
+def _build(row: Row) -> Cell:
+    return Cell(row["build"], link("/operators", **pick(row, "device", "build")))
+
+
+_DUMP_COLUMNS = (
+    Column("Dump", lambda row: Cell(row["sha256"][:12], link(f"/dumps/{row['sha256']}"))),
+    Column("Build", _build),
+    Column("Model", place_of),
+    Column("Recorded", lambda row: date_text(row["captured_at"])),
+    Column("Ingested", lambda row: age_text(row["ingested_at"])),
+    Column("Runs", lambda row: f"{row['n_runs']:,}", is_number=True),
+    Column("Events", lambda row: f"{row['n_events']:,}", is_number=True),
+    Column("Bytes", lambda row: f"{row['byte_count']:,}", is_number=True),
+)
+_EVENT_COLUMNS = (
+    Column("Event", _event),
+    Column("Duration", _duration, is_number=True),
+    Column("Start", lambda row: duration_text(row["start_ns"]), is_number=True),
+    Column("Kind", lambda row: row["kind"]),
+    Column("Instruction", _instruction, is_number=True),
+    Column("Delegate id", lambda row: row["delegate_id"] or ""),
+)

@@ -1,90 +1,121 @@
-"""The view of the fleet: its devices, the age of their data, and the builds they recorded."""
+"""The view of the fleet: its pools and devices, the age of their data, and what they recorded."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cli.serve.page.cells import Cell, Row, age_text, link
 from cli.serve.page.charts import coverage_plot
-from cli.serve.page.site import Cell, PageRequest, Parts, Table, link, more_text
+from cli.serve.page.listing import Column, Table, listing, sort_page
+from cli.serve.page.page_request import PageRequest
 from queries.report.figures import NONE, count_text, number_text
 
-NEWEST = 20  # builds in a device's coverage
-MOST_DEVICES = 500
+NEWEST = 20  # builds in a coverage
+FIELDS = ("sort", "page", "pool_sort", "pool_page")
 
 
-def fleet(request: PageRequest) -> Parts:
-    """A line for each device."""
-    rows = request.rows("coverage")
-    order = request.builds(rows)
-    devices: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        devices[row["device"]].append(row)
-    stale = sum(_newest(found, order) != order[-1] for found in devices.values())
+def fleet(request: PageRequest) -> dict[str, Any]:
+    """A line for each pool and each device; those without the newest build come first."""
+    builds = request.rows("page_builds")
+    if not builds:
+        return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
+    whole, *builds = builds
+    positions = pa.array([row["position"] for row in builds], pa.int32())
+    devices = request.table("page_devices")
+    delays = pc.subtract(len(builds) - 1, pc.index_in(devices["last_position"], positions))
+    devices = devices.append_column("behind", delays)
+    late = pc.sum(pc.greater(delays, 0)).as_py()
     tiles = [
-        ("", len(devices), "device", ""),
-        ("", len(order), "build", ""),
-        ("", len({(row["model"], row["backend"]) for row in rows}), "model", ""),
-        ("", sum(row["dump_count"] for row in rows), "dump", ""),
-        ("", sum(row["event_count"] for row in rows), "event", ""),
-        ("warn" if stale else "", stale, "device", " without the newest build"),
+        ("", whole["device_count"], "device", ""),
+        ("", len(builds), "build", ""),
+        ("", whole["model_count"], "model", ""),
+        ("", whole["dump_count"], "dump", ""),
+        ("", pc.sum(devices["event_count"]).as_py(), "event", ""),
+        ("warn" if late else "", late, "device", " without the newest build"),
     ]
-    builds = order[-NEWEST:]
-    table = Table(
-        "Devices",
-        ("Device", "Pool", "Models", "Dumps", "Newest build", "Last recorded", "Coverage"),
-        [_row(devices[name], builds, order) for name in sorted(devices)[:MOST_DEVICES]],
-        frozenset({2, 3}),
-        note=(
-            f"Coverage has a square for each of the newest {count_text(len(builds), 'build')}, the "
-            "newest on the right. A full square: all models of the device were recorded."
-        ),
-    )
     return {
         "title": "Fleet",
         "tiles": [
             (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")
             for kind, count, noun, rest in tiles
         ],
-        "tables": [table] if rows else [],
-        "empty": "No dumps here yet: upload some, or widen the filters.",
-        "cut": more_text(len(devices) - MOST_DEVICES, "device"),
+        "tables": _tables(request, devices, [row["build"] for row in builds]),
     }
 
 
-def _newest(rows: Sequence[dict[str, Any]], order: Sequence[str]) -> str:
-    builds = {row["build"] for row in rows}
-    return next(build for build in reversed(order) if build in builds)
+def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:
+    """The pools, if there are several, and the devices."""
+    pools = _pools(devices)
+    shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-late_count", part="pool_")
+    shown = sort_page(request, devices, _DEVICE_COLUMNS, sort="-behind")
+    newest = builds[-NEWEST:]
+    names = [row["device"] for row in shown.rows]
+    counts: dict[tuple[str | None, str | None], dict[str, int]] = defaultdict(dict)
+    for row in request.rows("page_coverage", build=newest, shown=names):
+        count = row["device_count"] if row["device"] is None else row["model_count"]
+        counts[row["device"], row["pool"]][row["build"]] = count
+    for row in shown.rows:
+        own = counts[row["device"], row["pool"]]
+        row["squares"] = coverage_plot(newest, own, row["model_count"])
+        row["newest"] = builds[-1 - row["behind"]]
+    for row in shown_pools.rows:
+        own = counts[None, row["pool"]]
+        row["squares"] = coverage_plot(newest, own, row["device_count"], "device")
+        row["href"] = request.here(pool=row["pool"], page="", pool_page="")
+    note = (
+        f"Coverage has a square for each of the newest {count_text(len(newest), 'build')}, the "
+        "newest on the right. A full square: all {} recorded."
+    )
+    tables = [
+        listing(request, "Devices", _DEVICE_COLUMNS, shown,
+                note=note.format("models of the device were"))
+    ]  # fmt: skip
+    if pools.num_rows > 1:
+        text = note.format("devices of the pool")
+        pool_table = listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text)
+        tables.insert(0, pool_table)
+    return tables
 
 
-def _row(
-    rows: Sequence[dict[str, Any]], builds: Sequence[str], order: Sequence[str]
-) -> list[Cell | str]:
-    device, n_models = rows[0]["device"], len({(row["model"], row["backend"]) for row in rows})
-    newest = _newest(rows, order)
-    behind = len(order) - 1 - order.index(newest)
-    late = f" ({count_text(behind, 'build')} behind)" if behind else ""
-    times = [row["last_captured_at"] or row["last_ingested_at"] for row in rows]
-    counts = Counter(row["build"] for row in rows)
-    return [
-        Cell(device, link("/latency", device=device)),
-        rows[0]["pool"] or NONE,
-        f"{n_models:,}",
-        f"{sum(row['dump_count'] for row in rows):,}",
-        Cell(f"{newest}{late}", link("/operators", device=device, build=newest)),
-        age_text(max(times)),
-        Cell("", picture=coverage_plot(builds, counts, n_models)),
-    ]
+def _pools(devices: pa.Table) -> pa.Table:
+    """A row for each pool, in the order of their names."""
+    is_late = pc.cast(pc.greater(devices["behind"], 0), pa.int64())
+    sums = [("device", "count"), ("is_late", "sum"), ("dump_count", "sum"), ("last_at", "max")]
+    pools = devices.append_column("is_late", is_late).group_by("pool").aggregate(sums)
+    names = ["pool", "device_count", "late_count", "dump_count", "last_at"]
+    return pools.rename_columns(names).sort_by("pool")
 
 
-def age_text(when: datetime | None) -> str:
-    """How long ago a time was."""
-    if when is None:
-        return NONE
-    seconds = max((datetime.now(UTC) - when).total_seconds(), 0.0)
-    for unit, size in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {unit}s ago"
-    return f"{seconds:.0f} s ago"
+def _newest(row: Row) -> Cell:
+    late = f" ({count_text(row['behind'], 'build')} behind)" if row["behind"] else ""
+    href = link("/operators", device=row["device"], build=row["newest"])
+    return Cell(f"{row['newest']}{late}", href)
+
+
+_LAST = Column("Last recorded", lambda row: age_text(row["last_at"]), "last_at")
+_COVERAGE = Column("Coverage", lambda row: Cell("", picture=row["squares"]))
+_DUMPS = Column("Dumps", lambda row: f"{row['dump_count']:,}", "dump_count", is_number=True)
+_DEVICE_COLUMNS = (
+    Column("Device", lambda row: Cell(row["device"], link("/latency", device=row["device"])),
+           "device"),
+    Column("Newest build", _newest, "behind"),
+    _COVERAGE,
+    _LAST,
+    Column("Pool", lambda row: row["pool"] or NONE, "pool"),
+    Column("Models", lambda row: f"{row['model_count']:,}", "model_count", is_number=True),
+    _DUMPS,
+)  # fmt: skip
+_POOL_COLUMNS = (
+    Column("Pool", lambda row: Cell(row["pool"] or NONE, row["href"] if row["pool"] else ""),
+           "pool"),
+    Column("Devices", lambda row: f"{row['device_count']:,}", "device_count", is_number=True),
+    Column("Behind", lambda row: f"{row['late_count']:,}", "late_count", is_number=True),
+    _COVERAGE,
+    _LAST,
+    _DUMPS,
+)  # fmt: skip

@@ -2,149 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from cli.serve.page.charts import COLOURS, Trend, spark_plot, trend_plot
-from cli.serve.page.site import (
-    PLACE,
-    Cell,
-    PageRequest,
-    Parts,
-    Table,
-    link,
-    more_text,
-    pick,
-    place_of,
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cli.serve.page.alert_marks import known_marks, merge_marks
+from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
+from cli.serve.page.charts import spark_plot, trend_chart
+from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
+from cli.serve.page.multiples import Multiple, make_multiple
+from cli.serve.page.page_request import PageRequest
+from queries.report.figures import (
+    delta_text,
+    duration_text,
+    name_text,
+    operator_text,
 )
-from queries.report.figures import delta_text, duration_text, name_text, operator_text
+from queries.report.line_chart import COLOURS, Line, LineChart
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
-MOST_BUILDS = 40
-MOST_SERIES = 200
-_KEYS = (*PLACE, "run", "event_name", "delegate_id", "ordinal")
+NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
+ROWS = 30  # of a page, each with a small plot if they are too many for one plot
+FIELDS = ("sort", "page", "scale", "zero")
+OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
+_OPERATOR = ("event_name", "delegate_id", "ordinal")
+_FAMILY = ("model", "backend", "run", *_OPERATOR)  # what devices have in common
 
 
-class _Series(NamedTuple):
-    """One event of a model on a device, with a row, or None, for each build."""
-
-    rows: list[dict[str, Any] | None]
-
-    def trend(self, name: str) -> Trend:
-        return Trend(name, [None if row is None else row["p50_ns"] for row in self.rows])
-
-    @property
-    def last(self) -> dict[str, Any]:
-        return next(row for row in reversed(self.rows) if row is not None)
-
-    @property
-    def place(self) -> str:
-        """Device, model and backend, and the run's name if the model has several."""
-        run = self.last["run"]
-        return place_of(self.last) + (f", {name_text(run)}" if " " in run else "")
-
-    @property
-    def numbered_place(self) -> str:
-        """The place, and the number of the operator among those of its name."""
-        return f"{self.place} #{self.last['ordinal']}"
-
-
-def latency(request: PageRequest) -> Parts:
-    """A line for each model on each device."""
-    builds, series = _history(request, event=METHOD)
-    is_drawn = len(series) <= COLOURS
-    trends = [one.trend(one.place) for one in series] if is_drawn else []
-    table = Table(
-        "Time of one run, by build",
-        ("Model", "Median", "Change from last build", "Dumps", "Build", "History"),
-        [
-            _row(builds, one, number if is_drawn else None)
-            for number, one in enumerate(series[:MOST_SERIES])
-        ],
-        frozenset({1, 2, 3}),
-    )
+def latency(request: PageRequest) -> dict[str, Any]:
+    """Each model on each device, the largest change first."""
+    parts = _history(request, "/latency", METHOD, event=METHOD)
     return {
         "title": "Latency",
-        "charts": [trend_plot(builds, trends, METHOD)],
-        "legend": [trend.name for trend in trends],
-        "tables": [table] if series else [],
         "empty": f"No run has the event {METHOD} here: widen the filters.",
-        "cut": more_text(len(series) - MOST_SERIES, "model"),
+        **parts,
     }
 
 
-def operator(request: PageRequest) -> Parts:
+def operator(request: PageRequest) -> dict[str, Any]:
     """One operator over the builds, on each chosen device."""
-    fields = {name: request.address.get(name, "") for name in ("event", "delegate_id", "ordinal")}
+    fields = {name: request.fields.get(name, "") for name in ("event", "delegate_id", "ordinal")}
     event, delegate, ordinal = fields.values()
-    builds, series = _history(
-        request, event=event or METHOD, delegate_id=delegate or None, ordinal=ordinal or None
-    )
-    name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdigit() else event
-    trends = [one.trend(one.numbered_place) for one in series[:COLOURS]]
-    tables = [
-        Table(
-            one.numbered_place,
-            ("Build", "Median", "Fastest dump", "Slowest dump", "Change", "Dumps", "Events"),
-            [_point(row) for row in reversed(one.rows) if row is not None],
-            frozenset(range(1, 7)),
-        )
-        for one in series[:COLOURS]
-    ]
+    name = operator_text(event, delegate or None, int(ordinal)) if ordinal.isdecimal() else event
+    given = {name: value for name, value in fields.items() if value}
+    parts = _history(request, "/operator", name or METHOD, **{"event": METHOD, **given})
     return {
         "title": name or "Operator",
-        "charts": [trend_plot(builds, trends, name)],
-        "legend": [trend.name for trend in trends],
-        "tables": tables,
         "empty": "No such operator here: check event= in the address, or widen the filters.",
-        "cut": more_text(len(series) - COLOURS, "place"),
-        "fields": tuple(fields.items()),
+        **parts,
     }
 
 
-def _history(request: PageRequest, **params: Any) -> tuple[list[str], list[_Series]]:
-    """The newest builds, and the series over them, the slowest first.
+def _newest_builds(request: PageRequest, most: int) -> list[str]:
+    """The newest of the chosen builds, in their order."""
+    return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
+
+
+def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[str, Any]:
+    """The plots and tables of an event over builds; empty if the store has no such event.
 
     Raises:
         ParameterError: A filter has an unknown name.
     """
-    given = {name: value for name, value in params.items() if value is not None}
+    builds = _newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
+    if not builds:
+        return {}
     try:
-        rows = request.rows("build_history", **given)
+        found = request.table("page_history", **params, build=builds)
     except ParameterError as error:
         if error.param != "event":
             raise
-        return [], []  # the store has no such event yet
-    builds = request.builds(rows)[-MOST_BUILDS:]
-    found: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[key] for key in _KEYS), {})[row["build"]] = row
-    series = [
-        _Series([by_build.get(build) for build in builds])
-        for by_build in found.values()
-        if by_build.keys() & set(builds)
-    ]
-    return builds, sorted(series, key=lambda one: -(one.last["p50_ns"] or 0))
+        return {}
+    series = found.filter(pc.field("level") == "device")
+    if not series.num_rows:
+        return {}
+    shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
+    is_one_chart = series.num_rows <= len(COLOURS)
+    marks = known_marks(request, shown.rows)
+    for number, row in enumerate(shown.rows):
+        colour = number if is_one_chart else None
+        medians, row["marks"] = _values(builds, row, "p50_ns"), marks[number]
+        row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
+    note = "Change is that of the last build against the one before."
+    title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
+    tables = [listing(request, title, _COLUMNS, shown, note=note)]
+    if is_one_chart:
+        lines = [_line(builds, row) for row in shown.rows]
+        chart = LineChart(what, "build", builds, lines, merge_marks(marks))
+        drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
+        tables += [plain_table(_name(row), _POINT_COLUMNS, _points(row)) for row in shown.rows
+                   if what != METHOD]  # fmt: skip
+    else:
+        drawn = _multiples(request, builds, found, shown, params)
+    return {**drawn, "tables": tables}
 
 
-def _row(builds: Sequence[str], one: _Series, colour: int | None) -> list[Cell | str]:
-    last, where = one.last, pick(one.last, *PLACE, "build")
+def _multiples(
+    request: PageRequest,
+    builds: Sequence[str],
+    found: pa.Table,
+    shown: Shown,
+    params: Mapping[str, str],
+) -> dict[str, Any]:
+    """A small plot for each model; of one model, for each device of the page."""
+    whole = found.filter(pc.field("level") == "all")
+    if whole.num_rows > 1:
+        rows = sort_page(request, whole, (), sort="-change", size=ROWS, part="model_").rows
+        hrefs = [request.here(**pick(row, "model", "backend"), page="") for row in rows]
+        text = (
+            "Median of the chosen devices, each relative to its own median, for each model; the "
+            "largest change first."
+        )
+        cut = more_text(whole.num_rows - ROWS, "model", "filter by model to see their plots")
+        return {"multiples": _small(builds, rows, hrefs, {}), "multiples_note": text, "cut": cut}
+    if "device" in request.filters:  # a pool's median is that of all its devices
+        found = request.table("page_history", **params, build=builds, device=None)
+    pools = found.filter(pc.field("level") == "pool").to_pylist()
+    medians = {
+        _key(row, "pool"): _line(builds, row)._replace(name=f"pool {name_text(row['pool'])}")
+        for row in pools
+    }
+    hrefs = [request.here(device=row["device"], page="") for row in shown.rows]
+    text = "The devices of the table below, each with the median of its pool as the faint line."
+    return {"multiples": _small(builds, shown.rows, hrefs, medians), "multiples_note": text}
+
+
+def _small(
+    builds: Sequence[str],
+    rows: Sequence[Row],
+    hrefs: Sequence[str],
+    medians: Mapping[tuple[object, ...], Line],
+) -> list[Multiple]:
     return [
-        Cell(one.place, link("/operators", **where)),
-        duration_text(last["p50_ns"]),
-        delta_text(last["change"]),
-        f"{last['dump_count']:,}",
-        Cell(last["build"], link("/dumps", **where)),
-        Cell("", picture=spark_plot(builds, one.trend(one.place), colour)),
-    ]
+        make_multiple(builds, _line(builds, row), href=href, change=row["change"],
+                      median=medians.get(_key(row, "pool")), marks=row.get("marks", ()))
+        for row, href in zip(rows, hrefs, strict=True)
+    ]  # fmt: skip
 
 
-def _point(row: dict[str, Any]) -> list[Cell | str]:
-    return [
-        Cell(row["build"], link("/dumps", **pick(row, *PLACE, "build"))),
-        *(duration_text(row[name]) for name in ("p50_ns", "min_ns", "max_ns")),
-        delta_text(row["change"]),
-        f"{row['dump_count']:,}",
-        f"{row['sample_count']:,}",
-    ]
+def _key(row: Row, *names: str) -> tuple[object, ...]:
+    return tuple(row[name] for name in (*names, *_FAMILY))
+
+
+def _line(builds: Sequence[str], row: Row) -> Line:
+    """Medians and the band around them; points lead to the operators of their builds."""
+    known = {point["build"] for point in row["points"]}
+    place = pick(row, *PLACE)
+    hrefs = [link("/operators", **place, build=one) if one in known else "" for one in builds]
+    p50, p10, p90 = (_values(builds, row, name) for name in ("p50_ns", "p10_ns", "p90_ns"))
+    return Line(_name(row), p50, p10, p90, hrefs)
+
+
+def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
+    values = {point["build"]: point[name] for point in row["points"]}
+    return [values.get(build) for build in builds]
+
+
+def _name(row: Row) -> str:
+    """Where a series was measured: the run if the model has several, and the operator's number."""
+    place = " · ".join(name_text(row[name]) for name in PLACE if row[name])
+    run = f", {name_text(row['run'])}" if " " in row["run"] else ""
+    number = "" if row["event_name"] == METHOD else f" #{row['ordinal']}"
+    return f"{place}{run}{number}"
+
+
+def _place_cell(row: Row) -> Cell:
+    return Cell(_name(row), link("/operators", **pick(row, *PLACE), build=_last(row)["build"]))
+
+
+def _last(row: Row) -> Row:
+    point: Row = row["points"][-1]
+    return point
+
+
+def _points(row: Row) -> list[Row]:
+    """The builds of a series, the newest first, each with its change and its place."""
+    points: list[Row] = []
+    before = None
+    for point in row["points"]:
+        change = point["p50_ns"] / before - 1 if before else None
+        points.append({**point, **pick(row, *PLACE), "change": change})
+        before = point["p50_ns"]
+    return points[::-1]
+
+
+def _build_cell(row: Row, build: str) -> Cell:
+    return Cell(build, link("/dumps", **pick(row, *PLACE), build=build))
+
+
+_COLUMNS = (
+    Column("Device and model", _place_cell, "device"),
+    Column("Change", lambda row: delta_text(row["change"]), "change", is_number=True),
+    Column("Median", lambda row: duration_text(row["p50_ns"]), "p50_ns", is_number=True),
+    Column("History", lambda row: Cell("", picture=row["spark"])),
+    Column("Build", lambda row: _build_cell(row, _last(row)["build"])),
+    Column("Dumps", lambda row: f"{_last(row)['dump_count']:,}", is_number=True),
+)
+_POINT_COLUMNS = (
+    Column("Build", lambda row: _build_cell(row, row["build"])),
+    Column("Change", lambda row: delta_text(row["change"]), is_number=True),
+    Column("Median", lambda row: duration_text(row["p50_ns"]), is_number=True),
+    Column("Fastest dump", lambda row: duration_text(row["min_ns"]), is_number=True),
+    Column("Slowest dump", lambda row: duration_text(row["max_ns"]), is_number=True),
+    Column("Dumps", lambda row: f"{row['dump_count']:,}", is_number=True),
+    Column("Events", lambda row: f"{row['sample_count']:,}", is_number=True),
+)

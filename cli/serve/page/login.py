@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cli.serve.access.authorization import COOKIE, Unauthorized, check_origin
-from cli.serve.http.bodies import read_short
 from cli.serve.http.problems import Problem
+from cli.serve.page.forms import read_form
 from cli.serve.page.site import show
 
-_MOST_BYTES = 4096  # largest form
 _SECONDS = 30 * 24 * 3600  # a session
 
 
@@ -22,7 +20,7 @@ async def login(request: Request) -> Response:
     if request.method != "POST":
         return _show_form(request, request.query_params.get("next", "/"))
     check_origin(request, is_cookie=False)
-    form = await _read_form(request)
+    form = await read_form(request, "token=SECRET")
     place, token = form.get("next", "/"), form.get("token", "").strip()
     try:
         request.state.bearer = request.app.state.service.access.bearer_of(token)
@@ -52,16 +50,6 @@ async def logout(request: Request) -> Response:
 def _show_form(request: Request, place: str, refusal: Problem | None = None) -> Response:
     parts: dict[str, Any] = {"title": "Sign in", "place": place, "refusal": refusal}
     return show(request, "login", parts, status=refusal.status_code if refusal else 200)
-
-
-async def _read_form(request: Request) -> dict[str, str]:
-    threads = request.app.state.service.spooling
-    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
-    try:
-        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
-    except ValueError as error:
-        raise Problem(400, "not_a_form", "the form is malformed, wanted token=SECRET") from error
-    return {name: values[-1] for name, values in fields.items()}
 
 
 def _own_place(path: str) -> str:

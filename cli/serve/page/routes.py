@@ -4,30 +4,50 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from cli.serve.page.dumps import dump, dumps
-from cli.serve.page.fleet import fleet
-from cli.serve.page.history import latency, operator
+from cli.serve.page import (
+    comparison,
+    dumps,
+    explain,
+    feed,
+    fleet,
+    history,
+    operators,
+    refused,
+    regressions,
+)
+from cli.serve.page.assets import SCRIPTS, script, style
+from cli.serve.page.charts import chart_file
 from cli.serve.page.login import login, logout
-from cli.serve.page.operators import operators
-from cli.serve.page.refused import refused
-from cli.serve.page.regressions import regressions
-from cli.serve.page.site import style, view
+from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
+from cli.serve.page.triage import triage
 
 _VIEWS = {
-    "/": fleet,
-    "/latency": latency,
-    "/operators": operators,
-    "/operator": operator,
-    "/regressions": regressions,
-    "/dumps": dumps,
-    "/dumps/{sha256}": dump,
-    "/errors": refused,
+    "/": view(fleet.fleet, *fleet.FIELDS),
+    "/latency": view(history.latency, *history.FIELDS),
+    "/operators": view(operators.operators, *operators.FIELDS),
+    "/operator": view(history.operator, *history.OPERATOR_FIELDS),
+    "/latency.svg": view(chart_file(history.latency), *history.FIELDS),
+    "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
+    "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
+    "/regressions": view(
+        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
+    ),
+    "/explain": view(
+        explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
+    ),
+    "/dumps": view(dumps.dumps, *dumps.FIELDS),
+    "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
+    "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
+    "/nights.atom": view(feed.feed, is_filtered=False),
+    "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
 }
 ROUTES = (
-    *(Route(path, view(make), include_in_schema=False) for path, make in _VIEWS.items()),
+    *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
+    Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
+    *(Route(path, script, include_in_schema=False) for path in SCRIPTS),
     Route("/login", login, methods=["GET", "POST"], include_in_schema=False),
     Route("/logout", logout, methods=["POST"], include_in_schema=False),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +12,31 @@ from starlette.responses import Response
 
 from cli.output.text import is_number
 from cli.serve.access.authorization import Unauthorized
+from cli.serve.answers.questions import query_store
 from cli.serve.answers.sql import check_access, run_sql
-from cli.serve.http.problems import Problem
-from cli.serve.page.site import Table, more_text, show, show_problem, to_login
+from cli.serve.answers.tables import TABLE_FORMS, table_answer
+from cli.serve.http.negotiation import choose_form
+from cli.serve.page.answer_chart import answer_chart
+from cli.serve.page.cells import Row
+from cli.serve.page.charts import svg_answer
+from cli.serve.page.listing import Column, Shown, listing, turn_pages
+from cli.serve.page.page_request import Address
+from cli.serve.page.site import (
+    ERRORS,
+    check_parameters,
+    problem_parts,
+    read_address,
+    show,
+    to_login,
+)
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text
-from warehouse.errors import WarehouseError
+from warehouse.sandbox.bounds import SnapshotAnswer
 
-MOST_ROWS = 500
+ROWS = 200  # of a page
+FIELDS = ("sql", "page", "y", "format", "stop")
+_FILES = ("csv", "json", "arrow", "parquet")
 RECIPES = (
     ("Dumps of each device", "SELECT device, count(*) AS dumps, max(captured_at) AS last\n"
      "FROM named_dumps\nGROUP BY device\nORDER BY dumps DESC"),
@@ -40,36 +56,76 @@ RECIPES = (
 
 
 async def sql_box(request: Request) -> Response:
-    """The box, and the answer to its statement."""
+    """The box, and the answer to its statement, as a page or as a file.
+
+    With `stop`, the statement is not run: the browser leaves the page that waits for its answer,
+    and the service stops the statement of a client that has gone.
+    """
     text = request.query_params.get("sql", "")
     parts: dict[str, Any] = {"title": "SQL", "sql": text, "recipes": RECIPES}
+    status = 200
     try:
         check_access(request)
-        if not text.strip():
-            return show(request, "sql", parts)
-        table, taken_at = await run_sql(request, text)
+        check_parameters(request, FIELDS)
+        parts["schema"] = await _schema(request)
+        if text.strip() and "stop" not in request.query_params:
+            answer = await run_sql(request, text)
+            if "format" in request.query_params:
+                return await run_in_threadpool(_file, request, answer.table)
+            parts |= await run_in_threadpool(_answer, read_address(request), answer)
     except Unauthorized:
         return to_login(request)
-    except (Problem, WarehouseError) as error:
-        return show_problem(request, error, "sql", parts)
-    answer = await run_in_threadpool(_answer, table, taken_at)
-    return show(request, "sql", {**parts, **answer})
+    except ERRORS as error:
+        status, failed = problem_parts(request, error)
+        parts |= failed
+    return show(request, "sql", parts, status=status)
 
 
-def _answer(table: pa.Table, taken_at: datetime) -> dict[str, Any]:
-    rows = [list(map(_text, row)) for row in plain_rows(table.slice(0, MOST_ROWS))]
-    numbers = frozenset(i for i, column in enumerate(table.schema) if is_number(column.type))
+async def _schema(request: Request) -> list[tuple[str, list[Row]]]:
+    """The tables and views with their columns, which are read once."""
+    state = request.app.state
+    if not hasattr(state, "schema"):
+        rows = await query_store(request, lambda store: store.schema().to_pylist())
+        tables: dict[str, list[Row]] = {}
+        for row in rows:
+            tables.setdefault(row["table_name"], []).append(row)
+        state.schema = list(tables.items())
+    found: list[tuple[str, list[Row]]] = state.schema
+    return found
+
+
+def _file(request: Request, table: pa.Table) -> Response:
+    if request.query_params["format"] == "svg":
+        return svg_answer(answer_chart(read_address(request), table))
+    form = choose_form(request, TABLE_FORMS)
+    name = {"Content-Disposition": f'attachment; filename="answer.{form}"'}
+    return table_answer(request, table, form, headers=name)
+
+
+def _answer(address: Address, answer: SnapshotAnswer) -> dict[str, Any]:
+    table, taken_at = answer
+    start, pager = turn_pages(address, table.num_rows, size=ROWS)
+    columns = [
+        Column(field.name, partial(_text, number=str(number)), is_number=is_number(field.type))
+        for number, field in enumerate(table.schema)
+    ]
+    rows = [
+        {str(i): value for i, value in enumerate(row)}
+        for row in plain_rows(table.slice(start, ROWS))
+    ]
     return {
-        "tables": [Table("Answer", table.column_names, rows, numbers)],
+        "tables": [listing(address, "Answer", columns, Shown(rows, pager=pager))],
         "lead": (
             f"{count_text(table.num_rows, 'row')}, from the snapshot of "
             f"{taken_at:%Y-%m-%d %H:%M:%S}Z"
         ),
-        "cut": more_text(table.num_rows - MOST_ROWS, "row", "POST /v1/sql returns all of them"),
+        "charts": answer_chart(address, table),
+        "files": [(form, address.here(format=form, page="")) for form in _FILES],
     }
 
 
-def _text(value: object) -> str:
+def _text(row: Row, number: str) -> str:
+    value = row[number]
     if value is None:
         return NONE
     return value if isinstance(value, str) else json_text(value)

@@ -15,6 +15,7 @@ from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.multipart import PartReader
+from cli.serve.uploads.refusals import record_request
 from ingest.errors import IngestError
 from warehouse.errors import StoreError
 from warehouse.inbox.spools import Spool
@@ -61,7 +62,7 @@ async def _closing(service: Service, files: _Files) -> AsyncIterator[_Files]:
 
 @asynccontextmanager
 async def refusing(request: Request) -> AsyncIterator[None]:
-    """Turn errors into problems, and close the connection if much of the body is unread.
+    """Turn errors into problems, record refusals, and close connections with much unread.
 
     Raises:
         Problem: The upload is refused.
@@ -70,6 +71,7 @@ async def refusing(request: Request) -> AsyncIterator[None]:
         yield
     except (Problem, IngestError, StoreError) as error:
         problem = _as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
+        record_request(request, problem)
         declared = declared_bytes(request)
         if problem.status_code == 408 or declared is None or declared > KEPT_BYTES:
             problem.headers = {**(problem.headers or {}), "Connection": "close"}

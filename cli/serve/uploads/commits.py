@@ -21,6 +21,18 @@ _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much a
 _ENOUGH = 8  # so many uploads, or all that are under way, are written without waiting for others
 
 
+class UploadProblem(Problem):
+    """A dump is refused for its content or its manifest.
+
+    Attributes:
+        refusal: The refusal to put on record.
+    """
+
+    def __init__(self, status: int, refusal: Refusal, detail: str) -> None:
+        super().__init__(status, refusal.reason, detail)
+        self.refusal = refusal
+
+
 class Commits:
     """Commits uploads to the inbox from the event loop."""
 
@@ -76,7 +88,7 @@ class Commits:
         return _LINGER_SECONDS if 0 < waiting < min(_ENOUGH, self._count()) else 0.0
 
 
-def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> Problem:
+def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> UploadProblem:
     place = "" if refusal.byte_offset is None else f"offset {refusal.byte_offset:,}: "
     status, detail = 400, f"{place}{refusal.detail}"
     if refusal.reason == CONFLICT:
@@ -86,4 +98,4 @@ def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> Problem:
                 "these bytes are known under another manifest, of a device pool that the token may "
                 "not see: correct the manifest, or use a token for that pool"
             )
-    return Problem(status, refusal.reason, detail)
+    return UploadProblem(status, refusal, detail)

@@ -29,6 +29,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
 from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
+from cli.serve.uploads.refusals import name_of
 from cli.serve.uploads.zips import accept_zip
 from ingest.dump import HashedFile
 from ingest.manifest.fields import COUNTERS
@@ -42,7 +43,6 @@ from warehouse.inbox.records import make_delivery
 MANIFEST_HEADER = "Tracehouse-Manifest"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
-_NAME_LETTERS = 16  # of a SHA-256 in the name of a dump
 _PRINTED = {"log": LOG_SUFFIX, "qhas": QHAS_SUFFIX}
 _COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 _FORM, _ZIP = "multipart/form-data", "application/zip"
@@ -103,6 +103,7 @@ async def put_dump(request: Request) -> Response:
     """
     service: Service = request.app.state.service
     sha256, bearer = _sha256_of(request), request.state.bearer
+    request.state.source = name_of(sha256)
     manifest = _header_manifest(request.headers.get(MANIFEST_HEADER))
     check_pool(bearer, manifest.device.pool)
     most_bytes = service.settings.max_dump_bytes
@@ -110,7 +111,7 @@ async def put_dump(request: Request) -> Response:
         if spool.sha256 != sha256:
             detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that address"
             raise Problem(400, "sha256", detail)
-        delivery = make_delivery(manifest.canonical_json(), spool.hashed(_name(sha256)))
+        delivery = make_delivery(manifest.canonical_json(), spool.hashed(name_of(sha256)))
         return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
 
 
@@ -195,12 +196,13 @@ async def _accept_parts(request: Request) -> Response:
     parts = PartReader(request, service.inbox, settings.max_dump_bytes)
     async with received(request, parts, settings.max_body_bytes) as form:
         form.check()
+        dump = form.parts["dump"].spool
+        name = form.parts["dump"].file_name or name_of(dump.sha256)
+        request.state.what = request.state.sha256 = dump.sha256
+        request.state.source = name
         manifest = parse_stated("manifest", form.parts["manifest"].spool.data)
         manifest = await run_in_threadpool(_add_printed, manifest, form)  # a log may be long
         check_pool(bearer, manifest.device.pool)
-        dump = form.parts["dump"].spool
-        request.state.what = dump.sha256
-        name = form.parts["dump"].file_name or _name(dump.sha256)
         companions = (_companion(form, part, name) for part in _COMPANIONS)
         delivery = make_delivery(manifest.canonical_json(), dump.hashed(name), *companions)
         return _answer(dump.sha256, await service.commits.commit(bearer, delivery, dump))
@@ -231,10 +233,6 @@ def _companion(form: PartReader, part: str, name: str) -> HashedFile | None:
 def _answer(sha256: str, outcome: Outcome) -> Response:
     content = {"sha256": sha256, "state": outcome.state}
     return JSONResponse(content, 201 if outcome.is_new else 200)
-
-
-def _name(sha256: str) -> str:
-    return f"{sha256[:_NAME_LETTERS]}.etdp"
 
 
 def _sha256_of(request: Request) -> str:

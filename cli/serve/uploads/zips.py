@@ -18,6 +18,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received
+from cli.serve.uploads.refusals import record_refusal
 from ingest.dump import Dump
 from ingest.errors import ManifestError, SourceError
 from ingest.found_dumps import FoundDumps
@@ -65,6 +66,9 @@ async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response
             service.admission.check_room(sum(delivery.byte_count for delivery in small))
             uploads = (_take(service, request.state.bearer, one) for one in group)
             members += await asyncio.gather(*uploads)
+    for one in members:
+        if isinstance(one.result, Problem):
+            record_refusal(service, one.result, one.name, one.sha256)
     request.state.what = ", ".join(one.sha256 or one.name for one in members)
     return _answer(members)
 
@@ -109,7 +113,7 @@ class _ZipReader:
             Problem: The zip has no dump, the stated fields are malformed, or the disk is low.
         """
         try:
-            dumps = iter(FoundDumps([self._path], manifest=stated, is_alone=True))
+            dumps = iter(FoundDumps([self._path], manifest=stated, tops=()))
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error

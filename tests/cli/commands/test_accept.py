@@ -42,7 +42,7 @@ def test_a_decision_shows_in_the_next_report(run: Run, tmp_path: Path) -> None:
             (["g", "--reason", "x", "--acknowledge", "--reopen"], "not both"),
             (["g", "--reason", "  "], "wanted a reason, found none"),
             (["g"], "Missing option '--reason'"),
-            (["--reason", "x"], "wanted groups, --model, --device or --since"),
+            (["--reason", "x"], "wanted groups, or the model"),
         ],
         2,
     ),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.command import Run
 from warehouse.errors import StoreError
-from warehouse.upkeep import forget as forgetting
+from warehouse.upkeep import compact as compaction
 
 
 def test_a_dump_is_deleted_only_with_yes(run: Run, farm_copy: Path) -> None:
@@ -56,7 +56,7 @@ def test_status_tells_what_ends_a_forget_that_was_interrupted(
     dumps = json.loads(run("query", "dumps", "--store", farm_copy, "--format", "json").text)
     args = ("--dump", dumps[0]["sha256"], "--store", farm_copy, "--yes")
     with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "compact_store", _fail)
+        patched.setattr(compaction, "compact_store", _fail)
         done = run("forget", *args)
     assert done.code == 1
     assert "the disk is full; dumps were forgotten, but free blocks" in done.error
@@ -74,7 +74,7 @@ def test_an_interrupted_forget_is_done_when_it_is_repeated(
     dumps = json.loads(run("query", "dumps", "--store", farm_copy, "--format", "json").text)
     args = ("forget", "--dump", dumps[0]["sha256"], "--store", farm_copy, "--yes")
     with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "compact_store", _fail)
+        patched.setattr(compaction, "compact_store", _fail)
         assert run(*args).code == 1
     done = run(*args)
     assert (done.code, done.text) == (0, "")

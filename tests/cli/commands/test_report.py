@@ -19,6 +19,8 @@ from warehouse import Warehouse
         ([], "wanted either --nightly or --base BUILD"),
         (["--nightly", "--base", "b1"], "wanted either --nightly or --base BUILD"),
         (["--base", "b1"], "wanted the build to compare with --base"),
+        (["--nightly", "--head", "b9", "--branch", "main"], "wanted either --head or --branch"),
+        (["--base", "b8", "--head", "b9", "--branch", "main"], "wanted either --head or --branch"),
         (["--nightly", "--format", "pdf"], "pdf"),
         (
             ["--base", "b1", "--head", "b1"],

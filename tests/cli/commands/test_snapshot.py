@@ -9,6 +9,7 @@ import pytest
 from tests.support.command import Run
 from tests.support.corpus import CORPUS
 from warehouse import Warehouse
+from warehouse.opening.snapshots import find_snapshots
 
 DUMP = CORPUS / "real/load_only.etdp"
 NAMES = ("--device", "d", "--build", "b", "--model", "m")
@@ -21,6 +22,13 @@ def test_a_snapshot_says_where_it_is(run: Run, farm_copy: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert Path(row["path"]).parent == farm_copy / "snapshots"
     assert row["bytes"] == Path(row["path"]).stat().st_size
+
+
+def test_so_many_snapshots_are_kept(run: Run, farm_copy: Path) -> None:
+    for _ in range(2):
+        done = run("snapshot", "--keep", 1, "--store", farm_copy, "--format", "json")
+    ((row),) = json.loads(done.text)
+    assert [one.path for one in find_snapshots(farm_copy)] == [Path(row["path"])]
 
 
 @pytest.mark.slow

@@ -49,6 +49,16 @@ def test_once_it_takes_what_is_new_into_the_store(run: Run, farm: Path, tmp_path
 
 @pytest.mark.system
 @pytest.mark.slow
+def test_a_manifest_above_the_watched_folder_is_not_applied(
+    run: Run, farm: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "manifest.json", b'{"device": "d", "build": "b", "model": "m"}')
+    done = run("watch", farm, "--once", "--store", tmp_path / "store")
+    assert (done.code, "no device, build, model" in done.err) == (1, True)
+
+
+@pytest.mark.system
+@pytest.mark.slow
 def test_a_refused_file_fails_once(run: Run, farm: Path, tmp_path: Path) -> None:
     put(farm / "broken.etdp", b"ED00" * 10)
     args = ("watch", farm, *NAMES, "--once", "--store", tmp_path / "store")

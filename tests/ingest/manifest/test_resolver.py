@@ -353,7 +353,8 @@ def test_missing_fields_are_named_with_all_ways_to_give_them(tmp_path: Path) -> 
         ManifestResolver(overrides={"device": "pixel8"}).resolve(source)
     assert str(caught.value) == (
         f"{source.name}: no build, model; give --build --model, or state them in a sidecar "
-        "run.json, in a manifest.json in its folder or above, by --layout '{build}/{model}/*.etdp'"
+        "run.json, in a manifest.json from its folder up to the given one, by --layout "
+        "'{build}/{model}/*.etdp'"
         ", or ExecuTorch's benchmark_results.json"
     )
     with pytest.raises(ManifestError, match=r"\*\.bin' \(the given layout does not state them"):
@@ -458,4 +459,4 @@ def test_alone_a_zip_has_only_the_manifests_in_it(tmp_path: Path) -> None:
 
     assert ManifestResolver().resolve(source).model.name == "m"
     with pytest.raises(ManifestError, match="no model"):
-        ManifestResolver(is_alone=True).resolve(source)
+        ManifestResolver(tops=()).resolve(source)

@@ -47,13 +47,15 @@ def test_new_files_are_found_below_it(farm: Path) -> None:
 
 
 def test_copies_come_with_companions_and_manifests_and_under_their_own_name(farm: Path) -> None:
-    bucket = Bucket(f"file://{farm}/b1")
+    write(farm.parent / "manifest.json", b'{"tags": {"stray": true}}')
+    bucket = Bucket(f"file://{farm}")
     with bucket.local_paths([f"{farm}/b1/mv2/run.etdp"]) as (copy,):
-        (incoming,) = FoundDumps([copy])
+        (incoming,) = FoundDumps([copy], tops=[bucket.local_root])
         manifest = incoming.manifest()
         assert (manifest.device.name, manifest.build.id, manifest.model.name) == (
             "pixel8", "b1", "mv2",
         )  # fmt: skip
+        assert manifest.tags == {}
         assert incoming.read() == tiny_dump(1)
         assert incoming.debug_buffer is not None
         assert incoming.debug_buffer.read() == b"debug"
@@ -67,7 +69,7 @@ def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
     (farm / "b1" / "manifest.json").unlink()
     with bucket.local_paths([f"{farm}/b1/mv2/other.etdp"]) as copies:
-        (incoming,) = FoundDumps(copies, layout="{build}/{model}/*.etdp")
+        (incoming,) = FoundDumps(copies, layout="{build}/{model}/*.etdp", tops=["/"])
         assert incoming.manifest().build.id == "b1"
 
 

@@ -34,7 +34,7 @@ def judged(nightly: Warehouse) -> Callable[[str], HeadNight]:
 
 
 @pytest.fixture(scope="session")
-def pool_night(tmp_path_factory: pytest.TempPathFactory) -> HeadNight:
+def pool_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b8 on."""
     dumps = [
         dump
@@ -49,4 +49,10 @@ def pool_night(tmp_path_factory: pytest.TempPathFactory) -> HeadNight:
     ]
     path = ingest_all(tmp_path_factory.mktemp("pool") / "pool.store", dumps)
     with Warehouse.open(path, read_only=True) as store:
-        return judge_head(store, None, Settings())
+        yield store
+
+
+@pytest.fixture(scope="session")
+def pool_night(pool_store: Warehouse) -> HeadNight:
+    """The last night of these devices."""
+    return judge_head(pool_store, None, Settings())

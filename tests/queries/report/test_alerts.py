@@ -108,6 +108,7 @@ def test_commands_reproduce_and_bisect_it(nights):
     alert = alerts_of(nights["b9"], commits)[0]
     device = alert.members[0].device
     assert alert.commands == [
+        f"tracehouse explain {alert.id} --head b9",
         f"tracehouse compare b8 b9 --device {device} --model net",
         "tracehouse query build_history --event native_call_convolution.out "
         f"--device {device} --model net",
@@ -115,7 +116,7 @@ def test_commands_reproduce_and_bisect_it(nights):
         "git bisect run sh -c "
         f"'./record.sh || exit 125; tracehouse bisect-step {alert.id} --head b9'",
     ]
-    assert len(alerts_of(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 2
+    assert len(alerts_of(nights["b9"], {"b8": "c0ffee08", "b9": None})[0].commands) == 3
 
 
 def test_the_owner_is_that_of_the_settings(nights):

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from queries.report.night import find_build, judge_head, list_places
+from queries.report.night import find_build, find_head, judge_head, list_heads, list_places
 from queries.report.settings import Mute, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
@@ -40,15 +40,51 @@ def test_a_store_without_builds_says_so(tmp_path):
         Warehouse.open(tmp_path / "s", create=True) as store,
         pytest.raises(ParameterError, match="no builds yet"),
     ):
-        find_build(store, None, "--head")
+        find_head(store, None, Settings())
 
 
 def test_a_reference_build_is_never_the_last(tmp_path):
     pin = {"build": {"id": "pin", "ordinal": 99, "role": "reference"}, "run": {"session": "s"}}
     dumps = [*record_build(1, count=1), *record_build(2, count=1, **pin)]
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
-        assert find_build(store, None, "--head") == "b1"
-        assert find_build(store, "pin", "--head") == "pin"
+        assert find_head(store, None, Settings()) == "b1"
+        assert find_head(store, "pin", Settings()) == "pin"
+        assert find_build(store, "pin", "--build") == "pin"
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory):
+    """Two nights of main, and three trials: of a branch, of a role, and of nothing."""
+    builds = [("b1", "main", None), ("b2", "main", None), ("try", "mine", None)]
+    builds += [("adhoc", "main", "adhoc"), ("plain", None, None)]
+    dumps = [
+        dump
+        for number, (name, branch, role) in enumerate(builds)
+        for dump in record_build(
+            number, count=1, build={"id": name, "ordinal": number, "branch": branch, "role": role}
+        )
+    ]
+    path = ingest_all(tmp_path_factory.mktemp("trials") / "s", dumps)
+    with Warehouse.open(path, read_only=True) as store:
+        yield store
+
+
+def test_a_build_of_another_branch_or_role_is_no_head_unless_it_is_named(trials):
+    main = Settings().of_branch("main")
+    assert list_heads(trials, Settings()) == ["b1", "b2", "try", "plain"]
+    assert list_heads(trials, main) == ["b1", "b2"]
+    assert find_head(trials, None, main) == "b2"
+    assert find_head(trials, None, main.of_branch("mine")) == "try"
+    assert find_head(trials, None, Settings().of_branch(None)) == "plain"
+    assert find_head(trials, "try", main) == "try"
+    night = judge_head(trials, None, main)
+    assert [each.build for each in night.fleet.nights] == ["b1", "b2"]
+
+
+def test_a_branch_without_builds_is_told_with_its_likes(trials):
+    problem = "^--branch: no build in the store is of the branch 'main2'; did you mean main"
+    with pytest.raises(ParameterError, match=problem):
+        find_head(trials, None, Settings().of_branch("main2"))
 
 
 def test_what_is_muted_is_left_out_and_counted(nightly):
@@ -89,7 +125,7 @@ def test_the_rules_are_those_of_the_settings(nightly):
 
 
 def test_methods_and_delegate_calls_are_containers(judged):
-    night = judged("b8")
+    night = judged("b9")
     containers = {
         event
         for event, place in zip(

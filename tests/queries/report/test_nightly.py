@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
@@ -18,12 +19,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import (
-    PartResult,
-    drop_quiet_values,
-    join_parts,
-    judge_part,
-)
+from warehouse.regressions.parts import judge_part
 
 SHORT_DUMP = CORPUS / "real/traced_intdesc_n1_debug.etdp"
 SHORT = {"device": "phone", "build": {"id": "short", "ordinal": 20}, "model": "net"}
@@ -210,15 +206,15 @@ def _report_of(path: Path, folders: list[Path]) -> str:
 def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
     nightly: Warehouse, nightly_path: Path
 ) -> None:
-    def judge(head: str, min_change: MinChange, rules: Rules) -> PartResult:
+    def judge(head: str, min_change: MinChange, rules: Rules, view: Any) -> list[Any]:
         rows = nightly.sql(read_statement("fleet_values"), {"head": head})
         nights = order_nights(rows, head)
         parts = []
         for device in sorted(set(rows["device"].to_pylist())):
             own = rows.filter(pc.equal(rows["device"], device))  # none has a pool
-            parts.append(drop_quiet_values(judge_part(own, head, min_change, rules, nights)))
+            parts.append(view(judge_part(own, head, min_change, rules, nights)))
         assert len(parts) == 2
-        return join_parts(parts[::-1])
+        return parts[::-1]
 
     wanted = nightly_report(nightly, Settings(), head="b11")
     assert wanted.groups

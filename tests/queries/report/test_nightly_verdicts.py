@@ -3,11 +3,15 @@ from __future__ import annotations
 import pytest
 
 from queries.report.nightly_verdicts import nightly_verdicts
+from queries.report.settings import Settings
 
 
 @pytest.fixture(scope="module")
-def rows(judged):
-    return {head: nightly_verdicts(judged(head)).to_pylist() for head in ("b0", "b9", "b10")}
+def rows(nightly):
+    return {
+        head: nightly_verdicts(nightly, head, Settings()).to_pylist()
+        for head in ("b0", "b9", "b10")
+    }
 
 
 def test_every_series_has_a_verdict_in_order_of_its_names(rows):
@@ -30,8 +34,8 @@ def test_a_first_build_has_nothing_to_be_compared_with(rows):
     assert {row["delta"] for row in rows["b0"]} == {None}
 
 
-def test_the_series_of_pools_come_last_and_have_no_device(pool_night):
-    rows = nightly_verdicts(pool_night).to_pylist()
+def test_the_series_of_pools_come_last_and_have_no_device(pool_store):
+    rows = nightly_verdicts(pool_store, None, Settings()).to_pylist()
     devices = [row["device"] for row in rows]
     assert devices == sorted(devices[:-5]) + [None] * 5
     verdicts = {row["event_name"]: row for row in rows[-5:]}

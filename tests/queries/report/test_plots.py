@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -36,6 +37,17 @@ def test_strip_plot_tells_its_numbers_on_hover_and_to_a_screen_reader() -> None:
     assert plot.get("aria-label").endswith("head has no dumps")
 
 
+def test_strip_plot_has_a_grid_of_round_values_that_do_not_touch() -> None:
+    wide = read_xml(strip_plot(member(base_values=[1e6, 3e6], head_values=[])))
+    assert [text.text for text in wide.iter("text")][:3] == ["1 ms", "1.5 ms", "2 ms"]
+    narrow = read_xml(strip_plot(member(base_values=[1.2001e6, 1.2003e6], head_values=[])))
+    grid = [one for one in narrow.iter("line") if one.get("class") == "grid"]
+    ticks = [one for one in narrow.iter("text") if one.get("y") == "98"]
+    places = [float(one.get("x")) for one in ticks]
+    assert len(ticks) < len(grid)
+    assert min(after - before for before, after in pairwise(places)) > 8 * len(ticks[0].text)
+
+
 def test_strip_plot_of_no_dumps_is_none() -> None:
     assert strip_plot(member(base_values=[], head_values=[])) == ""
 
@@ -43,15 +55,20 @@ def test_strip_plot_of_no_dumps_is_none() -> None:
 def test_history_has_a_hole_where_a_build_has_no_data() -> None:
     plot = read_xml(history_plot(member(history=points(1.0, None, 2.0, 3.0)), "b2"))
     assert len(list(plot.iter("polyline"))) == 2
-    assert [title.text for title in plot.iter("title")][1:3] == [
-        "b0: 1 ns, 1 dump", "b1: no data, 0 dumps",
-    ]  # fmt: skip
+    told = [text.text for text in plot.iter("text") if text.get("class") == "told"]
+    assert told[:2] == ["b0: 1 ns, 1 dump", "b1: no data, 0 dumps"]
 
 
 def test_history_marks_the_first_bad_build() -> None:
     plot = history_plot(member(history=points(1.0, 2.0)), "b1")
     assert "first bad build: b1" in plot
     assert "first bad build" not in history_plot(member(history=points(1.0, 2.0)), "elsewhere")
+
+
+def test_history_marks_the_build_that_fixed_it() -> None:
+    plot = history_plot(member(history=points(1.0, 2.0, 1.0)), "b1", "b2")
+    assert "fixed in: b2" in plot
+    assert "fixed in" not in history_plot(member(history=points(1.0, 2.0, 1.0)), "b1")
 
 
 def test_history_is_of_the_latest_builds() -> None:
@@ -86,7 +103,9 @@ def test_names_are_text_in_every_plot(name: str) -> None:
     for plot in (strip_plot(one), history_plot(one, name), interval_plot(one, 0, 1)):
         root = read_xml(plot)
         tags = {element.tag for element in root.iter()}
-        assert tags <= {"svg", "g", "line", "path", "circle", "polyline", "text", "title"}
+        assert tags <= {
+            "svg", "g", "line", "path", "rect", "circle", "polyline", "text", "title",
+        }  # fmt: skip
         assert not any(key.startswith("on") for element in root.iter() for key in element.attrib)
         assert len(plot) < 12_000
 

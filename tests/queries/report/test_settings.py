@@ -12,6 +12,7 @@ from queries.report.settings import (
     Mute,
     Nightly,
     Owner,
+    ReportChoice,
     Settings,
     SettingsError,
     Threshold,
@@ -60,6 +61,16 @@ def read(file: Path, text: str) -> Settings:
     return read_settings(file)
 
 
+def test_the_branch_of_the_report_may_be_set_and_overridden(file: Path) -> None:
+    settings = read(file, '[report]\nbranch = "main"')
+    assert settings.report.branch == "main"
+    assert settings.of_branch(None) == settings
+    assert settings.of_branch("next").report.branch == "next"
+    assert read(file, "").report.branch is None
+    with pytest.raises(SettingsError, match=r"report.brnach: no such field; did you mean branch"):
+        read(file, '[report]\nbrnach = "main"')
+
+
 def test_every_field_is_read(file):
     settings = read(file, WHOLE)
     assert settings.nightly.model_dump() == {
@@ -84,6 +95,7 @@ def test_the_documented_file_has_every_field():
     shown = tomllib.loads(text)
     assert Settings.model_validate(shown).nightly == Settings().nightly
     tables = {
+        "report": ReportChoice,
         "nightly": Nightly,
         "thresholds": Threshold,
         "owners": Owner,
@@ -93,7 +105,7 @@ def test_the_documented_file_has_every_field():
     }
     assert shown.keys() == tables.keys() == Settings.model_fields.keys()
     for name, table in tables.items():
-        first = shown[name] if name == "nightly" else shown[name][0]
+        first = shown[name] if name in {"report", "nightly"} else shown[name][0]
         other = {"at_least"} if name == "budgets" else set()  # instead of at_most
         assert first.keys() | other == table.model_fields.keys()
 

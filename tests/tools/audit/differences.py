@@ -71,7 +71,8 @@ EXPLAINED: tuple[KnownDifference, ...] = (
                 "raw events tell which instruction allocated; without them it is none"),
     *_explained("*/data_quality", ROWS, "it says that events are gone"),
     KnownDifference(
-        ORACLE, "corpus/build_history event=[*]", ("sample_count", "p50_ns", "min_ns", "max_ns"),
+        ORACLE, "corpus/build_history event=[*]",
+        ("sample_count", "p50_ns", "min_ns", "max_ns", "p10_ns", "p90_ns"),
         "of runs of one name whose events come in several orders, the commonest order counts",
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ _NEEDED = {
 }  # fmt: skip
 _ONE = {"device": "device-5", "model": "model-3"}
 _PAGES = ("/", "/regressions", "/latency", "/operators", "/dumps", "/errors")
-_STORE = ("open", "status", "snapshot", "nightly report")
+_STORE = ("open", "status", "snapshot", "nightly report", "explain")
 
 
 class Step(NamedTuple):

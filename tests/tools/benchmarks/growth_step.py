@@ -19,9 +19,13 @@ from starlette.testclient import TestClient
 from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from queries.explain.explanation import explain_group
+from queries.explain.forms import render
 from queries.report import forms
+from queries.report.content import BuildPoint
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
+from tests.support.reports import group, member, report
 from warehouse import Warehouse
 from warehouse.opening.status import read_status
 
@@ -54,12 +58,23 @@ def _store(name: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
             with Warehouse.open(store) as warehouse:
                 yield warehouse.snapshot
         case _:
+            act = _explain if name == "explain" else _report
             with Warehouse.open(store, read_only=True) as warehouse:
-                yield partial(_report, warehouse)
+                yield partial(act, warehouse)
 
 
 def _report(warehouse: Warehouse) -> None:
     forms.render(nightly_report(warehouse, Settings()), "html")
+
+
+def _explain(warehouse: Warehouse) -> None:
+    """Explain an alert of a model on all devices."""
+    points = [BuildPoint(build=build, dump_count=1, median_ns=1.0) for build in ("b49", "b50")]
+    series = {"model": "model-3", "event_name": "native_call_op3.out", "ordinal": 1, "pool": None}
+    devices = warehouse.sql("SELECT name FROM devices ORDER BY name")["name"].to_pylist()
+    members = [member(device=device, history=points, **series) for device in devices]
+    alert = group(*members, first_bad="b50", last_good="b49")
+    render(explain_group(warehouse, report(alert), alert.id), "html")
 
 
 KINDS = {"query": _query, "page": _page, "store": _store}

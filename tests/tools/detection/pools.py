@@ -1,4 +1,7 @@
-"""What pools of devices show: a slowdown common to them, and nothing where nothing changed."""
+"""What pools of devices show: a slowdown common to them, and nothing where nothing changed.
+
+Also of which build a device is told, if the halves of its pool get slower at different builds.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tests.tools.benchmarks.record import Figures
 from tests.tools.detection.detectors import FLOOR_NS, build_name, operator_name
 from tests.tools.detection.farms import NOISES, SERIES_PER_FAMILY, Farm, Noise, simulate_farm
 from warehouse.regressions.fleet import Fleet
+from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.regressions.replay import replay
 
 DEVICES = 12
@@ -19,6 +23,8 @@ POOLS = 10
 NIGHTS = 90
 RATIO = 1.04
 POOL_FALSE = "series of pools falsely alarmed, %"
+ELSEWHERE = "halves change apart: devices with a wrong build by their pool, %"
+_BOARD = "board-"
 _POSITION = 4
 _FIRST_BAD = 24
 _WITHIN = (2, 5)
@@ -38,7 +44,28 @@ def try_pools(noise: Noise, seed: int, *, pools: int = POOLS, nights: int = NIGH
         found = _count_confirmed(lay_out_pools(view), operator_name(_POSITION))
         figures[f"+4 % within {builds}, %"] = 100 * found[0] / pools
         figures[f"by devices alone within {builds}, %"] = 100 * found[1] / families
+    figures[ELSEWHERE] = 100 * _share_elsewhere(noise, pools, rng)
     return {f"{noise.title}: pools of {DEVICES} devices": figures}
+
+
+def _share_elsewhere(noise: Noise, pools: int, rng: np.random.Generator) -> float:
+    """Share of the devices whose pool names another build than theirs; halves change apart."""
+    nights = _FIRST_BAD + 2 * max(_WITHIN)
+    farm = simulate_farm(noise, families=pools * DEVICES, nights=nights, rng=rng)
+    first_bad = _FIRST_BAD + rng.permuted([[0, int(n)] for n in rng.integers(1, 5, pools)], axis=1)
+    begins = np.repeat(first_bad, DEVICES // 2)
+    ratios = np.repeat(rng.uniform(1.04, 1.3, first_bad.size), DEVICES // 2)
+    for device, (begin, ratio) in enumerate(zip(begins.tolist(), ratios.tolist(), strict=True)):
+        farm.values[device * SERIES_PER_FAMILY + _POSITION, begin:] *= ratio
+    fleet = lay_out_pools(farm)
+    wrong = {
+        device
+        for change in spread_to_devices(replay(fleet.history), fleet.pool)
+        if fleet.operators[change.series] == operator_name(_POSITION) and change.pool is not None
+        for device in [int(fleet.name(change.series)["device"].removeprefix(_BOARD))]
+        if change.first_bad != begins[device]
+    }
+    return len(wrong) / len(begins)
 
 
 def lay_out_pools(farm: Farm) -> Fleet:
@@ -51,7 +78,7 @@ def _list_rows(farm: Farm) -> Iterator[dict[str, Any]]:
     logs = np.sort(np.log(farm.values), axis=2).tolist()
     for series, family in enumerate(farm.family.tolist()):
         names = {
-            "device": f"board-{family:03}",
+            "device": f"{_BOARD}{family:03}",
             "pool": f"pool-{family // DEVICES:02}",
             "event_name": f"native_call_{operator_name(series)}.out",
             "floor": FLOOR_NS,

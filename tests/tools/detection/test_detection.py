@@ -12,7 +12,7 @@ from tests.tools.detection.agreement import (
 from tests.tools.detection.detectors import Alarm, detect_nightly
 from tests.tools.detection.farms import NOISES, PlantedChange, plant_changes, simulate_farm
 from tests.tools.detection.peers import PeerAlarm, keep_first
-from tests.tools.detection.pools import POOL_FALSE, try_pools
+from tests.tools.detection.pools import ELSEWHERE, POOL_FALSE, try_pools
 from tests.tools.detection.scoring import NEVER, alarmed_share, find_planted
 from tests.tools.detection.trials import try_one_cause
 
@@ -111,6 +111,7 @@ def test_a_slowdown_common_to_the_devices_of_a_pool_is_found_where_few_devices_s
     assert figures[POOL_FALSE] == 0
     assert figures["+4 % within 2, %"] == 100
     assert figures["by devices alone within 2, %"] < 90
+    assert figures[ELSEWHERE] == 0
 
 
 @pytest.mark.slow

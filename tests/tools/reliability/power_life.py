@@ -103,7 +103,7 @@ class Life:
             self._ingested = [one for one in self._ingested if one not in hashes]
             with self._marking("forgetting", "forgotten", hashes):
                 forget_dumps(warehouse.writing, self.store, chosen)
-        finish_forgetting(self.store, wait=0)
+        finish_forgetting(lambda: compact_store(self.store))
 
     def _choose(self, warehouse: Warehouse) -> list[ChosenDump]:
         hashes = self._random.sample(self._ingested, 2)

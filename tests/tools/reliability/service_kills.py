@@ -24,6 +24,7 @@ from tests.tools.reliability.judge import judge_store
 from tests.tools.reliability.rounds import KillTrial, kill_stores
 from tests.tools.service.client import Tally, uploading
 from tests.tools.service.dumps import DumpMaker, Packet
+from warehouse import Warehouse
 from warehouse.engine.failpoints import VARIABLE
 
 FAILPOINTS = (
@@ -77,6 +78,8 @@ class Trial(KillTrial):
         with ServiceProcess(self.store, **SETTINGS) as service:
             service.signal(signal.SIGTERM)
             code = service.wait(READY_SECONDS)
+        with Warehouse.open(self.store) as warehouse:
+            warehouse.drain()
         problem = judge_store(
             self.store, self.acknowledged.keys(), lambda sha256: [self._events[sha256]]
         )

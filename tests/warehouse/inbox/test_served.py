@@ -9,7 +9,7 @@ from ingest.errors import SourceError
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Warehouse
 from warehouse.inbox import served as serving
-from warehouse.inbox.served import hand_over, is_served, served
+from warehouse.inbox.served import FoundService, find_service, hand_over, is_served, served
 
 
 def test_a_store_is_served_for_as_long_as_it_is(store: Path) -> None:
@@ -17,6 +17,18 @@ def test_a_store_is_served_for_as_long_as_it_is(store: Path) -> None:
     with served(store):
         assert is_served(store)
     assert not is_served(store)
+
+
+def test_a_service_is_found_by_the_owner_of_its_store_for_as_long_as_it_runs(store: Path) -> None:
+    found = FoundService("http://127.0.0.1:1", "key")
+    with served(store) as announce:
+        assert find_service(store) is None
+        announce(found)
+        assert find_service(store) == found
+        assert (store / "served").stat().st_mode & 0o777 == 0o600
+    assert find_service(store) is None
+    with served(store):  # another program, such as watch
+        assert find_service(store) is None
 
 
 def test_dumps_are_handed_over_some_at_a_time(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,15 @@ def test_the_newest_snapshots_are_kept_and_those_that_somebody_reads(store: Path
     assert abs(taken[-1].taken_at.timestamp() - taken[-1].path.stat().st_mtime) < 3600
 
 
+def test_the_number_of_kept_snapshots_is_a_setting(store: Path) -> None:
+    with Warehouse.open(store) as writer:
+        writer.kept_snapshots = 1
+        taken = [writer.snapshot() for _ in range(2)]
+        assert find_snapshots(store) == taken[-1:]
+        taken.append(writer.snapshot(kept=2))
+        assert find_snapshots(store) == taken[-2:]
+
+
 def test_files_of_other_names_are_no_snapshots_and_left_alone(store: Path) -> None:
     folder = store / SNAPSHOT_FOLDER
     names = ("notes.txt", "000009-20261399T000000Z.duckdb", "1-20261122T000000Z.duckdb")

@@ -51,6 +51,7 @@ def test_a_store_that_is_well_is_counted(store: Path) -> None:
     assert (status.file_bytes, status.log_bytes, status.snapshot_bytes) == (size, 0, size)
     segments = Archive(store).segments()
     assert status.archive_bytes == sum(one.path.stat().st_size for one in segments)
+    assert status.total_bytes == 2 * size + status.archive_bytes
     assert (status.archive_segments, status.unindexed_segments) == (len(segments), 0)
     (age,) = status.snapshot_ages_seconds
     assert 0 <= age < 3600

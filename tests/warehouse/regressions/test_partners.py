@@ -14,6 +14,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.functions import register_functions
 from warehouse.regressions.fleet import build_fleet
 from warehouse.regressions.partners import cancel_partners
+from warehouse.regressions.series_values import gather_recordings
 
 PAIRS = [str(number) for number in range(8)]
 
@@ -117,7 +118,7 @@ def test_dumps_of_a_store_are_taken_relative_to_their_partners() -> None:
     text = duckdb_text(read_statement("fleet_values"))
     register_functions(connection, text)
     rows = connection.sql(text, params={"head": "b2"}).to_arrow_table()
-    found = build_fleet(rows, "b2", lambda keys: np.full(len(keys), 0.03))
+    found = build_fleet(gather_recordings(rows), "b2", lambda keys: np.full(len(keys), 0.03))
     assert found.has_reference.tolist() == [True]
     assert len(found.history.values) == 24
     assert np.ptp(found.history.values) < 1e-5

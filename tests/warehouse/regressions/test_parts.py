@@ -1,4 +1,4 @@
-"""Fleets judged in parts are told as those judged whole."""
+"""A fleet judged in parts has the same result as the whole."""
 
 import pickle
 
@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.support.fleet_rows import SCHEMA, fleet_row
+from tests.support.fleet_rows import fleet_row, value_table
 from tests.support.histories import LEVEL, night
 from warehouse.regressions.fleet import order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, drop_quiet_values, join_parts, judge_part
+from warehouse.regressions.parts import PART, join_changed, judge_part, keep_changed
+from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.statistics.device_states import NO_KERNEL
 
 NIGHTS = 14
@@ -45,12 +46,12 @@ def rows():
 
 @pytest.fixture(scope="module")
 def table():
-    return pa.Table.from_pylist(list(rows()), SCHEMA)
+    return value_table(rows())
 
 
 @pytest.fixture(scope="module")
 def whole(table):
-    return judge_part(table, f"b{NIGHTS - 1}", min_change, Rules())
+    return keep_changed(judge_part(table, f"b{NIGHTS - 1}", min_change, Rules()))
 
 
 @pytest.fixture(scope="module")
@@ -58,64 +59,75 @@ def joined(table):
     head = f"b{NIGHTS - 1}"
     nights = order_nights(table, head)
     own = {}
-    for row in table.to_pylist():
+    for row in rows():
         key = tuple(row[name] for name in PART), row["pool"] is None and row["device"]
         own.setdefault(key, []).append(row)
     parts = [
-        judge_part(pa.Table.from_pylist(each, SCHEMA), head, min_change, Rules(), nights)
+        keep_changed(judge_part(value_table(each), head, min_change, Rules(), nights))
         for each in reversed(own.values())
     ]
     assert len(parts) > 4
-    return join_parts(pickle.loads(pickle.dumps(parts)))  # noqa: S301 - as from an executor
+    return join_changed(pickle.loads(pickle.dumps(parts)))  # noqa: S301 - as from an executor
 
 
-def test_the_series_and_their_values_are_those_of_the_whole(whole, joined):
+def test_the_changed_series_and_their_values_are_those_of_the_whole(whole, joined):
     assert joined.fleet.keys.equals(whole.fleet.keys)
     assert joined.fleet.nights == whole.fleet.nights
     assert joined.fleet.operators == whole.fleet.operators
     one, other = joined.fleet.history, whole.fleet.history
     assert one.build_count == other.build_count
-    np.testing.assert_array_equal(one.start, other.start)
-    np.testing.assert_array_equal(one.values, other.values)
-    np.testing.assert_array_equal(one.series.family, other.series.family)
-    np.testing.assert_array_equal(joined.fleet.pool, whole.fleet.pool)
+    for mine, theirs in zip(
+        (one.start, one.values, one.states, one.series.family, joined.fleet.pool),
+        (other.start, other.values, other.states, other.series.family, whole.fleet.pool),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(one.series.kernel == NO_KERNEL, other.series.kernel == NO_KERNEL)
 
 
-def test_what_is_said_of_them_is_what_the_whole_says(whole, joined):
-    one, other = joined.replay, whole.replay
-    assert [vars(change) | {"base": None} for change in one.changes] == [
-        vars(change) | {"base": None} for change in other.changes
+def test_changes_are_those_of_the_whole(whole, joined):
+    assert [vars(change) | {"base": None} for change in joined.changes] == [
+        vars(change) | {"base": None} for change in whole.changes
     ]
-    assert [change.base.tolist() for change in one.changes] == [
-        change.base.tolist() for change in other.changes
+    assert [change.base.tolist() for change in joined.changes] == [
+        change.base.tolist() for change in whole.changes
     ]
-    assert len(one.changes) > 4
-    np.testing.assert_array_equal(one.shifts, other.shifts)
-    for mine, theirs in zip(flat(one.night), flat(other.night), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    for mine, theirs in zip(one.cells, other.cells, strict=True):
+    assert len(joined.changes) > 4
+    np.testing.assert_array_equal(joined.is_rebuilt, whole.is_rebuilt)
+    for mine, theirs in zip(joined.cells, whole.cells, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_only_series_that_a_change_is_told_of_keep_their_values(whole):
-    found = drop_quiet_values(whole)
-    changed = {change.series for change in whole.replay.changes}
-    pools = whole.fleet.pool.tolist()
-    builds = whole.fleet.history.build_count
-    for series in range(whole.fleet.history.series_count):
-        cells = slice(series * builds, (series + 1) * builds + 1)
-        ends = whole.fleet.history.start[cells]
-        own = found.fleet.history.start[cells]
-        if series in changed or pools[series] in changed:
-            before = whole.fleet.history.values[ends[0] : ends[-1]].tolist()
-            assert found.fleet.history.values[own[0] : own[-1]].tolist() == before
-            assert np.diff(own).tolist() == np.diff(ends).tolist()
-        else:
-            assert own[0] == own[-1]
-    assert 0 < len(found.fleet.history.values) < len(whole.fleet.history.values) / 2
-    assert found.replay is whole.replay
+def test_only_changed_series_and_members_of_their_pools_are_kept(table, whole):
+    part = judge_part(table, f"b{NIGHTS - 1}", min_change, Rules())
+    changes = spread_to_devices(part.replay, part.fleet.pool)
+    pools = [change.pool for change in changes if change.pool is not None]
+    wanted = {change.series for change in changes} | set(pools)
+    wanted |= set(np.flatnonzero(np.isin(part.fleet.pool, pools)).tolist())
+    keys = part.fleet.keys.to_pylist()
+    assert whole.fleet.keys.to_pylist() == [keys[series] for series in sorted(wanted)]
+    assert 0 < len(whole.fleet.history.values) < len(part.fleet.history.values) / 2
+    for change in whole.changes:
+        assert whole.fleet.name(change.series)["event_name"] == "native_call_conv.out"
+        cells = whole.cells.dump_count[change.series] > 0
+        builds = np.flatnonzero(cells)
+        values = whole.fleet.history.values_in(change.series, builds)
+        assert len(values) == 9 * len(builds)
 
 
-def flat(night):
-    return [array for part in night for array in (part if isinstance(part, tuple) else (part,))]
+def test_a_changed_series_keeps_its_method(table):
+    def method(number):
+        return fleet_row(
+            f"b{number}",
+            NIGHTS - 1 - number,
+            [LEVEL + 1.0] * 9,
+            device="device-12",
+            backend="xnnpack",
+            event_name="Method::execute",
+            kind="method",
+        )
+
+    methods = value_table(method(number) for number in range(NIGHTS))
+    part = judge_part(pa.concat_tables([table, methods]), f"b{NIGHTS - 1}", min_change, Rules())
+    kept = keep_changed(part).fleet.keys.to_pylist()
+    assert [row["device"] for row in kept if row["kind"] == "method"] == ["device-12"]

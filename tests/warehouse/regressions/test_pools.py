@@ -5,30 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.support.fleet_rows import fleet_row, make_fleet
-from tests.support.histories import LEVEL, night
-from warehouse.regressions.pools import NO_POOL, spread_to_devices
-from warehouse.regressions.replay import replay
-
-NIGHTS = 14
-FIRST_BAD = 12
-
-
-def rows(levels, *, device=0, pool="phones", dumps=10, noise=0.01, **fields):
-    """Nights of an operator on a device, each at its level; of every device another noise."""
-    last = len(levels) - 1
-    return [
-        fleet_row(
-            f"b{number}",
-            last - number,
-            sorted(night(device * 997 + number, level, dumps=dumps, noise=noise)),
-            device=f"device-{device:02}",
-            pool=pool,
-            **fields,
-        )
-        for number, level in enumerate(levels)
-        if level is not None
-    ]
+from tests.support.fleet_rows import make_fleet
+from tests.support.histories import LEVEL
+from tests.support.pool_rows import rows
+from warehouse.regressions.pools import NO_POOL
 
 
 def pool_values(found):
@@ -124,52 +104,3 @@ def test_what_is_below_the_resolution_on_a_device_does_not_count():
         for row in rows([0, 0], device=n, floor=np.exp(LEVEL + 1) if n == 0 else 1.0)
     )
     assert [len(values) for values in pool_values(found)] == [5, 5]
-
-
-def told(found):
-    result = replay(found.history)
-    return result, spread_to_devices(result, found.history, found.pool)
-
-
-def poor_pool(size):
-    """Devices with too few dumps and too unsteady for any to show a change by itself."""
-    levels = np.random.default_rng(5).normal(0, 0.02, (12, NIGHTS))
-    levels[:, FIRST_BAD:] += size
-    return make_fleet(row for n in range(12) for row in rows(levels[n], device=n, dumps=4))
-
-
-def test_what_no_device_shows_is_confirmed_for_the_pool_and_told_of_its_devices():
-    found = poor_pool(0.06)
-    result, members = told(found)
-    (pool,) = result.changes
-    assert found.is_pool[pool.series]
-    assert (pool.first_bad, pool.confirmed) == (FIRST_BAD, FIRST_BAD + 1)
-    assert pool.shift == pytest.approx(0.06, abs=0.01)
-    assert len(members) > 8
-    assert {(change.pool, change.pool_shift) for change in members} == {(pool.series, pool.shift)}
-    assert {(change.first_bad, change.confirmed) for change in members} == {(12, 13)}
-    assert all(change.shift > 0.03 for change in members)
-    assert not any(found.is_pool[change.series] for change in members)
-
-
-def test_a_pool_in_which_nothing_changed_is_silent():
-    assert told(poor_pool(0.0))[1] == []
-
-
-def test_a_device_that_shows_the_change_by_itself_is_told_once():
-    levels = [0.0] * FIRST_BAD + [0.1] * 2
-    found = make_fleet(row for n in range(6) for row in rows(levels, device=n))
-    result, changes = told(found)
-    assert len(result.changes) == 7
-    assert [change.series for change in changes] == list(range(6))
-    assert {change.pool for change in changes} == {None}
-
-
-def test_a_device_that_stayed_as_it_was_or_has_no_dumps_is_not_told():
-    slower, same = [0.0] * FIRST_BAD + [0.1] * 2, [0.0] * NIGHTS
-    gone = [0.0] * FIRST_BAD + [None] * 2
-    levels = [*[slower] * 10, same, gone]
-    found = make_fleet(row for n, own in enumerate(levels) for row in rows(own, device=n, dumps=4))
-    result, changes = told(found)
-    assert [found.is_pool[change.series] for change in result.changes] == [True]
-    assert [change.series for change in changes] == list(range(10))

@@ -5,6 +5,7 @@ import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from tests.support.waiting import until
 from warehouse import Warehouse
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
-from warehouse.sandbox.workers import Sandbox
+from warehouse.sandbox.workers import Sandbox, Stop
 
 BOUNDS = Bounds(seconds=60.0, memory_bytes=256 << 20, answer_rows=1000, answer_bytes=1 << 20)
 WORKER_PROGRAM = b"warehouse.sandbox.worker"
@@ -61,6 +62,34 @@ def test_a_statement_is_answered_as_by_the_store_itself(store: Path, sandbox: Sa
     assert sandbox.answer("SELECT $a AS a", {"a": "x"}).table == pa.table({"a": ["x"]})
     assert sandbox.answer("SELECT ? + 1 AS a", [1]).table["a"].to_pylist() == [2]
     assert sandbox.answer("SELECT 1 AS a WHERE false").table.num_rows == 0
+
+
+def test_a_statement_is_stopped_from_another_thread(store: Path, sandbox: Sandbox) -> None:
+    stop = Stop()
+    sandbox.answer("SELECT 1")
+    (before,) = workers(store)
+    Timer(0.1, stop.set).start()
+    with pytest.raises(StatementError, match="the statement was stopped"):
+        sandbox.answer("SELECT count(*) FROM range(1000000000000)", stop=stop)
+    assert sandbox.answer("SELECT 1 AS a").table["a"].to_pylist() == [1]
+    assert before not in workers(store)
+    assert sandbox.killed == 0
+
+
+def test_a_statement_that_is_stopped_before_it_begins_does_not_run(sandbox: Sandbox) -> None:
+    stop = Stop()
+    stop.set()
+    with pytest.raises(StatementError, match="the statement was stopped"):
+        sandbox.answer("SELECT 1", stop=stop)
+
+
+def test_a_statement_that_has_ended_cannot_be_stopped(store: Path, sandbox: Sandbox) -> None:
+    stop = Stop()
+    sandbox.answer("SELECT 1", stop=stop)
+    before = workers(store)
+    stop.set()
+    sandbox.answer("SELECT 1")
+    assert workers(store) == before
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
+from warehouse.archive.entries import JUDGED
 from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.store_file import FILE_NAME
@@ -19,6 +20,7 @@ from warehouse.opening.status import read_status
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.compact import compact_store
 from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
+from warehouse.upkeep.nights import JudgedNight
 from warehouse.upkeep.rebuild import rebuild_store
 
 NAMES = ("mixed_xnnpack_n20", "mixed_portable_n20", "multiout_portable_n3_debug")
@@ -83,6 +85,20 @@ def test_a_store_is_as_if_it_had_never_had_the_dumps_and_so_is_its_archive(
     for name in per_dump - {"forgotten_dumps"}:  # its number is another one
         assert len(found[name]) == len(wanted[name]), name
     assert found["ingest_errors"] == found["tensors"] == found["counters"] == []
+
+
+def test_results_of_nights_are_erased_with_the_dumps_that_they_may_show(store: Path) -> None:
+    night = JudgedNight("b1", "settings", "inputs", "clear", "secret: clear", b"secret")
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(night)
+    assert JUDGED in {entry.kind for _, entry in Archive(store).entries(with_data=False)}
+    forget(store)
+    assert JUDGED not in {entry.kind for _, entry in Archive(store).entries(with_data=False)}
+    assert contents(store)["judged_nights"] == []
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(night)
+    rebuild_store(store)
+    assert len(contents(store)["judged_nights"]) == 1
 
 
 @pytest.mark.slow
@@ -165,7 +181,7 @@ def test_who_is_interrupted_before_the_file_is_compacted_is_told_what_ends_it(st
             StoreError, match=r"locked by .* may contain them .* 'tracehouse compact' is"
         ),
     ):
-        finish_forgetting(store, wait=0)
+        finish_forgetting(lambda: compact_store(store))
     assert read_status(store).is_uncompacted
-    finish_forgetting(store, wait=0)
+    finish_forgetting(lambda: compact_store(store))
     assert not read_status(store).is_uncompacted

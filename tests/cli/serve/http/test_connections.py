@@ -19,6 +19,7 @@ from tests.support.cross_section import cross_section
 from tests.support.store_template import copy_new_store
 from tests.support.waiting import until
 from tests.tools.service.dumps import DumpMaker
+from warehouse.opening.snapshots import find_snapshots
 
 MAKER = DumpMaker(1)
 HELLO = b"GET /v1/dumps/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -34,9 +35,9 @@ class Listening:
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         self.port = self._listening.getsockname()[1]
         self.service = Service(store, ServiceSettings(**{"free_bytes": 0, **settings}))
-        config = uvicorn.Config(
-            make_app(self.service), http=Connection, lifespan="on", log_config=None
-        )
+        app = make_app(self.service)
+        self.sql_limit = app.state.sql_limit
+        config = uvicorn.Config(app, http=Connection, lifespan="on", log_config=None)
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([self._listening],))
 
@@ -315,3 +316,25 @@ def test_connections_beyond_the_most_are_closed_at_once(
 def test_a_malformed_request_is_answered_with_400(listening: Listening, sent: bytes) -> None:
     with listening.connect(sent) as connection:
         assert connection.recv(1000).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET /sql?sql=%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+        b"Content-Length: 41\r\n\r\n%s",
+    ],
+    ids=["page", "API"],
+)
+def test_a_statement_ends_with_its_client(tmp_path: Path, request_: bytes) -> None:
+    endless = b"SELECT count(*) FROM range(1000000000000)"
+    text = endless.replace(b" ", b"+") if b"GET" in request_ else endless
+    with Listening(tmp_path / "store", sql_workers=1, sql_seconds=60) as listening:
+        until(lambda: bool(find_snapshots(listening.service.store)))
+        busy = listening.connect(request_ % text)
+        until(lambda: listening.sql_limit.count == 1)
+        start = time.monotonic()
+        busy.close()
+        until(lambda: listening.sql_limit.count == 0)
+        assert time.monotonic() - start < 30

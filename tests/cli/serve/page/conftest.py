@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 from starlette.testclient import TestClient
 
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import serving
 from tests.support.strange_names import NAMES
+from tests.tools.benchmarks.scale import fill
 
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|".join(NAMES[:8])
 
@@ -20,6 +22,20 @@ EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|
 def site(nightly_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service of the nightly farm; nothing is uploaded to it."""
     store = shutil.copytree(nightly_store, tmp_path_factory.mktemp("site") / "s")
+    with serving(store) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def wide_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A service of twelve devices in two pools; device-12 lacks the newest of three builds."""
+    store = tmp_path_factory.mktemp("wide") / "s"
+    fill(store, 12, 2, 3, 1, 4)
+    late = "(SELECT dump_id FROM dumps WHERE device_id = 12 AND build_id = 3)"
+    with duckdb.connect(str(store / "warehouse.duckdb")) as connection:
+        connection.execute("UPDATE devices SET pool = 'pool-' || device_id % 2")
+        for table in ("event_stats", "runs", "dumps"):
+            connection.execute(f"DELETE FROM {table} WHERE dump_id IN {late}")  # noqa: S608
     with serving(store) as client:
         yield client
 

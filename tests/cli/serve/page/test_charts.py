@@ -3,50 +3,86 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
+from html import unescape
 
-from cli.serve.page.charts import (
-    Slice,
-    Trend,
-    coverage_plot,
-    spark_plot,
-    timeline_plot,
-    trend_plot,
-)
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
 
-
-def _bars(text: str) -> dict[str, tuple[float, float]]:
-    """Where each slice starts, and its row."""
-    found = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)".*?<title>(.*?):', text)
-    return {name: (float(x), float(y) / 18) for x, y, name in found}
+from cli.serve.page.charts import coverage_plot, spark_plot
+from queries.report.line_chart import Mark
+from tests.support.reports import read_xml
 
 
-def test_slices_stand_under_those_that_hold_them() -> None:
-    slices = [
-        Slice("a", "kernel", 10, 30), Slice("whole", "method", 0, 100),
-        Slice("inside a", "delegate_op", 10, 5), Slice("b", "kernel", 40, 60),
-    ]  # fmt: skip
-    assert _bars(timeline_plot(slices)) == {
-        "whole": (0, 0), "a": (100, 1), "inside a": (100, 2), "b": (400, 1),
-    }  # fmt: skip
+def _files(text: str) -> dict[str, str]:
+    """The addresses of a chart's files, by name."""
+    found = re.findall(r'<a href="([^"]+)" download="([^"]+)">', text)
+    return {name: unescape(href) for href, name in found}
 
 
-def test_slices_that_overlap_are_not_one_in_the_other() -> None:
-    bars = _bars(timeline_plot([Slice("a", "kernel", 0, 10), Slice("b", "kernel", 5, 10)]))
-    assert bars["a"][1] == bars["b"][1] == 0
-
-
-def test_lines_break_where_a_build_has_no_value() -> None:
-    text = trend_plot(["b1", "b2", "b3"], [Trend("x", [1.0, None, 2.0])], "Load")
-    assert text.count("<polyline") == 2
-    assert text.count("<circle") == 2
-    assert "Load over 3 builds: x from 1 ns to 2 ns" in text
+def _grid(text: str) -> list[str]:
+    return re.findall(r'class="grid"[^>]*/><text[^>]*>([^<]+)</text>', text)
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    assert trend_plot(["b1"], [Trend("x", [None])], "Load") == ""
-    assert trend_plot([], [], "Load") == ""
-    assert spark_plot(["b1"], Trend("x", [None])) == ""
-    assert timeline_plot([]) == ""
+    assert spark_plot(["b1"], "x", [None]) == ""
+
+
+def test_a_sparkline_tells_its_ends_and_its_alerts() -> None:
+    marks = [Mark("b2", "+10 %"), Mark("b9", "elsewhere")]
+    plot = read_xml(spark_plot(["b1", "b2"], "conv", [1e6, 1.1e6], marks=marks))
+    assert plot.get("role") == "img"
+    assert plot.get("aria-label") == "conv from 1.000 ms to 1.100 ms; +10 % in b2"
+    (mark,) = [one for one in plot.iter("line") if one.get("class") == "mark bad"]
+    assert float(mark.get("x1")) == 156
+
+
+def test_the_axis_is_in_the_address(site: TestClient) -> None:
+    plain = site.get("/latency?device=phone").text
+    zero, log = (site.get(f"/latency?device=phone&{one}").text for one in ("zero=1", "scale=log"))
+    assert 'href="/latency?device=phone&amp;scale=log">Log axis<' in plain
+    assert 'href="/latency?device=phone&amp;zero=1">Axis from zero<' in plain
+    assert 'href="/latency?device=phone">Fit the axis<' in zero
+    assert 'href="/latency?device=phone">Linear axis<' in log
+    assert 'data-scale="log"' in log
+    assert [_grid(text)[0].split()[0] == "0" for text in (plain, zero, log)] == [False, True, False]
+
+
+@pytest.mark.parametrize("axis", ["scale=cubic", "zero=2"])
+def test_another_axis_is_refused(site: TestClient, axis: str) -> None:
+    answer = site.get(f"/latency?{axis}")
+    assert answer.status_code == 400
+    assert f"{axis}, wanted" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/latency", "/operator?event=native_call_relu.out"])
+def test_a_chart_is_there_as_rows_and_as_a_drawing(site: TestClient, path: str) -> None:
+    text = site.get(path, params={"device": "phone"}).text
+    csv, arrow, drawing = _files(text).values()
+    values = re.findall(r'data-value="([^"]+)"', text)
+    with pa.ipc.open_stream(site.get(arrow).content) as reader:
+        rows = reader.read_all()
+    assert [repr(value) for value in rows["p50_ns"].to_pylist()] == values
+    assert len(site.get(csv).text.splitlines()) == len(values) + 1
+    answer = site.get(drawing)
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert ET.fromstring(answer.text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - ours
+    assert "phone · net" in answer.text
+
+
+def test_a_chart_without_values_is_no_file(site: TestClient) -> None:
+    answer = site.get("/operator.svg?event=elsewhere")
+    assert answer.status_code == 404
+    assert "no value to draw" in answer.text
+
+
+def test_points_lead_to_the_operators_of_their_builds(site: TestClient) -> None:
+    text = site.get("/latency?device=phone").text
+    links = re.findall(r'<a href="([^"]+)" class="c0"', text)
+    assert len(links) == 12
+    assert "b3" in site.get(unescape(links[3])).text
 
 
 def test_squares_are_full_where_all_was_recorded() -> None:
@@ -57,9 +93,7 @@ def test_squares_are_full_where_all_was_recorded() -> None:
 def test_names_are_text_in_every_plot() -> None:
     evil = "</title></svg><script>\"'"
     texts = [
-        trend_plot([evil], [Trend(evil, [1.0])], evil),
-        spark_plot([evil], Trend(evil, [1.0])),
+        spark_plot([evil], evil, [1.0], marks=[Mark(evil, evil)]),
         coverage_plot([evil], {}, 1),
-        timeline_plot([Slice(evil, "kernel", 0, 1)]),
     ]
     assert not any("<script" in text for text in texts)

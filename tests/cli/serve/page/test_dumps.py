@@ -7,6 +7,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.pages import shown, table_rows
+
 
 @pytest.fixture(scope="module")
 def address(site: TestClient) -> str:
@@ -17,7 +19,7 @@ def address(site: TestClient) -> str:
 
 
 def test_the_newest_dumps_come_first(site: TestClient) -> None:
-    text = site.get("/dumps").text
+    text = shown(site.get("/dumps").text)
     builds = re.findall(r">(b\d\d?)</a>", text)
     assert builds[0] == "b11"
     assert builds == sorted(builds, key=lambda build: -int(build[1:]))
@@ -25,7 +27,7 @@ def test_the_newest_dumps_come_first(site: TestClient) -> None:
 
 @pytest.mark.parametrize("device", ["tablet", "t*", "[t]ablet"])
 def test_names_and_globs_choose(site: TestClient, device: str) -> None:
-    text = site.get("/dumps", params={"device": device, "build": "b9"}).text
+    text = shown(site.get("/dumps", params={"device": device, "build": "b9"}).text)
     assert set(re.findall(r">([a-z]+) · net<", text)) == {"tablet"}
     assert set(re.findall(r">(b\d\d?)</a>", text)) == {"b9"}
 
@@ -56,3 +58,20 @@ def test_an_unknown_dump_is_said(site: TestClient, name: str) -> None:
         answer = site.get(f"/dumps/{name}")
         assert answer.status_code == 404
         assert "of SHA-256" in answer.text
+
+
+def test_pages_lead_to_the_oldest_dump(site: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.serve.page.dumps.ROWS", 50)
+    text = site.get("/dumps?device=tablet").text
+    assert "1 to 50 of 88" in text
+    last = site.get("/dumps?device=tablet&page=2").text
+    assert [len(table_rows(one)) for one in (text, last)] == [50, 38]
+    assert table_rows(last)[-1][1] == "b0"
+    assert "51 to 88 of 88" in last
+
+
+def test_events_have_pages(site: TestClient, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.serve.page.dumps.EVENTS", 4)
+    first, last = (site.get(f"{address}?run=3&page={page}").text for page in "12")
+    assert [len(table_rows(text)) for text in (first, last)] == [4, 2]
+    assert f'href="{address}?run=3&amp;page=2">Next<' in first

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.fleet import age_text
+from tests.support.pages import links, table_rows
 from tests.support.service import serving
 
 
@@ -29,14 +29,47 @@ def test_squares_tell_which_builds_a_device_has_seen(site: TestClient) -> None:
 
 def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
     with serving(tmp_path / "s") as client:
-        for path in ("/", "/latency", "/operators", "/regressions", "/dumps", "/errors"):
+        for path in (
+            "/",
+            "/latency",
+            "/operators",
+            "/compare",
+            "/regressions",
+            "/dumps",
+            "/errors",
+        ):
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert 'class="empty"' in answer.text, path
 
 
-def test_ages_are_in_the_unit_that_fits() -> None:
-    now = datetime.now(UTC)
-    ages = [age_text(now - timedelta(seconds=s)) for s in (5, 300, 7200, 86400 * 3)]
-    assert ages == ["5 s ago", "5 minutes ago", "2 hours ago", "3 days ago"]
-    assert age_text(None) == "–"
+def test_pools_stand_above_their_devices_the_latest_first(wide_site: TestClient) -> None:
+    rows = table_rows(wide_site.get("/").text)
+    assert [row[:3] for row in rows[:2]] == [["pool-0", "6", "1"], ["pool-1", "6", "0"]]
+    assert rows[0][-1] == "34"
+    assert [row[0] for row in rows[2:]] == ["device-12", *(f"device-{n}" for n in range(1, 12))]
+    assert rows[2][1] == "b2 (1 build behind)"
+
+
+def test_squares_of_a_pool_count_its_devices(wide_site: TestClient) -> None:
+    text = wide_site.get("/").text
+    assert "b3: 5 of 6 devices" in text
+    assert "b2: 6 of 6 devices" in text
+    assert "b3: 0 of 2 models" in text
+
+
+def test_a_pool_leads_to_its_devices(wide_site: TestClient) -> None:
+    text = wide_site.get("/?sort=device").text
+    assert links(text)["pool-1"] == "/?sort=device&pool=pool-1"
+    rows = table_rows(wide_site.get("/?pool=pool-1&sort=device").text)
+    assert [row[0] for row in rows] == [f"device-{n}" for n in range(1, 12, 2)]
+
+
+def test_a_fleet_of_many_devices_has_pages(
+    wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.serve.page.listing.sort_page.__kwdefaults__", {"part": "", "size": 5})
+    text = wide_site.get("/?sort=device&page=3").text
+    assert "11 to 12 of 12" in text
+    assert [row[0] for row in table_rows(text)[2:]] == ["device-11", "device-12"]
+    assert "b3: 0 of 2 models" in text

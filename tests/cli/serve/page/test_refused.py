@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ingest.dump import Dump
 from ingest.manifest.models import Manifest
+from tests.support.pages import table_rows
 from tests.support.service import serving
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
@@ -26,14 +25,14 @@ def test_files_still_refused_stand_apart_from_those_ingested_since(tmp_path: Pat
     assert still < text.index("bad&lt;b&gt;.etdp") < settled < text.index("late.etdp")
 
 
-def test_of_many_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.serve.page.refused.MOST", 2)
+def test_many_have_pages_the_last_first(tmp_path: Path) -> None:
     manifest = Manifest.model_validate({"device": "d", "build": "b", "model": "m"})
     with Warehouse.open(tmp_path / "s", create=True) as warehouse:
-        for number in range(3):
-            warehouse.ingest([Dump.of_bytes(f"{number}.etdp", bytes([number]) * 9, manifest)])
+        warehouse.ingest(
+            [Dump.of_bytes(f"{number}.etdp", bytes([number]) * 9, manifest) for number in range(53)]
+        )
     with serving(tmp_path / "s") as client:
-        text = client.get("/errors").text
-    assert "0.etdp" not in text
-    assert text.index("2.etdp") < text.index("1.etdp")
-    assert "Only the last 2 files of each kind are shown." in text
+        first, second = (client.get(f"/errors?sort=-source&page={page}").text for page in "12")
+    assert [row[0] for row in table_rows(first)][:2] == ["52.etdp", "51.etdp"]
+    assert [row[0] for row in table_rows(second)] == ["2.etdp", "1.etdp", "0.etdp"]
+    assert "1 to 50 of 53" in first

@@ -7,7 +7,8 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.sql_box import MOST_ROWS, RECIPES
+from cli.serve.page.sql_box import RECIPES, ROWS
+from tests.support.pages import links
 from tests.support.service import await_snapshot, service_of
 from warehouse.errors import StoreError
 
@@ -40,15 +41,18 @@ def test_no_recipe_mixes_the_times_of_models() -> None:
 
 def test_rows_are_text_and_numbers_stand_right(site: TestClient) -> None:
     text = site.get("/sql", params={"sql": "SELECT '<b>' AS a, 7 AS b, NULL AS c"}).text
-    assert '<td>&lt;b&gt;</td><td class="n">7</td>' in text
+    assert '<td data-name="a">&lt;b&gt;</td><td data-name="b" class="n">7</td>' in text
     assert "1 row, from" in text
 
 
-def test_long_answers_are_cut_and_say_so(site: TestClient) -> None:
-    assert MOST_ROWS == 500
-    text = site.get("/sql", params={"sql": "SELECT * FROM range(503)"}).text
-    assert "3 more rows" in text
-    assert text.count("<tr>") == MOST_ROWS + 1
+def test_long_answers_have_pages(site: TestClient) -> None:
+    statement = {"sql": "SELECT range AS n FROM range(503)"}
+    first, last = (site.get("/sql", params={**statement, "page": page}).text for page in "13")
+    assert "503 rows, from" in first
+    assert f"1 to {ROWS} of 503" in first
+    assert first.count('<td data-name="n"') == ROWS
+    assert ">402<" in last
+    assert last.count('<td data-name="n"') == 103
 
 
 @pytest.mark.parametrize(
@@ -68,10 +72,45 @@ def test_an_invalid_statement_is_told_beside_the_box(
 def test_a_snapshot_that_cannot_be_read_is_told_beside_the_box(
     site: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise StoreError("s", "no snapshot yet")
 
     monkeypatch.setattr(service_of(site).sandbox, "answer", fail)
     answer = site.get("/sql", params={"sql": "SELECT 1"})
     assert answer.status_code == 503
     assert "no snapshot yet" in answer.text
+
+
+def test_tables_and_columns_stand_beside_the_box(site: TestClient) -> None:
+    text = site.get("/sql").text
+    assert "<summary>named_dumps</summary>" in text
+    assert "<code>captured_at</code> TIMESTAMP WITH TIME ZONE" in text
+
+
+def test_an_answer_is_drawn_and_can_be_drawn_otherwise(site: TestClient) -> None:
+    statement = "SELECT build, count(*) AS dumps, 2 AS two FROM named_dumps GROUP BY ALL ORDER BY 1"
+    first = site.get("/sql", params={"sql": statement})
+    assert "two over 12 builds: two from 2 to 2" in first.text
+    other = site.get(links(first.text)["Plot dumps"]).text
+    assert "dumps over 12 builds: dumps from 16 to 16" in other
+    file = site.get(links(other)["svg"])
+    assert file.headers["content-type"] == "image/svg+xml"
+    assert "<title>dumps</title>" in file.text
+    assert site.get("/sql", params={"sql": statement, "y": "build"}).status_code == 400
+    assert site.get("/sql", params={"sql": "SELECT 'a' AS b", "format": "svg"}).status_code == 404
+
+
+@pytest.mark.parametrize(("form", "start"), [("csv", b"a,b\n1,x\n"), ("json", b'[\n{"a": 1, "b"')])
+def test_all_rows_are_downloaded(site: TestClient, form: str, start: bytes) -> None:
+    page = site.get("/sql", params={"sql": "SELECT 1 AS a, 'x' AS b FROM range(300)"}).text
+    answer = site.get(links(page)[form])
+    assert answer.content.startswith(start)
+    assert answer.headers["content-disposition"] == f'attachment; filename="answer.{form}"'
+    assert answer.content.count(b"\n") >= 300
+
+
+def test_stop_keeps_the_statement_and_does_not_run_it(site: TestClient) -> None:
+    answer = site.get("/sql", params={"sql": "SELECT count(*) FROM range(1000000000)", "stop": "1"})
+    assert answer.status_code == 200
+    assert "SELECT count(*) FROM range(1000000000)" in answer.text
+    assert "from the snapshot" not in answer.text

@@ -99,7 +99,8 @@ def coverage_gaps(dumps: Sequence[Recording], params: Params) -> list[Row]:
             if fresh_since is None or (d.captured_at is not None and d.captured_at >= fresh_since)
         }  # fmt: skip
         last = max((builds.index(build) for build in fresh & {*builds}), default=None)
-        branches = {build_facts(dumps, dump.build)["branch"] for dump in own}
+        facts = [build_facts(dumps, dump.build) for dump in own]
+        branches = {each["branch"] for each in facts if each["role"] is None}
         for build in builds[-(params.get("last_n") or len(builds)) :]:
             if build not in fresh and build_facts(dumps, build)["branch"] in branches:
                 rows.append(

@@ -220,6 +220,8 @@ def build_history(dumps: Sequence[Recording], params: Params) -> list[Row]:
                         "p50_ns": middle(times),
                         "min_ns": min(times),
                         "max_ns": max(times),
+                        "p10_ns": percentile(times, 0.1),
+                        "p90_ns": percentile(times, 0.9),
                     }
                 )
     return with_changes(rows, "p50_ns", (*OPERATOR, "run"))

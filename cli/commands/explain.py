@@ -1,0 +1,132 @@
+"""`tracehouse explain`: what differs between the two builds of an alert."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.files import file_source
+from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
+from cli.output.elapsed import elapsed_line
+from cli.output.output_file import standard_output_to
+from cli.output.streams import write_note, write_text
+from cli.stores import keep_night, open_to_read, service_instead_of_store
+from queries.explain.forms import SUFFIXES, Form, render
+
+if TYPE_CHECKING:
+    from queries.explain.content import ProgramChange
+    from queries.report.content import Report
+    from warehouse import Warehouse
+
+_DOING = "explaining the alert"
+_Group = Annotated[
+    str, typer.Argument(metavar="GROUP", help="Id of the alert's group, as reports show it.")
+]
+_Form = Annotated[
+    Form | None,
+    typer.Option("--format", help="Format; by default chosen by the suffix of --output, or text."),
+]
+_File = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write to FILE, which is replaced once the explanation is complete.",
+    ),
+]
+_BaseProgram = Annotated[
+    str | None,
+    typer.Option(
+        "--base-program",
+        metavar="FILE",
+        help="ETRecord or .pte of the costliest model, good build.",
+    ),
+]
+_HeadProgram = Annotated[
+    str | None,
+    typer.Option("--head-program", metavar="FILE", help="The same of the bad build."),
+]
+
+
+def explain(
+    group: _Group,
+    head: Head = None,
+    base_program: _BaseProgram = None,
+    head_program: _HeadProgram = None,
+    form: _Form = None,
+    output: _File = None,
+    config: Config = None,
+    store: Store = DEFAULT_STORE,
+    lake: LakeUri = None,
+    wait: Wait = 0.0,
+) -> None:
+    """Explain an alert: what differs between its last good build and its first bad one.
+
+    Compares, at the costliest place of each model, the programs (calls, shapes, delegates,
+    constants, from the ETRecords that came with the dumps), the time by module and operator,
+    environment, memory, counters and logged values.
+
+    Raises:
+        BadParameter: Only one program is named, or programs and a service.
+    """
+    if (base_program is None) != (head_program is None):
+        raise typer.BadParameter(
+            "wanted both --base-program and --head-program", param_hint="'--base-program'"
+        )
+    suffix = output.suffix.lower() if output else ""
+    chosen = form or SUFFIXES.get(suffix, "text")
+    if service := service_instead_of_store(lake):
+        if base_program is not None:
+            raise typer.BadParameter(
+                "files are compared with a local store only; leave out --url and $TRACEHOUSE_URL",
+                param_hint="'--base-program'",
+            )
+        from cli.remote.questions import RemoteStore
+
+        service.reject_settings(config)
+        with service.connect(retry_seconds=wait) as connection, elapsed_line(_DOING):
+            text = RemoteStore(connection).explain(chosen, group=group, head=head)
+    else:
+        from queries.explain.explanation import explain_group
+
+        files = _compare_files(base_program, head_program)
+        with _report(store, wait, lake, config, head) as (warehouse, report):
+            made = explain_group(warehouse, report, group, files=files)
+        text = render(made, chosen)
+    with standard_output_to(output):
+        write_text(text)
+    if output is not None:
+        write_note(f"explanation: {os.fspath(output)}")
+
+
+@contextmanager
+def _report(
+    store: Path, wait: float, lake: str | None, config: Path | None, head: str | None
+) -> Iterator[tuple[Warehouse, Report]]:
+    """The store or lake, and its nightly report; the store keeps a report that was made now."""
+    from queries.report.nightly import nightly_report
+    from queries.report.settings import read_settings
+    from queries.report.stored_nights import read_night
+
+    settings, night = read_settings(config), None
+    with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
+        if lake is None:
+            night = read_night(warehouse, settings, head)
+        yield warehouse, night.report if night else nightly_report(warehouse, settings, head=head)
+    if night is not None and not night.is_stored:
+        keep_night(store, night)
+
+
+def _compare_files(base: str | None, head: str | None) -> list[ProgramChange] | None:
+    """The differences of two program files; None without any."""
+    if base is None or head is None:
+        return None
+    from ingest.etrecord.differences import compare_programs
+    from queries.explain.programs import changes_of_files
+
+    return changes_of_files(compare_programs(file_source(base), file_source(head)))

@@ -1,0 +1,73 @@
+"""The explanation of an alert, as an answer of the API."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cli.serve.access.pools import need_all_pools
+from cli.serve.answers.questions import query_store
+from cli.serve.answers.reads import WAITING_SHARE, store_version
+from cli.serve.answers.tables import entity_tag, text_answer, unchanged
+from cli.serve.http.endpoints import (
+    OBJECT,
+    READ_PROBLEMS,
+    TEXT,
+    Input,
+    Operation,
+    content_of,
+    format_input,
+)
+from cli.serve.http.negotiation import choose_form
+from cli.serve.http.problems import Problem
+from cli.serve.service import Service
+from queries.explain import forms
+from queries.explain.explanation import explain_group
+from queries.report.settings import read_settings
+from warehouse.store import Warehouse
+
+_FORMS = forms.MEDIA_TYPES
+_PARAMETERS = ("group", "head", "format")
+
+
+@Operation(
+    "/v1/explain",
+    "What differs between the two builds of an alert.",
+    {200: {**content_of(_FORMS), "application/json": OBJECT}, 304: {}},
+    (
+        Input("group", "query", TEXT, "Id of the alert's group, as the report has it."),
+        Input("head", "query", TEXT, "Build of the report; by default the last."),
+        format_input(_FORMS),
+    ),
+    problems=READ_PROBLEMS,
+)
+async def explain(request: Request) -> Response:
+    """The explanation of an alert in a report.
+
+    Raises:
+        Problem: 400 if the parameters are unknown or incomplete.
+    """
+    service: Service = request.app.state.service
+    need_all_pools(request.state.bearer, "the explanation")
+    form = choose_form(request, _FORMS)
+    for name in request.query_params:
+        if name not in _PARAMETERS:
+            detail = f"no such parameter '{name}'; there are {', '.join(_PARAMETERS)}"
+            raise Problem(400, "parameter", detail)
+    group, head = (request.query_params.get(name) or None for name in ("group", "head"))
+    if group is None:
+        raise Problem(400, "group", "name an alert, too: group=ID, as /v1/report has it")
+
+    def answer(reader: Warehouse) -> Response:
+        settings = read_settings(service.config)
+        tag = entity_tag(
+            store_version(service, reader), request.url.path, group, head, form, settings
+        )
+        if known := unchanged(request, tag):
+            return known
+        seconds = service.settings.query_seconds * WAITING_SHARE
+        report = service.nights.report(reader, head, seconds=seconds)
+        made = explain_group(reader, report, group)
+        return text_answer(forms.render(made, form), _FORMS[form], tag)
+
+    return await query_store(request, answer)

@@ -1,0 +1,52 @@
+"""Requests for reports: the builds that an address names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
+from cli.serve.http.problems import Problem
+from cli.serve.nights import Nights
+from queries.report.content import Report
+from queries.report.night import find_head
+from queries.report.pairwise import compare_report
+from warehouse.store import Warehouse
+
+
+class ReportRequest(NamedTuple):
+    """The builds that a report is about.
+
+    Attributes:
+        head: The build; by default the last one.
+        base: The build to compare with; by default those before the head, night by night.
+        branch: Branch of the last build; by default that of the settings.
+    """
+
+    head: str | None = None
+    base: str | None = None
+    branch: str | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The builds in the parameters of an address.
+
+        Raises:
+            Problem: 400 if they name a head and a branch.
+        """
+        wanted = cls(*(fields.get(name) or None for name in cls._fields))
+        if wanted.head is not None and wanted.branch is not None:
+            raise Problem(400, "branch", "branch: name either a head or a branch, not both")
+        return wanted
+
+    def make(self, reader: Warehouse, nights: Nights, *, seconds: float) -> Report:
+        """The report; see `Nights.report`.
+
+        Raises:
+            Problem: 503 if a night is being judged for longer than these seconds.
+            QueryError: The store has no such build, or the night cannot be judged.
+        """
+        settings = nights.settings.of_branch(self.branch)
+        head = find_head(reader, self.head, settings)
+        if self.base is not None:
+            return compare_report(reader, settings, base=self.base, head=head)
+        return nights.report(reader, head, seconds=seconds)

@@ -1,0 +1,33 @@
+"""The explanation of an alert inside the site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.serve.access.pools import need_all_pools
+from cli.serve.http.problems import Problem
+from cli.serve.page.cells import link
+from cli.serve.page.page_request import PageRequest
+from queries.explain.explanation import explain_group
+from queries.explain.html import body_parts
+
+_WAIT_SECONDS = 2.0  # for the judgement of a night
+
+
+def explain(request: PageRequest) -> dict[str, Any]:
+    """What differs between the two builds of the alert in the address (group=).
+
+    Raises:
+        Problem: 400 if the address names no alert.
+    """
+    need_all_pools(request.bearer, "this view")
+    group, head = (request.fields.get(name) for name in ("group", "head"))
+    if not group:
+        raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
+    report = request.nights.report(request.store, head, seconds=_WAIT_SECONDS)
+    return {
+        **body_parts(explain_group(request.store, report, group)),
+        "template": "explain",
+        "alerts": link("/regressions", head=report.head),
+        "download": link("/v1/explain", group=group, head=report.head, format="html"),
+    }

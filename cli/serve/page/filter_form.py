@@ -1,0 +1,196 @@
+"""The form of filters: names with suggestions, dates, and counts of what each name selects."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cli.serve.page.cells import natural_key
+from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest, page_query
+from warehouse.errors import ParameterError
+
+MOST_NAMES = 500  # suggestions for a field
+MOST_LINKS = 12  # counts of a filter
+_LABELS = {"since": "recorded from", "until": "before"}
+_GLOB_LETTERS = frozenset("*?[")
+_MOST_COMPARED = 5000  # names, with one that is unknown
+_DATE_LETTERS = len("2026-01-31")
+
+
+class Choice(NamedTuple):
+    """A name with its dumps, and the address that filters by it, or no longer does."""
+
+    name: str
+    dump_count: int
+    href: str
+    is_chosen: bool = False
+
+
+class Facet(NamedTuple):
+    """The names that a filter can have: the most frequent, and how many others there are."""
+
+    name: str
+    choices: Sequence[Choice]
+    more: int
+
+
+@dataclass(frozen=True)
+class Field:
+    """An input of the form.
+
+    Attributes:
+        name: Name of the parameter.
+        values: Its values; one empty text without any.
+        label: Words before it.
+        kind: Type of the input.
+        facet: The filter whose names are suggested; empty without suggestions.
+        nearest: If a value is unknown, the names that may be meant, each with its address.
+        placeholder: What an empty input means.
+    """
+
+    name: str
+    values: Sequence[str]
+    label: str
+    kind: str = "text"
+    facet: str = ""
+    nearest: Sequence[tuple[str, str]] = ()
+    placeholder: str = "all"
+
+
+class Form(NamedTuple):
+    """The filters of a view.
+
+    Attributes:
+        fields: The inputs.
+        facets: What narrows the view.
+        clear: Address of the view without filters; empty if there are none.
+        hidden: Names and values of the view's other parameters.
+        names: Suggestions, by filter.
+    """
+
+    fields: Sequence[Field]
+    hidden: Sequence[tuple[str, str]] = ()
+    facets: Sequence[Facet] = ()
+    clear: str = ""
+    names: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+def plain_form(address: Address, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
+    """The form with its values alone, which needs no store."""
+    return _form(address, filters, builds, _Names({}, frozenset()))
+
+
+def filter_form(request: PageRequest, filters: Sequence[str], builds: Mapping[str, str]) -> Form:
+    """The form with suggestions and counts.
+
+    A Problem with the visitor's pools, and a ParameterError about a date, are passed on.
+
+    Args:
+        request: The request.
+        filters: The filters of the view.
+        builds: Parameters of the view that name builds, with what each means without a value.
+    """
+    return _form(request, filters, builds, _read_names(request))
+
+
+class _Names(NamedTuple):
+    """The dumps of each name by filter, and the filters that have names the store lacks."""
+
+    counts: Mapping[str, Mapping[str, int]]
+    unknown: frozenset[str]
+
+
+def _form(
+    address: Address, filters: Sequence[str], builds: Mapping[str, str], known: _Names
+) -> Form:
+    counts = {name: own for name, own in known.counts.items() if name in filters}
+    fields = [
+        *(_build_field(address, name, meaning, known) for name, meaning in builds.items()),
+        *(_name_field(address, name, known) for name in NAMES if name in filters),
+        *(_date_field(address, name) for name in DATES if name in filters),
+    ]
+    facets = [_facet(address, name, own) for name, own in counts.items() if len(own) > 1]
+    given = address.filters
+    clear = address.here(**dict.fromkeys(given, ""), page="") if given else ""
+    hidden = [
+        (name, value)
+        for name, value in address.fields.items()
+        if name not in builds and not name.endswith("page")
+    ]
+    lists = {
+        name: sorted(own, key=natural_key)[:MOST_NAMES]
+        for name, own in known.counts.items()
+        if name in filters or (builds and name == "build")
+    }
+    return Form(fields, hidden, facets, clear, lists)
+
+
+def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
+    values = [address.fields.get(name, "")]
+    builds = known.counts.get("build", {})
+    nearest = _nearest(address, name, values, builds)
+    return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
+
+
+def _name_field(address: Address, name: str, known: _Names) -> Field:
+    values = address.filters.get(name, [""])
+    names = known.counts.get(name, {}) if name in known.unknown else {}
+    nearest = _nearest(address, name, values, names)
+    return Field(name, values, name, facet=name, nearest=nearest)
+
+
+def _date_field(address: Address, name: str) -> Field:
+    values = address.filters.get(name, [""])
+    is_date = all(len(value) in (0, _DATE_LETTERS) for value in values)
+    return Field(name, values, _LABELS[name], "date" if is_date else "text")
+
+
+def _nearest(
+    address: Address, name: str, values: Sequence[str], names: Collection[str]
+) -> list[tuple[str, str]]:
+    """Names that may be meant by those that are unknown, each with the address that has it."""
+    return [
+        (near, address.here(**{name: [near if one == value else one for one in values]}, page=""))
+        for value in values
+        if value and value not in names and not _GLOB_LETTERS.intersection(value)
+        for near in difflib.get_close_matches(value, list(names)[:_MOST_COMPARED], n=3)
+    ]
+
+
+def _facet(request: Address, name: str, counts: Mapping[str, int]) -> Facet:
+    given = request.filters.get(name, [])
+    names = sorted(counts, key=natural_key, reverse=name == "build")
+    first = sorted(names, key=lambda one: (one not in given, -counts[one]))
+    choices = []
+    for one in first[:MOST_LINKS]:
+        wanted = "" if one in given else one
+        href = request.here(**{name: wanted, "page": ""})
+        choices.append(Choice(one, counts[one], href, one in given))
+    return Facet(name, choices, max(0, len(counts) - MOST_LINKS))
+
+
+def _read_names(request: PageRequest) -> _Names:
+    """The names of the store, without regard to filters that have unknown names.
+
+    Raises:
+        ParameterError: A date is malformed.
+    """
+    chosen, unknown = request.chosen(), set()
+    query = page_query("page_facets")
+    visible = chosen["pool"] if request.bearer.pools is not None else None
+    while True:
+        try:
+            rows = request.store.query(query, **chosen, visible=visible).to_pylist()
+        except ParameterError as error:
+            if error.param not in NAMES or error.param not in chosen:
+                raise
+            del chosen[error.param]
+            unknown.add(error.param)
+            continue
+        counts: dict[str, dict[str, int]] = {name: {} for name in NAMES}
+        for row in rows:
+            counts[row["facet"]][row["name"]] = row["dump_count"]
+        return _Names(counts, frozenset(unknown))

@@ -1,0 +1,27 @@
+"""Fields of the page's own forms."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+
+from cli.serve.http.bodies import read_short
+from cli.serve.http.problems import Problem
+
+_MOST_BYTES = 4096  # largest form
+
+
+async def read_form(request: Request, wanted: str) -> dict[str, str]:
+    """The fields of a form; `wanted` says in an error what the form has.
+
+    Raises:
+        Problem: The body is not a form, or too long.
+    """
+    threads = request.app.state.service.spooling
+    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
+    try:
+        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
+    except ValueError as error:
+        raise Problem(400, "not_a_form", f"the form is malformed, wanted {wanted}") from error
+    return {name: values[-1] for name, values in fields.items()}

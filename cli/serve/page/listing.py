@@ -1,0 +1,174 @@
+"""The tables of the page: sorted by a column of the reader's choice, and cut into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from cli.serve.http.problems import Problem
+from cli.serve.page.cells import Cell, Row, natural_key
+from cli.serve.page.page_request import Address
+
+ROWS = 50  # of a page
+MOST_PAGES = 1_000_000
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        title: Heading.
+        cell: Makes the cell of a row.
+        sort: The field of the rows that sorts by this column; empty if none does.
+        is_number: Whether the column is aligned right, and sorts the largest first.
+    """
+
+    title: str
+    cell: Callable[[Row], Cell | str]
+    sort: str = ""
+    is_number: bool = False
+
+
+class Head(NamedTuple):
+    """A heading: the address that sorts by its column, and how the rows are sorted by it now."""
+
+    text: str
+    href: str = ""
+    order: str = ""  # ascending or descending, as in aria-sort
+    is_number: bool = False
+
+
+class Pager(NamedTuple):
+    """Which part is shown, and the addresses of the pages around it."""
+
+    text: str = ""
+    links: Sequence[tuple[str, str]] = ()
+
+
+_ONE_PAGE = Pager()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a view, as its template shows it."""
+
+    title: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell | str]]
+    note: str = ""
+    pager: Pager = _ONE_PAGE
+
+
+class Shown(NamedTuple):
+    """The rows of a page, how they are sorted, and the pages around it."""
+
+    rows: list[Row]
+    sort: str = ""
+    pager: Pager = _ONE_PAGE
+
+
+def plain_table(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Table:
+    """A table of all rows, in their order."""
+    heads = [Head(column.title, is_number=column.is_number) for column in columns]
+    return Table(title, heads, _cells(columns, rows))
+
+
+def sort_page(
+    request: Address,
+    rows: pa.Table,
+    columns: Sequence[Column],
+    *,
+    sort: str,
+    part: str = "",
+    size: int = ROWS,
+) -> Shown:
+    """The rows of the page in the address, sorted by the column in the address.
+
+    Args:
+        request: The request; its parameters `PART + "sort"` and `PART + "page"` choose.
+        rows: All rows.
+        columns: The columns, some of which sort.
+        sort: Field that sorts by default, with '-' for the largest first; the first column decides
+            ties.
+        part: What its parameters begin with, if a view has several tables.
+        size: Rows of a page.
+
+    Raises:
+        Problem: 400 if no such column sorts, or the page is no number.
+    """
+    wanted = request.fields.get(f"{part}sort") or sort
+    name = wanted.removeprefix("-")
+    fields = [column.sort for column in columns if column.sort]
+    if name not in {*fields, sort.removeprefix("-")}:
+        raise Problem(400, "sort", f"{part}sort={wanted}, wanted one of {', '.join(fields)}")
+    order = list(range(rows.num_rows))
+    for field in (*fields[:1], wanted):
+        order = _sort(order, rows[field.removeprefix("-")].to_pylist(), field.startswith("-"))
+    start, pager = turn_pages(request, rows.num_rows, part=part, size=size)
+    return Shown(rows.take(order[start : start + size]).to_pylist(), wanted, pager)
+
+
+def turn_pages(
+    request: Address, count: int, *, part: str = "", size: int = ROWS
+) -> tuple[int, Pager]:
+    """Where the page in the address starts, and its pager.
+
+    Raises:
+        Problem: 400 if the page is no number.
+    """
+    name = f"{part}page"
+    text = request.fields.get(name) or "1"
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_PAGES):
+        raise Problem(400, "page", f"{name}={text}, wanted a number of at least 1")
+    last = max(1, -(-count // size))
+    number = min(int(text), last)
+    start = (number - 1) * size
+    if last == 1:
+        return start, _ONE_PAGE
+    pages = {"First": 1, "Previous": number - 1, "Next": number + 1, "Last": last}
+    links = [
+        (what, request.here(**{name: str(page) if page > 1 else ""}))
+        for what, page in pages.items()
+        if 1 <= page <= last and page != number
+    ]
+    return start, Pager(f"{start + 1:,} to {min(start + size, count):,} of {count:,}", links)
+
+
+def listing(
+    request: Address,
+    title: str,
+    columns: Sequence[Column],
+    shown: Shown,
+    *,
+    part: str = "",
+    note: str = "",
+) -> Table:
+    """The table of a page of rows, with headings that sort."""
+    heads = [_head(request, column, shown.sort, part) for column in columns]
+    return Table(title, heads, _cells(columns, shown.rows), note, shown.pager)
+
+
+def _head(request: Address, column: Column, sort: str, part: str) -> Head:
+    if not column.sort:
+        return Head(column.title, is_number=column.is_number)
+    is_current = sort.removeprefix("-") == column.sort
+    is_descending = sort.startswith("-")
+    order = ("descending" if is_descending else "ascending") if is_current else ""
+    is_next_descending = not is_descending if is_current else column.is_number
+    wanted = {f"{part}sort": f"{'-' * is_next_descending}{column.sort}", f"{part}page": ""}
+    return Head(column.title, request.here(**wanted), order, column.is_number)
+
+
+def _cells(columns: Sequence[Column], rows: Iterable[Row]) -> list[list[Cell | str]]:
+    return [[column.cell(row) for column in columns] for row in rows]
+
+
+def _sort(order: Sequence[int], values: Sequence[Any], is_descending: bool) -> list[int]:
+    """The indices of values, sorted; equal values keep their order, and null is last."""
+    known = [i for i in order if values[i] is not None]
+    keys = {i: natural_key(values[i]) if isinstance(values[i], str) else values[i] for i in known}
+    known.sort(key=keys.__getitem__, reverse=is_descending)
+    return [*known, *(i for i in order if values[i] is None)]

@@ -1,0 +1,91 @@
+"""What a view gets: the store, the filters and the other parameters of its address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from cli.serve.access.authorization import ANYONE, Bearer
+from cli.serve.access.pools import allowed_pools
+from cli.serve.http.problems import Problem
+from cli.serve.nights import Nights
+from cli.serve.page.cells import Row, link
+from warehouse.catalogue.queries import Query, find_query
+from warehouse.store import Warehouse
+
+NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
+DATES = ("since", "until")  # filters by the time of recording
+MOST_ROWS = 50_000  # most rows that a view sorts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """The address of a view.
+
+    Attributes:
+        path: Path of the view.
+        fields: Parameters that are no filters.
+        filters: Values of the filters, by name.
+    """
+
+    path: str = "/"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    filters: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def here(self, **changes: object) -> str:
+        """The address with other parameters; an empty one is left out."""
+        return link(self.path, **{**self.filters, **self.fields, **changes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRequest(Address):
+    """A request for a view.
+
+    Attributes:
+        store: The live store.
+        bearer: The client.
+        nights: Judges the nights of the store.
+    """
+
+    store: Warehouse
+    bearer: Bearer = ANYONE
+    nights: Nights
+
+    def chosen(self) -> dict[str, object]:
+        """The filters as parameters of queries; a Problem with the visitor's pools is passed on."""
+        dates = {name: self.filters[name][-1] for name in DATES if name in self.filters}
+        names = {name: self.filters[name] for name in NAMES if name in self.filters}
+        if self.bearer.pools is not None:
+            named = self.filters.get("pool", ())
+            names["pool"] = allowed_pools(self.store, self.bearer.pools, named)
+        return {**names, **dates}
+
+    def table(self, name: str, **params: object) -> pa.Table:
+        """Rows of a canned query, or of one of the page's own, with the filters.
+
+        A ParameterError is passed on.
+
+        Raises:
+            Problem: 413 if a page cannot show so many rows.
+        """
+        query = page_query(name) if name.startswith("page_") else name
+        table = self.store.query(query, **{**self.chosen(), **params})
+        if table.num_rows > MOST_ROWS:
+            detail = (
+                f"{table.num_rows:,} rows are too many for a page, which sorts {MOST_ROWS:,}: "
+                "filter by device, model or build"
+            )
+            raise Problem(413, "answer_too_long", detail)
+        return table
+
+    def rows(self, name: str, **params: object) -> list[Row]:
+        """The same rows as Python values."""
+        found: list[Row] = self.table(name, **params).to_pylist()
+        return found
+
+
+def page_query(name: str) -> Query:
+    """A query of the page, which nobody else can ask for: it may count dumps of all pools."""
+    return find_query(name, "page")

@@ -1,0 +1,1 @@
+"""Upkeep of the store of a running service."""

@@ -1,0 +1,75 @@
+"""Running a task: on the store itself, or through the service that has the store open."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.remote.choice import ServiceChoice
+from cli.stores import lock_hint, open_to_write, service_instead_of_store
+from cli.upkeep.store_task import Task, TaskStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cli.output.options import OutputOptions
+    from warehouse.upkeep.compact import CompactionResult
+
+
+def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None) -> pa.Table:
+    """The rows of a task, which the chosen service does, or the service of the store, or we do.
+
+    Errors of the store, of its queries and of the service are passed on.
+
+    Args:
+        task: The task.
+        store: The store's directory.
+        wait: Seconds to wait for other processes, or for a busy service.
+        config: Settings file of reports, which a service does not read.
+    """
+    from cli.output.progress import progress_bar
+    from cli.upkeep.requests import request_task
+    from warehouse.inbox.served import find_service
+
+    service = service_instead_of_store()
+    if service is None and (found := find_service(store)):
+        service = ServiceChoice(found.url, key=found.key)
+    if service is None:
+        return _run_here(task, store, wait=wait, config=config)
+    service.reject_settings(config)
+    with (
+        service.connect(retry_seconds=wait) as connection,
+        progress_bar(unit="parts", has_events=False) as progress,
+    ):
+        return request_task(connection, task, progress)
+
+
+def write_rows(options: OutputOptions, table: pa.Table) -> None:
+    """Print the rows and notes of a task, or only the notes if it has no columns."""
+    from cli.output.render import write_table_note
+
+    if table.num_columns:
+        options.write(table)
+    else:
+        write_table_note(table)
+
+
+def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
+    from cli.output.progress import progress_bar
+
+    with (
+        progress_bar(unit="parts", has_events=False) as progress,
+        ExitStack() as opened,
+    ):
+        warehouse = opened.enter_context(open_to_write(store, wait=wait))
+
+        def compact() -> CompactionResult:
+            from warehouse.upkeep.compact import compact_store
+
+            opened.close()
+            with lock_hint(wait):
+                return compact_store(store, wait=wait, progress=progress)
+
+        local = TaskStore(store, warehouse, compact, config=config, progress=progress)
+        return task.run(local)

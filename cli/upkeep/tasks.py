@@ -1,0 +1,295 @@
+"""The upkeep tasks of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from cli.upkeep.store_task import TRIAGE, UPKEEP, Task, TaskStore, with_notes
+from warehouse.errors import NoSuchDumpError, QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.upkeep.amend import Amendment
+    from warehouse.upkeep.choice import ChosenDump
+
+_UNCHANGED = "nothing was changed; add --yes to"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """Drop the raw events of old dumps; without yes, only list them by build."""
+
+    name: ClassVar = "retention"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    raw_days: int
+    keep_builds: str | None = None
+    lake: str | None = None
+    yes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.raw_days < 0:
+            raise QueryError(f"raw_days: found {self.raw_days}, wanted 0 or more")
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """Builds with old events."""
+        from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
+
+        writing, notes = store.warehouse.writing, list[str]()
+        old = find_old_events(writing, days=self.raw_days, kept_builds=self.keep_builds)
+        if self.lake is not None:
+            count, old = old.num_rows, _find_in_lake(old, self.lake)
+            if missing := count - old.num_rows:
+                notes.append(
+                    f"the lake lacks {missing:,} of the dumps; run 'tracehouse export lake' first"
+                )
+        if self.yes:
+            drop_old_events(writing, store.path, old, progress=store.progress)
+        elif old.num_rows:
+            notes.append(f"{_UNCHANGED} drop these events")
+        return with_notes(sum_by_build(old), notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compact:
+    """Return the space that was freed in a store to the disk."""
+
+    name: ClassVar = "compact"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """Sizes before and after."""
+        import pyarrow as pa
+
+        done = store.compact()
+        is_same = done.new_bytes == done.old_bytes
+        note = "the DuckDB file has no space to return: a copy of it is not smaller"
+        return with_notes(pa.Table.from_pylist([done._asdict()]), [note] * is_same)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amend:
+    """Correct the manifests of dumps; without yes, only list the fields that would change."""
+
+    name: ClassVar = "amend"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    set: tuple[str, ...]
+    where: Mapping[str, str] = field(default_factory=dict)
+    dump: str | None = None
+    yes: bool = False
+
+    def __post_init__(self) -> None:
+        from warehouse.upkeep.amend import parse_corrections
+        from warehouse.upkeep.choice import check_choice
+
+        parse_corrections(self.set)
+        check_choice(prefix=self.dump, where=self.where)
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """A row for each field that changes."""
+        import pyarrow as pa
+
+        from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
+        from warehouse.upkeep.choice import choose_dumps
+
+        writing = store.warehouse.writing
+        chosen = choose_dumps(writing, prefix=self.dump, where=self.where)
+        planned = plan_amendments(writing, chosen, parse_corrections(self.set))
+        if self.yes:
+            amend_manifests(writing, store.path, planned)
+        texts = ("sha256", "source", "field", "old", "new")
+        columns = [("dump_id", pa.int32()), *((name, pa.string()) for name in texts)]
+        rows = [row for one in planned for row in _changed_fields(one)]
+        notes = [f"{_UNCHANGED} correct these manifests"] * (bool(planned) and not self.yes)
+        return with_notes(pa.Table.from_pylist(rows, pa.schema(columns)), notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget:
+    """Delete dumps for good; without yes, only list them."""
+
+    name: ClassVar = "forget"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    device: str | None = None
+    build: str | None = None
+    dump: str | None = None
+    yes: bool = False
+
+    def __post_init__(self) -> None:
+        from warehouse.upkeep.choice import check_choice
+
+        check_choice(prefix=self.dump, where=self._where)
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """The dumps; none and no columns if only an interrupted forget was completed."""
+        import pyarrow as pa
+
+        from warehouse.upkeep.forget import find_kept_files, finish_forgetting, forget_dumps
+
+        chosen, notes = self._choose(store), list[str]()
+        if not chosen:
+            notes.append("completed an interrupted 'tracehouse forget'; no such dump is left")
+        if self.yes:
+            if chosen:
+                forget_dumps(store.warehouse.writing, store.path, chosen, user=store.user)
+            finish_forgetting(store.compact)
+            notes += [
+                f"{path}: an old file was kept, which may contain forgotten dumps; delete it"
+                for path in find_kept_files(store.path)
+            ]
+        else:
+            notes.append(f"{_UNCHANGED} delete these dumps for good")
+        rows = [{**one._asdict(), "manifest": None} for one in chosen]
+        table = pa.Table.from_pylist(rows)
+        return with_notes(table.drop_columns(["manifest"]) if rows else table, notes)
+
+    @property
+    def _where(self) -> dict[str, str]:
+        stated = {"device": self.device, "build": self.build}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def _choose(self, store: TaskStore) -> list[ChosenDump]:
+        """The chosen dumps; none if a forget was interrupted that has to be completed.
+
+        Raises:
+            NoSuchDumpError: No dump matches, and no forget was interrupted.
+        """
+        from warehouse.upkeep.choice import choose_dumps
+        from warehouse.upkeep.compact import is_compaction_wanted
+
+        try:
+            return choose_dumps(store.warehouse.writing, prefix=self.dump, where=self._where)
+        except NoSuchDumpError:
+            if self.yes and is_compaction_wanted(store.path):
+                return []
+            raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accept:
+    """Record a decision about groups of alerts: accepted, acknowledged or reopened."""
+
+    name: ClassVar = "accept"
+    scopes: ClassVar[tuple[str, ...]] = (TRIAGE, UPKEEP)
+    reason: str
+    groups: tuple[str, ...] = ()
+    state: str = "accepted"
+    model: tuple[str, ...] = ()
+    device: tuple[str, ...] = ()
+    since: str | None = None
+    head: str | None = None
+
+    def __post_init__(self) -> None:
+        from ingest.schemas.decisions import DECISION_STATES
+
+        if not self.reason.strip():
+            raise QueryError("wanted a reason, found none")
+        if not (self.groups or self.model or self.device or self.since):
+            raise QueryError("wanted groups, or the model, the device or the build (since) of some")
+        if self.state not in DECISION_STATES:
+            wanted = ", ".join(DECISION_STATES)
+            raise QueryError(f"state: found '{self.state}', wanted one of: {wanted}")
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """The groups that were decided, each with its new state."""
+        import pyarrow as pa
+
+        from queries.report.choosing import GroupFilter, choose_groups
+        from queries.report.settings import read_settings
+        from queries.report.stored_nights import read_night
+
+        night = read_night(store.warehouse, read_settings(store.config), self.head)
+        if not night.is_stored:
+            store.warehouse.keep_night(night.packed())
+        ordered = "SELECT build FROM builds_in_order ORDER BY position"
+        builds = store.warehouse.sql(ordered)["build"].to_pylist()
+        chosen = GroupFilter(self.model, self.device, self.since)
+        ids = choose_groups(night.report, builds, self.groups, chosen)
+        decide = partial(
+            store.warehouse.decide, state=self.state, reason=self.reason, user=store.user
+        )
+        for group_id in ids:
+            decide(group_id)
+        rows = [{"group_id": group_id, "state": self.state} for group_id in ids]
+        return pa.Table.from_pylist(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeSnapshot:
+    """Publish a snapshot of the store, and keep this number of them."""
+
+    name: ClassVar = "snapshot"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    keep: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep < 1:
+            raise QueryError(f"keep: found {self.keep}, wanted 1 or more")
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """The snapshot's path, time and size."""
+        import pyarrow as pa
+
+        path, _, taken_at = store.warehouse.snapshot(kept=self.keep)
+        row = {"path": str(path), "taken_at": taken_at, "bytes": path.stat().st_size}
+        return pa.Table.from_pylist([row])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuildDumps:
+    """Rebuild the rows of single dumps from the archive."""
+
+    name: ClassVar = "rebuild"
+    scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
+    dumps: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        from warehouse.upkeep.choice import check_choice
+
+        if not self.dumps:
+            raise QueryError("dumps: found none, wanted the SHA-256 of at least one")
+        for prefix in self.dumps:
+            check_choice(prefix=prefix)
+
+    def run(self, store: TaskStore) -> pa.Table:
+        """The dumps, each with the tables that had other rows of it before."""
+        import pyarrow as pa
+
+        from warehouse.upkeep.choice import choose_dumps
+        from warehouse.upkeep.reload import ReloadedDump, reload_dumps
+
+        writing = store.warehouse.writing
+        chosen = [dump for prefix in self.dumps for dump in choose_dumps(writing, prefix=prefix)]
+        distinct = list(dict.fromkeys(chosen))
+        done = reload_dumps(writing, store.path, distinct, progress=store.progress)
+        texts = [(name, pa.string()) for name in ReloadedDump._fields[1:]]
+        schema = pa.schema([("dump_id", pa.int32()), *texts])
+        return pa.Table.from_pylist([one._asdict() for one in done], schema)
+
+
+TASKS: tuple[type[Task], ...] = (
+    *(Retention, Compact, Amend, Forget, Accept),
+    *(TakeSnapshot, RebuildDumps),
+)
+
+
+def _find_in_lake(old: pa.Table, lake: str) -> pa.Table:
+    """The dumps whose events are all in the lake."""
+    import pyarrow as pa
+
+    from warehouse.lake.place import Lake
+    from warehouse.lake.verification import find_whole_dumps
+
+    hashes = old["sha256"].to_pylist()
+    held = find_whole_dumps(Lake(lake), hashes)
+    return old.filter(pa.array([one in held for one in hashes], pa.bool_()))
+
+
+def _changed_fields(amendment: Amendment) -> Iterator[dict[str, object]]:
+    dump = amendment.dump
+    for name, old, new in amendment.changes():
+        of_dump = {"dump_id": dump.dump_id, "sha256": dump.sha256, "source": dump.source}
+        yield {**of_dump, "field": name, "old": old, "new": new}

@@ -1,0 +1,75 @@
+"""The alert of a group, and the places where its builds are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from queries.explain.content import Place
+from queries.report.content import Group, Member, Report
+from queries.report.night import OptionError
+from warehouse.errors import suggest
+from warehouse.queryable import Queryable
+
+MOST_PLACES = 4
+_BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
+
+
+def find_alert(report: Report, group_id: str) -> Group:
+    """The alert of this id in a report.
+
+    Raises:
+        OptionError: The report has no such alert.
+    """
+    for group in report.groups:
+        if group.id == group_id:
+            return group
+    known = suggest(group_id, [group.id for group in report.groups])
+    problem = f"the report of {report.head} has no group '{group_id}'{known}"
+    raise OptionError("explain", "GROUP", problem)
+
+
+def list_places(store: Queryable, group: Group) -> tuple[list[Place], int]:
+    """The costliest place of each model of an alert, and the number of all its places."""
+    names = store.sql(_BUILDS)["build"].to_pylist()
+    order = {build: number for number, build in enumerate(names)}
+    found: dict[tuple[str, str | None], Place] = {}
+    seen = set()
+    for member in (*group.members, *group.explains):
+        seen.add((member.device, member.pool, member.model, member.backend))
+        key = member.model, member.backend
+        place = None if key in found else _place(member, group.first_bad, order)
+        if place is not None:
+            found[key] = place
+    return list(found.values())[:MOST_PLACES], len(seen)
+
+
+def members_at(group: Group, place: Place) -> list[Member]:
+    """The members of an alert at a place: costliest first, then what they explain."""
+    return [
+        member
+        for member in (*group.members, *group.explains)
+        if (member.device, member.model, member.backend)
+        == (place.device, place.model, place.backend)
+        and (place.device is not None or member.pool == place.pool)
+    ]
+
+
+def _place(member: Member, first_bad: str, order: Mapping[str, int]) -> Place | None:
+    """The place of a member, with the builds around the change that were recorded there."""
+    builds = [point.build for point in member.history if point.dump_count and point.build in order]
+    before = [build for build in builds if order[build] < order[first_bad]]
+    since = [build for build in builds if order[build] >= order[first_bad]]
+    if not before or not since:
+        return None
+    return Place(
+        device=member.device,
+        pool=member.pool if member.device is None else None,
+        model=member.model,
+        backend=member.backend,
+        base=_last(before, order),
+        head=min(since, key=order.__getitem__),
+    )
+
+
+def _last(builds: Sequence[str], order: Mapping[str, int]) -> str:
+    return max(builds, key=order.__getitem__)

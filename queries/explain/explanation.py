@@ -1,0 +1,181 @@
+"""The explanation of an alert, from what a store knows of its two builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from queries.explain.alert import find_alert, list_places, members_at
+from queries.explain.content import (
+    Explanation,
+    OperatorOrigin,
+    Place,
+    ProgramChange,
+    Programs,
+    RunTimes,
+)
+from queries.explain.facts import list_divergences, list_facts
+from queries.explain.findings import list_findings
+from queries.explain.operators import (
+    SIDES,
+    EventKey,
+    OperatorKey,
+    PlaceOperators,
+    Sides,
+    read_operators,
+)
+from queries.explain.origins import EventOrigin, RunOrigins, read_origins
+from queries.explain.programs import compare_stored
+from queries.explain.stored_programs import Program, read_programs
+from queries.explain.times import run_frame
+from queries.report.content import Group, Member, Report
+from queries.report.figures import is_measure, name_text
+from warehouse.queryable import Queryable
+
+_MOST_RUNS = 3  # of a place
+_OWN_COMMAND = "tracehouse explain "  # what the reader has just run
+
+_Events = Mapping[EventKey, EventOrigin]
+
+
+def explain_group(
+    store: Queryable,
+    report: Report,
+    group_id: str,
+    *,
+    files: Sequence[ProgramChange] | None = None,
+) -> Explanation:
+    """What differs between the two builds of an alert.
+
+    Args:
+        store: The store.
+        report: The nightly report with the alert.
+        group_id: The alert's group.
+        files: Differences of two files with the programs of the costliest place, if given.
+
+    Raises:
+        OptionError: The report has no such alert.
+    """
+    group = find_alert(report, group_id)
+    places, place_count = list_places(store, group)
+    recorded = read_operators(store, places)
+    etrecords = {id_ for own in recorded for id_ in own.etrecords.values()}
+    events = read_origins(store, etrecords) if etrecords else {}
+    times, programs = [], []
+    for place, own in zip(places, recorded, strict=True):
+        runs = _chosen_runs(own, members_at(group, place))
+        known = read_programs(store, *map(own.etrecords.get, SIDES)) if own.etrecords else {}
+        origins = {run: _origins(own, sides, known, events) for run, sides in own.runs.items()}
+        times += [_run_times(place, run, own.runs[run], origins[run], group) for run in runs]
+        programs.append(_programs(place, own, known, {run: origins[run] for run in runs}, group))
+    facts, divergences = list_facts(store, places), list_divergences(store, places)
+    commands = [command for command in group.commands if not command.startswith(_OWN_COMMAND)]
+    if files is not None:
+        programs[:1] = [_with_files(one, files) for one in programs[:1]]
+    return Explanation(
+        as_of=report.head,
+        group=group,
+        findings=list_findings(group, times, programs, facts, divergences),
+        place_count=place_count,
+        times=times,
+        programs=programs,
+        facts=facts,
+        divergences=divergences,
+        commands=[*commands, *(one.command for one in divergences)],
+    )
+
+
+def _chosen_runs(own: PlaceOperators, members: Sequence[Member]) -> list[str]:
+    """The runs that the members are of; the longest run if they are of none."""
+    named = list(dict.fromkeys(member.run for member in members if member.run in own.runs))
+
+    def length(run: str) -> float:
+        methods = [side.method for side in own.runs[run].values()]
+        return max((one.value or 0.0 for one in methods if one is not None), default=0.0)
+
+    return (named or sorted(own.runs, key=length, reverse=True)[:1])[:_MOST_RUNS]
+
+
+def _origins(
+    own: PlaceOperators, sides: Sides, known: Mapping[int, Program], events: _Events
+) -> dict[str, RunOrigins]:
+    """What the operators of a run are in the programs, by side; without unknown programs."""
+    programs = {side: known.get(own.etrecords.get(side, -1)) for side in sides}
+    return {
+        side: RunOrigins(sides[side], program, events)
+        for side, program in programs.items()
+        if program is not None and any(program.nodes.values())
+    }
+
+
+def _run_times(
+    place: Place, run: str, sides: Sides, origins: Mapping[str, RunOrigins], group: Group
+) -> RunTimes:
+    methods = [side.method for side in sides.values()]
+    is_ns = all(method is None or method.unit == "ns" for method in methods)
+    base_dumps, head_dumps = (sides[side].dump_count if side in sides else 0 for side in SIDES)
+    named = {_key(member) for member in members_at(group, place) if member.run == run}
+    return RunTimes(
+        place=place,
+        run=run,
+        unit="ns" if is_ns else "ticks",
+        base_dumps=base_dumps,
+        head_dumps=head_dumps,
+        frame=run_frame(run, sides, origins, named),
+    )
+
+
+def _key(member: Member) -> OperatorKey:
+    return OperatorKey(member.event_name, member.delegate_id, member.ordinal)
+
+
+def _programs(
+    place: Place,
+    own: PlaceOperators,
+    known: Mapping[int, Program],
+    origins: Mapping[str, Mapping[str, RunOrigins]],
+    group: Group,
+) -> Programs:
+    pair = [known.get(own.etrecords.get(side, -1)) for side in SIDES]
+    base, head = (program.sha256 if program else None for program in pair)
+    changes: list[ProgramChange] = []
+    for by_side in origins.values():
+        was, now = pair
+        if was and now and was != now and len(by_side) == len(SIDES):
+            changes += compare_stored(was, now, by_side["base"], by_side["head"])
+    return Programs(
+        place=place,
+        base_etrecord=base,
+        head_etrecord=head,
+        missing=list(_missing(place, own, pair)),
+        changes=list(dict.fromkeys(changes)),
+        operators=[
+            _operator_origin(member, origins[member.run])
+            for member in members_at(group, place)
+            if not is_measure(member) and member.kind != "method" and origins.get(member.run)
+        ],
+    )
+
+
+def _missing(
+    place: Place, own: PlaceOperators, programs: Sequence[Program | None]
+) -> Iterator[str]:
+    """What keeps the programs from being compared."""
+    for side, build, program in zip(SIDES, (place.base, place.head), programs, strict=True):
+        if side not in own.etrecords:
+            yield f"no dump of {name_text(build)} has an ETRecord"
+        elif program is None or not any(program.nodes.values()):
+            yield f"the ETRecord of {name_text(build)} has no edge dialect program"
+
+
+def _operator_origin(member: Member, origins: Mapping[str, RunOrigins]) -> OperatorOrigin:
+    key = _key(member)
+    base, head = (origins[side].find(key) if side in origins else None for side in SIDES)
+    is_same = base is not None and head is not None
+    if base is not None and head is not None:
+        is_same = (base.nodes, base.where) == (head.nodes, head.where)
+    return OperatorOrigin(name=str(key), delta=member.delta, base=base, head=head, is_same=is_same)
+
+
+def _with_files(programs: Programs, files: Sequence[ProgramChange]) -> Programs:
+    changes = [*programs.changes, *files]
+    return programs.model_copy(update={"changes": changes, "missing": []})

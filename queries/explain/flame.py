@@ -1,0 +1,80 @@
+"""The time of a run as two flame graphs of one scale: the base above, the head below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import svg
+
+from queries.explain.content import RunTimes, TimeFrame
+from queries.explain.wording import frame_row, time_text
+from queries.report.drawing import label, picture, title
+from queries.report.figures import name_text
+
+_WIDTH, _ROW, _GAP, _HEAD = 1000.0, 20.0, 16.0, 18.0
+_LEAST = 1.5  # width of a frame that is drawn
+_LETTER = 6.6  # width of a letter
+_MOST_DEPTH = 24
+_STRONG = 0.5  # change of a frame, as a share of its time, that has the full colour
+
+
+def flame_plot(times: RunTimes) -> str:
+    """The flame graphs; colours show by how much a frame's time changed."""
+    whole = times.frame.longest
+    if not whole:
+        return ""
+    depth = min(_depth(times.frame, _LEAST * whole / _WIDTH), _MOST_DEPTH)
+    parts: list[svg.Element] = []
+    top = 0.0
+    for side, build in (("base", times.place.base), ("head", times.place.head)):
+        total = time_text(_time(times.frame, side), times.unit)
+        parts.append(label(0, top + 12, f"{side}: {name_text(build)}, {total}", "start"))
+        frames = _drawn(times.frame, side, (0.0, top + _HEAD), _WIDTH / whole, times.unit)
+        parts += frames
+        top += _HEAD + depth * _ROW + _GAP
+    text = (
+        f"Time of {times.run} by module and operator, base above head: "
+        f"{time_text(times.frame.base, times.unit)} to {time_text(times.frame.head, times.unit)}"
+    )
+    return picture(parts, width=_WIDTH, height=top, text=text, class_="flame")
+
+
+def _drawn(
+    frame: TimeFrame, side: str, place: tuple[float, float], scale: float, unit: str, depth: int = 0
+) -> Iterator[svg.Element]:
+    time = _time(frame, side)
+    if time is None or time * scale < _LEAST or depth >= _MOST_DEPTH:
+        return
+    x, y = place
+    width = time * scale
+    kind, strength = _colour(frame)
+    row = frame_row(frame, depth, unit)
+    told = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.share})"
+    box = svg.Rect(x=round(x, 1), y=y, width=round(width, 1), height=_ROW - 1)
+    box.class_ = [kind, "member"] if frame.is_member else [kind]
+    box.fill_opacity = strength
+    letters = int((width - 6) / _LETTER)
+    shown = [label(round(x + 3, 1), y + 14, name_text(frame.name, letters), "start")]
+    yield svg.G(elements=[title(told), box, *(shown if letters > 2 else [])])
+    below = x
+    for part in sorted(frame.parts, key=lambda part: (-part.longest, part.name)):
+        yield from _drawn(part, side, (below, y + _ROW), scale, unit, depth + 1)
+        below += (_time(part, side) or 0.0) * scale
+
+
+def _colour(frame: TimeFrame) -> tuple[str, float]:
+    """The class of a frame, and how strong its colour is."""
+    if frame.base is None or frame.head is None:
+        return ("new" if frame.base is None else "gone"), 0.7
+    share = frame.change / frame.longest if frame.longest else 0.0
+    kind = "slower" if share > 0 else "faster"
+    return kind, round(min(1.0, abs(share) / _STRONG), 2)
+
+
+def _time(frame: TimeFrame, side: str) -> float | None:
+    return frame.base if side == "base" else frame.head
+
+
+def _depth(frame: TimeFrame, least: float) -> int:
+    below = [_depth(part, least) for part in frame.parts if part.longest >= least]
+    return 1 + max(below, default=0)

@@ -1,0 +1,205 @@
+"""The parts of an explanation in words, the same in all forms. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from queries.explain.content import Explanation, Origin, ProgramChange, RunTimes, TimeFrame
+from queries.report.figures import (
+    MAX_TEXT,
+    NONE,
+    cost_text,
+    count_text,
+    delta_text,
+    duration_text,
+    name_text,
+    number_text,
+)
+from queries.report.outline import line_text
+from queries.report.tables import Listing
+
+LEAST_SHARE = 0.005  # of a run's time, for a frame that is shown by itself
+_ITEMS = re.compile(r"\w+\[[^\]]*\]|\w+=(?:\[[^\]]*\]|'[^']*'|[^,()]+)")
+_MOST_NODES = 3
+_NOWHERE = Origin(where="", nodes=[], is_whole_call=False, modules=[], sources=[])
+
+
+class FrameRow(NamedTuple):
+    """A frame as a line of a tree."""
+
+    depth: int
+    frame: TimeFrame
+    base: str
+    head: str
+    change: str
+    share: str
+
+
+def heading(explanation: Explanation) -> str:
+    """The alert in a line."""
+    return line_text(explanation.group)
+
+
+def hidden_text(explanation: Explanation) -> str:
+    """A note on the places that are not shown; empty if all are."""
+    hidden = explanation.place_count - len(explanation.programs)
+    shown = "the costliest device of each model is shown"
+    return f"{count_text(hidden, 'more place')}: {shown}" if hidden > 0 else ""
+
+
+def run_heading(times: RunTimes) -> str:
+    """The run of a tree, in words."""
+    counts = f"{times.base_dumps:,} and {count_text(times.head_dumps, 'dump')}"
+    return f"{times.place.where}, {name_text(times.run)}: {times.place.builds}, medians of {counts}"
+
+
+def frame_rows(times: RunTimes) -> Iterator[FrameRow]:
+    """The frames of a run that took or changed enough time, depth first."""
+    least = LEAST_SHARE * times.frame.longest
+    yield from _rows(times.frame, 0, least, times.unit)
+
+
+def _rows(frame: TimeFrame, depth: int, least: float, unit: str) -> Iterator[FrameRow]:
+    yield frame_row(frame, depth, unit)
+    for part in frame.parts:
+        if part.longest >= least or part.has_member:
+            yield from _rows(part, depth + 1, least, unit)
+
+
+def frame_row(frame: TimeFrame, depth: int, unit: str) -> FrameRow:
+    """A frame as a line of a tree."""
+    is_both = frame.base is not None and frame.head is not None
+    only = "only head" if frame.base is None else "only base"
+    return FrameRow(
+        depth,
+        frame,
+        time_text(frame.base, unit),
+        time_text(frame.head, unit),
+        time_text(frame.change, unit, signed=True),
+        (delta_text(frame.change / frame.base) if frame.base else NONE) if is_both else only,
+    )
+
+
+def time_text(value: float | None, unit: str, *, signed: bool = False) -> str:
+    """A time in its unit.
+
+    >>> time_text(1500, "ns"), time_text(1500, "ns", signed=True), time_text(20, "ticks")
+    ('1.500 µs', '+1.500 µs', '20 ticks')
+    """
+    if unit == "ns":
+        return cost_text(value) if signed else duration_text(value)
+    return NONE if value is None else f"{number_text(value)} ticks"
+
+
+def differing(base: str | None, head: str | None) -> tuple[str, str]:
+    """What differs between two calls: the types and arguments that are not the same.
+
+    >>> differing("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
+    ('f32[2]', 'f32[3]')
+    """
+    if base is None or head is None:
+        return base or NONE, head or NONE
+    was, now = (_ITEMS.findall(text) for text in (base, head))
+    where = [text.partition(" in ")[2] for text in (base, head)]
+    if len(was) != len(now) or where[0] != where[1]:
+        return base, head
+    pairs = [(a, b) for a, b in zip(was, now, strict=True) if a != b]
+    if not pairs:
+        return base, head
+    first, second = zip(*pairs, strict=True)
+    return ", ".join(first), ", ".join(second)
+
+
+def change_cells(change: ProgramChange) -> tuple[str, ...]:
+    """A difference of programs as cells of a table."""
+    base, head = differing(change.base, change.head)
+    return change.change, change.part, *(name_text(x, MAX_TEXT) for x in (change.name, base, head))
+
+
+def listings(explanation: Explanation) -> list[Listing]:
+    """The tables of an explanation."""
+    return [
+        *_program_listings(explanation),
+        *_operator_listings(explanation),
+        Listing(
+            "Around the code",
+            "Environment, memory and counters of the dumps of both builds.",
+            ("Where", "What", "Name", "Base", "Head", "Changed"),
+            frozenset(),
+            [
+                (
+                    one.where,
+                    one.subject,
+                    one.name,
+                    one.base,
+                    one.head,
+                    "yes" if one.is_changed else "",
+                )
+                for one in explanation.facts
+            ],
+        ),
+        Listing(
+            "Logged values",
+            "The first value that differs between the newest dumps with logged values.",
+            ("Where", "First that differs", "Compared", "Equal", "By how much"),
+            frozenset({2, 3}),
+            [
+                (
+                    one.where,
+                    one.operator or one.verdict.replace("_", " "),
+                    f"{one.compared_count:,}",
+                    f"{one.equal_count:,}",
+                    one.command,
+                )
+                for one in explanation.divergences
+            ],
+        ),
+    ]
+
+
+def _program_listings(explanation: Explanation) -> Iterator[Listing]:
+    for programs in explanation.programs:
+        yield Listing(
+            f"Program of {programs.place.where}",
+            f"{programs.place.builds}: calls by module, with the types of their tensors and what "
+            "runs them. Of a call that changed, what differs.",
+            ("Change", "Part", "Name", "Base", "Head"),
+            frozenset(),
+            list(map(change_cells, programs.changes)),
+        )
+
+
+def _operator_listings(explanation: Explanation) -> Iterator[Listing]:
+    for programs in explanation.programs:
+        yield Listing(
+            f"Changed operators of {programs.place.where} in the program",
+            "What the alert's operators are in both programs.",
+            ("Operator", "Change", "Base", "Head", "Module", "Source"),
+            frozenset({1}),
+            [
+                (
+                    one.name,
+                    delta_text(one.delta),
+                    *(
+                        ("the same", "the same")
+                        if one.is_same and one.base is not None
+                        else (origin_text(one.base), origin_text(one.head))
+                    ),
+                    ", ".join((one.head or one.base or _NOWHERE).modules) or NONE,
+                    ", ".join((one.head or one.base or _NOWHERE).sources) or NONE,
+                )
+                for one in programs.operators
+            ],
+        )
+
+
+def origin_text(origin: Origin | None) -> str:
+    """The calls of an operator, and what runs them."""
+    if origin is None:
+        return NONE
+    shown = "; ".join(origin.nodes[:_MOST_NODES])
+    more = f" and {len(origin.nodes) - _MOST_NODES:,} more" * (len(origin.nodes) > _MOST_NODES)
+    whole = "a call of " if origin.is_whole_call else ""
+    return f"{whole}{shown}{more} in {origin.where}"

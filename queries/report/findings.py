@@ -1,0 +1,225 @@
+"""Findings about all series of a head other than changes: coverage, shifts, new operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from queries.report.content import Missing, OperatorChange, RunShift, Sensitivity
+from queries.report.environment import Family
+from queries.report.measurements import Measurement, measure_part
+from queries.report.part_night import PartNight
+from queries.report.parts import ModelPart
+from queries.report.sensitivity import part_sensitivity, without_values
+from queries.report.verdicts import SeriesVerdict
+from warehouse.regressions.fleet import Fleet
+from warehouse.regressions.history import find_families
+from warehouse.regressions.nightly import Rules, Status
+from warehouse.statistics.arrays import Mask
+from warehouse.statistics.device_states import MAD_TO_SD
+
+_LEAST_SHIFT = 0.03
+_SHIFT_GATE = 3.5
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Findings about some families; see the same names in `Report` and `Coverage`.
+
+    Attributes:
+        families: The families with dumps of the head.
+        series_count: Number of their operators in the head.
+        verdict_counts: Number of operators by the night's verdict.
+        before: Numbers of the earlier nights with dumps of `families`.
+        missing: Recordings of the builds of a base that the head lacks.
+        run_shifts: The shift of each family in the head's last night.
+        operator_changes: Operators that only one of the head and the previous build has.
+        sensitivity: The sensitivity of each model.
+        measured: The values that budgets limit; none without budgets.
+        relative_devices: Devices on which times are relative to a reference build.
+    """
+
+    families: list[Family]
+    series_count: int
+    verdict_counts: Counter[str]
+    before: set[int]
+    missing: list[Missing]
+    run_shifts: list[RunShift]
+    operator_changes: list[OperatorChange]
+    sensitivity: list[Sensitivity]
+    measured: list[Measurement]
+    relative_devices: set[str]
+
+    def base(self, builds: Sequence[str], size: int, bad: Collection[str] = ()) -> list[str]:
+        """The earlier builds, newest first, as many as in a base.
+
+        Args:
+            builds: The build of each night.
+            size: Largest number of builds in a base.
+            bad: First builds of open changes; later builds are left out, unless the change is older
+                than a base.
+        """
+        before = [builds[number] for number in sorted(self.before, reverse=True)]
+        before = list(dict.fromkeys(before))
+        lately = [number for number, build in enumerate(before[:size]) if build in bad]
+        start = max(lately, default=-1) + 1
+        return before[start : start + size]
+
+
+def find_in_part(night: PartNight, dumps: Mapping[Family, int]) -> Findings:
+    """The findings about a part of a fleet; `dumps` counts the head's dumps by family."""
+    view = _PartView(night)
+    has_reference = np.flatnonzero(night.fleet.has_reference)
+    devices = night.fleet.keys["device"].take(pa.array(has_reference)).unique().to_pylist()
+    return Findings(
+        view.families,
+        int(view.is_there.sum()),
+        view.count_verdicts(),
+        view.before,
+        view.missing(),
+        view.run_shifts(),
+        view.operator_changes(),
+        part_sensitivity(night, dumps),
+        list(measure_part(night)) if night.settings.budgets else [],
+        {device for device in devices if device is not None},
+    )
+
+
+def join_findings(parts: Sequence[Findings], dumps: Mapping[Family, int], rules: Rules) -> Findings:
+    """The findings about all parts; families of which no dump has values are added."""
+
+    def joined(name: str) -> list[Any]:
+        return [row for part in parts for row in getattr(part, name)]
+
+    sensitivity = joined("sensitivity")
+    absent = dumps.keys() - set(map(_family, sensitivity))
+    sensitivity += [without_values(family, dumps[family], rules) for family in absent]
+    return Findings(
+        joined("families"),
+        sum(part.series_count for part in parts),
+        sum((part.verdict_counts for part in parts), Counter[str]()),
+        set(joined("before")),
+        sorted(joined("missing"), key=_place),
+        sorted(joined("run_shifts"), key=_place),
+        sorted(joined("operator_changes"), key=_place),
+        sorted(sensitivity, key=_place),
+        sorted(joined("measured"), key=lambda row: row.family.sort_key()),
+        set(joined("relative_devices")),
+    )
+
+
+def _family(row: ModelPart) -> Family:
+    return Family(row.device, row.model, row.backend)
+
+
+def _place(row: ModelPart) -> tuple[str, str, str]:
+    return _family(row).sort_key()
+
+
+class _PartView:
+    """The head's own nights in a part, by family and series.
+
+    Attributes:
+        families: The families with dumps of the head.
+        is_there: Whether each series is an operator with dumps of the head.
+        before: Numbers of the earlier nights with dumps of `families`.
+    """
+
+    def __init__(self, night: PartNight) -> None:
+        self._night = night
+        counts = night.replay.cells.dump_count
+        own = night.is_own
+        self._is_operator = ~(night.fleet.is_pool | night.fleet.is_measure)
+        self.is_there: Mask = (counts[:, own].sum(axis=1) > 0) & self._is_operator
+        family = night.fleet.history.series.family
+        there = find_families(family, (counts > 0) & ~night.fleet.is_measure[:, None])
+        self._own = own
+        before = np.flatnonzero(~own)
+        self._families = _list_families(night.fleet)
+        self._family_there = there[: len(self._families)]
+        self._heads: Mask = np.any(self._family_there[:, own], axis=1)
+        self.families = [self._families[number] for number in np.flatnonzero(self._heads).tolist()]
+        used = self._family_there[self._heads][:, before].any(axis=0)
+        self.before: set[int] = set(before[used].tolist())
+        self._lately = before[-night.rules.base_builds :]
+
+    def count_verdicts(self) -> Counter[str]:
+        """Numbers of operators by the night's verdict."""
+        counts = Counter(self._night.replay.night.status[self._is_operator].tolist())
+        names = {status: status.name.lower() for status in Status} | {Status.HIT: "suspect"}
+        return Counter({names[Status(status)]: count for status, count in counts.items()})
+
+    def missing(self) -> list[Missing]:
+        """Recordings of the builds of a base that the head lacks."""
+        missing = []
+        nights = self._night.fleet.nights
+        for number in np.flatnonzero(~self._heads).tolist():
+            before = self._lately[self._family_there[number, self._lately]]
+            if len(before):
+                last = nights[int(before[-1])].build
+                family = self._families[number]._asdict()
+                missing.append(Missing(**family, last_build=last, is_expected=False))
+        return missing
+
+    def run_shifts(self) -> list[RunShift]:
+        """The shift of each family in the head's last night."""
+        shifts = self._night.replay.shifts
+        last = int(np.flatnonzero(self._own)[-1])
+        found = []
+        for number, family in enumerate(self._families):
+            there = np.flatnonzero(self._family_there[number, :last])
+            before = shifts[number, there[-self._night.rules.base_builds :]]
+            if not self._family_there[number, last] or not len(before):
+                continue
+            usual = float(np.median(before))
+            spread = MAD_TO_SD * float(np.median(np.abs(before - usual)))
+            limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
+            shift = float(np.expm1(shifts[number, last] - usual))
+            is_notable = abs(shift) > limit
+            found.append(
+                RunShift(**family._asdict(), shift=shift, limit=limit, is_notable=is_notable)
+            )
+        return found
+
+    def operator_changes(self) -> list[OperatorChange]:
+        """Operators that only one of the head and the previous build has."""
+        fleet, cells = self._night.fleet, self._night.replay.cells
+        family = fleet.history.series.family
+        last = int(np.flatnonzero(self._own)[-1])
+        before: dict[int, int] = {}
+        for number in range(len(self._families)):
+            there = np.flatnonzero(self._family_there[number, :last] & ~self._own[:last])
+            if len(there) and self._family_there[number, last]:
+                before[number] = int(there[-1])
+        found = []
+        for series, number in enumerate(family.tolist()):
+            if number not in before or not self._is_operator[series]:
+                continue
+            was = bool(cells.dump_count[series, before[number]])
+            if was != bool(self.is_there[series]):
+                found.append(self._operator_change(series, before[number], last, was=was))
+        return found
+
+    def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:
+        fleet, cells = self._night.fleet, self._night.replay.cells
+        keys = fleet.name(series)
+        level = cells.median[series, before if was else last]
+        base = fleet.nights[before].build
+        return OperatorChange.of(
+            keys,
+            change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
+            cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
+            detail=f"in {base}, not in {self._night.head}" if was else f"not in {base}",
+        )
+
+
+def _list_families(fleet: Fleet) -> list[Family]:
+    """The families in order of their numbers; those of pools, the last ones, are left out."""
+    _, first = np.unique(fleet.history.series.family, return_index=True)
+    keys = fleet.keys.select(Family._fields).take(pa.array(first)).to_pylist()
+    return [Family(**row) for row in keys if row["device"] is not None]

@@ -1,0 +1,102 @@
+"""Judging the series of a store in this process, a part of the fleet at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol, TypeVar
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Streamable
+from warehouse.regressions.fleet import MinChange, order_nights
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.parts import PART, PartResult, judge_part
+from warehouse.regressions.series_values import number_rows
+
+_VALUES_AT_ONCE = 250_000  # about 150 MB while they are judged
+_MOST_FILES = 128
+_COUNT = "SELECT count(*) AS n FROM event_stats"
+_NIGHT = ("distance", "build", "session", "recorded_at")
+
+View = TypeVar("View")
+
+
+class Judge(Protocol):
+    """Judges the parts of a fleet, and returns a view of each."""
+
+    def __call__(
+        self, head: str, min_change: MinChange, rules: Rules, view: Callable[[PartResult], View], /
+    ) -> list[View]:
+        """Judge the series of a build and of earlier builds; `view` runs where a part is judged."""
+
+
+def judge_here(
+    store: Streamable,
+    head: str,
+    min_change: MinChange,
+    rules: Rules,
+    view: Callable[[PartResult], View],
+) -> list[View]:
+    """Judge the series of a build and of earlier builds; values of other parts wait on disk."""
+    ((count,),) = store.sql(_COUNT).to_pydict().values()
+    with (
+        tempfile.TemporaryDirectory(prefix="tracehouse-") as folder,
+        store.stream(read_statement("fleet_values"), {"head": head}) as values,
+    ):
+        files = min(1 + count // _VALUES_AT_ONCE, _MOST_FILES)
+        if files == 1:
+            return [view(judge_part(values.read_all(), head, min_change, rules))]
+        spilled = _Spilled(Path(folder), files, values)
+        nights = order_nights(spilled.nights, head)
+        return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]
+
+
+class _Spilled:
+    """Rows of fleet_values in files, whole parts in each.
+
+    Attributes:
+        nights: The recordings in the rows.
+    """
+
+    def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._paths = [folder / f"{number}.arrows" for number in range(files)]
+        writers = [pa.ipc.new_stream(path, values.schema, options=options) for path in self._paths]
+        nights = []
+        for batch in values:
+            rows = pa.Table.from_batches([batch])
+            nights.append(rows.group_by(_NIGHT, use_threads=False).aggregate([]))
+            place = _place_parts(rows, files)
+            order = np.argsort(place, kind="stable")
+            ends = np.searchsorted(place[order], np.arange(files + 1)).tolist()
+            rows = rows.take(pa.array(order))
+            for number in np.unique(place).tolist():
+                start, end = ends[number : number + 2]
+                writers[number].write_table(rows.slice(start, end - start))
+        for writer in writers:
+            writer.close()
+        self.nights = pa.concat_tables(nights).group_by(_NIGHT, use_threads=False).aggregate([])
+
+    def read(self) -> Iterator[pa.Table]:
+        """The rows of each file; at least one table, if only an empty one."""
+        for path in self._paths:
+            with pa.ipc.open_stream(path) as reader:
+                rows = reader.read_all()
+            path.unlink()
+            if len(rows) or path == self._paths[0]:
+                yield rows
+
+
+def _place_parts(rows: pa.Table, files: int) -> np.ndarray:
+    """The number of the file of each row, equal for the rows of a part."""
+    has_pool = rows["pool"].is_valid()
+    device = pa.compute.if_else(has_pool, None, rows["device"])
+    number, first = number_rows(rows.select(PART).append_column("device", device))
+    parts = rows.select(PART).append_column("device", device).take(pa.array(first)).to_pylist()
+    file = [crc32("\0".join(map(str, part.values())).encode()) % files for part in parts]
+    return np.array(file, np.int64)[number]

@@ -1,0 +1,39 @@
+"""A part of the fleet, judged as of the night of a head."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+
+from queries.report.settings import Settings
+from warehouse.regressions.fleet import Fleet
+from warehouse.regressions.nightly import Rules
+from warehouse.regressions.replay import Replay
+from warehouse.statistics.arrays import Mask
+
+
+class PartNight(NamedTuple):
+    """A part of the fleet, with all values and results.
+
+    Attributes:
+        head: Id of the judged build.
+        fleet: The values of the head and of earlier builds.
+        replay: The result of the replay.
+        settings: The team's settings.
+        rules: The thresholds.
+        day: The day of the head's last recording; None if unknown.
+    """
+
+    head: str
+    fleet: Fleet
+    replay: Replay
+    settings: Settings
+    rules: Rules
+    day: date | None
+
+    @property
+    def is_own(self) -> Mask:
+        """Whether each night is the head's."""
+        return np.array([night.build == self.head for night in self.fleet.nights])

@@ -1,0 +1,108 @@
+"""Nightly reports in the store: a night is judged once, until its data or settings change."""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from typing import NamedTuple
+
+from queries.report.content import Report
+from queries.report.night import find_head
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
+from warehouse.catalogue.sql_files import read_statement
+from warehouse.queryable import Queryable, Streamable
+from warehouse.upkeep.nights import JudgedNight
+
+_REPORT_VERSION = 2  # raise it whenever the same data get another report
+_STORED = """SELECT report FROM judged_nights
+WHERE build = $build AND settings = $settings AND inputs = $inputs"""
+
+
+_LAST = """SELECT n.report FROM judged_nights AS n
+JOIN builds_in_order AS b ON b.build = n.build
+ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
+
+
+class NightKey(NamedTuple):
+    """Everything that a nightly report depends on.
+
+    Attributes:
+        build: Id of the judged build.
+        settings: Hash of the team's settings and of the rules.
+        inputs: Hash of the data.
+    """
+
+    build: str
+    settings: str
+    inputs: str
+
+    @classmethod
+    def of(cls, store: Queryable, settings: Settings, head: str | None) -> NightKey:
+        """The key of the report of a build, by default the last, from a store's current content.
+
+        Raises:
+            OptionError: The store has no such build, or no builds.
+        """
+        build = find_head(store, head, settings)
+        until = store.sql(read_statement("known_until"), {"head": build})["until"][0].as_py()
+        rows = store.sql(read_statement("night_inputs"), {"head": build, "until": until})
+        numbers = settings.model_dump_json(exclude={"report"})  # that chooses a build
+        rules = f"{version('tracehouse')} {_REPORT_VERSION} {numbers}"
+        return cls(build, _hash(rules), _hash(str(rows.to_pylist())))
+
+
+class Night(NamedTuple):
+    """A nightly report, and whether the store has it already."""
+
+    key: NightKey
+    report: Report
+    is_stored: bool
+
+    def packed(self) -> JudgedNight:
+        """The night as the store keeps it."""
+        return pack_night(self.key, self.report)
+
+
+def read_night(store: Streamable, settings: Settings, head: str | None) -> Night:
+    """The report of a build, by default the last, from the store or made now.
+
+    Raises:
+        OptionError: The store has no such build, or no builds.
+    """
+    key = NightKey.of(store, settings, head)
+    if found := find_report(store, key):
+        return Night(key, found, is_stored=True)
+    return Night(key, nightly_report(store, settings, head=key.build), is_stored=False)
+
+
+def find_report(store: Queryable, key: NightKey) -> Report | None:
+    """The stored report of a night; None if the store has none."""
+    found = store.sql(_STORED, key._asdict())["report"].to_pylist()
+    return unpack_report(found[0]) if found else None
+
+
+def last_report(store: Queryable) -> Report | None:
+    """The stored report of the newest judged build, even if its data have changed since."""
+    found = store.sql(_LAST)["report"].to_pylist()
+    return _unpack_known(found[0]) if found else None
+
+
+def pack_night(key: NightKey, report: Report) -> JudgedNight:
+    """A report as the store keeps it."""
+    packed = zlib.compress(report.model_dump_json().encode())
+    return JudgedNight(*key, report.verdict, report.summary, packed)
+
+
+def unpack_report(packed: bytes) -> Report:
+    """The report of a stored night."""
+    return Report.model_validate_json(zlib.decompress(packed))
+
+
+_unpack_known = lru_cache(maxsize=2)(unpack_report)  # pages ask for it again and again
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,38 @@
+"""axe-core finds no fault with any page: `make test-browser`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.serve.page.site import VIEWS
+from queries.report.html import html_text
+from tests.support.axe import find_obstacles
+from tests.support.browser import DESK, PHONE, Page
+from tests.support.reports import full_report
+
+MORE = (
+    "/operator?event=native_call_convolution.out",
+    "/sql?sql=SELECT+1+AS+a",
+    "/login",
+    "/latency?device=no",
+)
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("path", [*VIEWS, *MORE, "dump"])
+def test_every_view_can_be_heard_and_used_with_keys(
+    site: str, page: Page, dump: str, path: str, width: int
+) -> None:
+    page.show(site + (dump if path == "dump" else path), width=width)
+    assert find_obstacles(page) == []
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_report_can_be_heard_and_used_with_keys(page: Page, tmp_path: Path, width: int) -> None:
+    place = tmp_path / "report.html"
+    place.write_text(html_text(full_report()), encoding="utf-8")
+    page.show(place, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert find_obstacles(page) == []

@@ -1,0 +1,73 @@
+"""Two builds side by side."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.support.pages import links, table_rows
+
+
+def _changes(site: TestClient, **params: str) -> dict[str, str]:
+    """The change of each operator."""
+    rows = table_rows(site.get("/compare", params=params).text)
+    return {name: change for name, change, *_ in rows}
+
+
+def test_operators_stand_with_both_times_and_the_largest_difference_first(
+    site: TestClient,
+) -> None:
+    text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
+    first, second, *_ = table_rows(text)
+    assert {first[0], second[0]} == {"Method::execute #1", "native_call_convolution.out #1"}
+    (row,) = (row for row in (first, second) if "convolution" in row[0])
+    assert 13 < float(row[1].strip("+ %")) < 17
+    assert 38 < float(row[2].split()[0]) < 42
+    assert 44 < float(row[3].split()[0]) < 48
+    assert row[4].startswith("+")
+    assert row[5:] == ["net", "1"]
+    assert links(text)["native_call_convolution.out #1"] == (
+        "/operator?event=native_call_convolution.out&ordinal=1&model=net&device=phone"
+    )
+
+
+def test_without_names_the_last_two_builds_are_compared(site: TestClient) -> None:
+    assert "b10 against b11" in site.get("/compare?device=phone").text
+    assert "b9 against b10" in site.get("/compare?device=tablet").text
+    assert "b7 against b8" in site.get("/compare?head=b8").text
+
+
+def test_changes_are_medians_of_the_devices_that_ran_both(site: TestClient) -> None:
+    assert float(_changes(site, base="b9", head="b10")["native_call_relu.out #1"][1:-2]) < 12
+    assert _changes(site, base="b10", head="b11")["native_call_sigmoid.out #1"] == "–"
+
+
+def test_both_builds_are_inputs_with_suggestions(site: TestClient) -> None:
+    text = site.get("/compare?base=b1").text
+    assert (
+        '<input name="base" type="text" value="b1" placeholder="the one before" list="known' in text
+    )
+    assert (
+        '<input name="head" type="text" value="" placeholder="the last build" list="known' in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [({"base": "b1", "head": "b1"}, "name two builds"), ({"base": "b77"}, "b77")],
+)
+def test_what_cannot_be_compared_is_told(
+    site: TestClient, params: dict[str, str], told: str
+) -> None:
+    answer = site.get("/compare", params=params)
+    assert answer.status_code == 400
+    assert told in answer.text
+    assert 'name="head"' in answer.text
+
+
+def test_the_verdicts_are_a_link_away(site: TestClient) -> None:
+    text = site.get("/compare", params={"base": "b8", "head": "b9", "device": "phone"}).text
+    answer = site.get(links(text)["Verdicts of these changes, as CSV"])
+    assert "native_call_convolution.out" in answer.text
+    assert "regression" in answer.text
+    assert "tablet" not in answer.text

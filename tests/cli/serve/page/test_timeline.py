@@ -1,0 +1,75 @@
+"""A run on a time axis."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from html import unescape
+
+import pyarrow as pa
+from starlette.testclient import TestClient
+
+from cli.serve.page.timeline import (
+    MOST_SLICES,
+    Slice,
+    Timeline,
+    timeline_chart,
+    timeline_figure,
+    timeline_plot,
+)
+
+EVIL = "</title></svg><script>\"'"
+
+
+def _bars(text: str) -> dict[str, tuple[float, float]]:
+    """Where each slice starts, and its row."""
+    found = re.findall(r'<svg x="([\d.]+)%" y="([\d.]+)".*?<title>(.*?):', text)
+    return {name: (float(x), float(y) / 18) for x, y, name in found}
+
+
+def test_slices_stand_under_those_that_hold_them() -> None:
+    slices = [
+        Slice("a", "kernel", 10, 30), Slice("whole", "method", 0, 100),
+        Slice("inside a", "delegate_op", 10, 5), Slice("b", "kernel", 40, 60),
+    ]  # fmt: skip
+    assert _bars(timeline_plot(Timeline.of(slices))) == {
+        "whole": (0, 0), "a": (10, 1), "inside a": (10, 2), "b": (40, 1),
+    }  # fmt: skip
+
+
+def test_slices_that_overlap_are_not_one_in_the_other() -> None:
+    slices = [Slice("a", "kernel", 0, 10), Slice("b", "kernel", 5, 10)]
+    bars = _bars(timeline_plot(Timeline.of(slices)))
+    assert bars["a"][1] == bars["b"][1] == 0
+
+
+def test_of_too_many_slices_the_longest_are_drawn() -> None:
+    slices = [Slice("short", "kernel", i, 1) for i in range(MOST_SLICES)]
+    drawn = Timeline.of([*slices, Slice("long", "kernel", 0, 5)])
+    assert len(drawn.slices) == MOST_SLICES
+    assert drawn.slices[0].name == "long"
+
+
+def test_without_slices_there_is_no_chart() -> None:
+    assert timeline_chart([], "/rows", "/drawing") == []
+
+
+def test_names_are_text() -> None:
+    timeline = Timeline.of([Slice(EVIL, "kernel", 0, 1)])
+    for text in (timeline_plot(timeline), timeline_figure(timeline)):
+        assert "<script" not in text
+        assert EVIL.replace('"', "").replace("'", "") not in text
+
+
+def test_a_run_is_there_as_rows_and_as_a_drawing(site: TestClient) -> None:
+    (path, *_) = re.findall(r'href="(/dumps/[0-9a-f]{64})"', site.get("/dumps").text)
+    text = site.get(path, params={"run": "3"}).text
+    csv, arrow, drawing = map(unescape, re.findall(r'<a href="([^"]+)" download=', text))
+    with pa.ipc.open_stream(site.get(arrow).content) as reader:
+        rows = reader.read_all()
+    assert set(rows["run_index"].to_pylist()) == {3}
+    assert len(site.get(csv).text.splitlines()) == rows.num_rows + 1
+    answer = site.get(drawing)
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert ET.fromstring(answer.text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - ours
+    assert answer.text.count("<title>") == rows.num_rows

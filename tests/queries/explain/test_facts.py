@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from queries.explain.content import Place
+from queries.explain.facts import list_divergences, list_facts
+from tests.support.documents import ROOT
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.store_template import copy_new_store
+from warehouse import Warehouse
+
+
+def places(*devices, **changes):
+    names = {"pool": None, "model": "net", "backend": None, "base": "b1", "head": "b2"}
+    return [Place(device=device, **names | changes) for device in devices]
+
+
+def record(number, device, size, version, energy):
+    return record_build(
+        number,
+        device=device | {"os_version": version},
+        count=2,
+        allocated=size,
+        counters=[{"name": "energy", "unit": "mJ", "values": [energy] * 25}],
+    )
+
+
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory):
+    """On two of three devices b2 allocates more, needs more energy, and runs another system."""
+    lab = [{"name": name, "pool": "lab"} for name in ("phone", "tab[1]")]
+    dumps = [
+        *(dump for device in lab for dump in record(1, device, 100, "14", 1.0)),
+        *(dump for device in lab for dump in record(2, device, 300, "15", 1.2)),
+        *(dump for number in (1, 2) for dump in record(number, {"name": "old"}, 100, "9", 1.0)),
+    ]
+    path = ingest_all(tmp_path_factory.mktemp("facts") / "s", dumps)
+    with Warehouse.open(path, read_only=True) as store:
+        yield store
+
+
+def test_environment_memory_and_counters_stand_side_by_side(farm):
+    found = list_facts(farm, places("phone"))
+    allocated = "100 bytes in 1 allocations", "300 bytes in 1 allocations"
+    assert [(one.subject, one.name, one.base, one.head) for one in found] == [
+        ("environment", "os_version", "14", "15"),
+        ("memory", "forward, pool", *allocated),
+        ("memory", "forward, all allocators", *allocated),
+        ("counter", "energy per run", "1 mJ", "1.2 mJ"),
+    ]
+    assert {(one.where, one.is_changed) for one in found} == {("phone · net", True)}
+
+
+def test_names_are_no_globs(farm):
+    assert {one.where for one in list_facts(farm, places("tab[1]"))} == {"tab[1] · net"}
+
+
+def test_a_pool_has_the_facts_of_its_devices(farm):
+    found = list_facts(farm, places(None, pool="lab"))
+    assert {one.where for one in found} == {"phone · net", "tab[1] · net"}
+
+
+def test_what_did_not_change_comes_last(farm):
+    changed = [one.is_changed for one in list_facts(farm, places("old", "phone"))]
+    assert changed == [True] * 4 + [False] * 4
+
+
+def test_the_first_logged_value_that_differs_is_named(tmp_path):
+    copy_new_store(tmp_path / "s")
+    with Warehouse.open(tmp_path / "s") as store:
+        for build, model in (("b1", "mish_p"), ("b2", "std_p")):
+            dump = ROOT / "tests/data/gap" / model / "run.etdp"
+            store.ingest([dump], manifest={"device": "phone", "model": "net", "build": build})
+        (found,) = list_divergences(store, places("phone"))
+    assert found.verdict == "different"
+    assert found.operator == "native_call_convolution.out #1"
+    assert found.equal_count < found.compared_count
+    assert found.command == "tracehouse numeric-gap 1 2 --first"
+
+
+def test_without_logged_values_nothing_is_said(farm):
+    assert list_divergences(farm, places("phone")) == []

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from queries.explain.content import Origin
+from queries.explain.wording import (
+    differing,
+    frame_row,
+    frame_rows,
+    listings,
+    origin_text,
+    run_heading,
+)
+from tests.support.explained import explanation, frame, run_times
+
+
+def test_short_parts_are_left_out_unless_the_alert_names_them():
+    parts = [
+        frame("long", 900.0, 1400.0),
+        frame("short", 1.0, 1.0),
+        frame("member", 1.0, 2.0, is_member=True),
+    ]
+    assert [row.frame.name for row in frame_rows(run_times(*parts))] == [
+        "Execute",
+        "long",
+        "member",
+    ]
+
+
+def test_a_short_module_with_an_operator_of_the_alert_is_shown():
+    layer = frame("layer", 1.0, 1.0, frame("member", 1.0, 1.0, is_member=True))
+    assert [row.frame.name for row in frame_rows(run_times(layer))][1:] == ["layer", "member"]
+
+
+def test_a_part_of_one_build_says_so():
+    rows = [frame_row(frame("x", *times), 0, "ns") for times in ((None, 5.0), (5.0, None))]
+    assert [(row.base, row.head, row.share) for row in rows] == [
+        ("–", "5 ns", "only head"),
+        ("5 ns", "–", "only base"),
+    ]
+
+
+def test_clocks_of_unknown_rate_are_shown_in_ticks():
+    row = frame_row(frame("x", 1000.0, 1200.0), 0, "ticks")
+    assert (row.base, row.change) == ("1,000 ticks", "200 ticks")
+
+
+def test_of_a_call_with_other_tensors_only_these_are_shown():
+    was = "(f32[1, 2], f32[2], stride=[1, 1], groups=1) → f32[1, 2] in a kernel"
+    now = "(f32[1, 3], f32[2], stride=[2, 2], groups=1) → f32[1, 3] in a kernel"
+    assert differing(was, now) == (
+        "f32[1, 2], stride=[1, 1], f32[1, 2]",
+        "f32[1, 3], stride=[2, 2], f32[1, 3]",
+    )
+
+
+def test_of_a_call_that_runs_elsewhere_all_is_shown():
+    was, now = "(f32[1]) → f32[1] in a kernel", "(f32[2]) → f32[2] in Xnnpack"
+    assert differing(was, now) == (was, now)
+    assert differing(None, now) == ("–", now)
+
+
+def test_a_run_names_its_place_builds_and_dumps():
+    assert run_heading(run_times()) == (
+        "phone · net · xnnpack, Execute: b1 → b2, medians of 8 and 9 dumps"
+    )
+
+
+def test_an_origin_names_at_most_some_calls():
+    found = Origin(where="Xnnpack", nodes=list("abcde"), is_whole_call=True, modules=[], sources=[])
+    assert origin_text(found) == "a call of a; b; c and 2 more in Xnnpack"
+    assert origin_text(None) == "–"
+
+
+def test_each_part_is_a_table_of_cells_for_its_columns(explained):
+    for made in (explained, explanation()):
+        for table in listings(made):
+            assert {len(row) for row in table.rows} <= {len(table.columns)}

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from queries.report import judging
+from queries.report.nightly import nightly_report
+from queries.report.nightly_verdicts import nightly_verdicts
+from queries.report.settings import Settings
+from warehouse import Warehouse
+
+
+@pytest.mark.parametrize("values", [1, 1000])
+def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
+    nightly: Warehouse, pool_store: Warehouse, monkeypatch: pytest.MonkeyPatch, values: int
+) -> None:
+    stores = nightly, pool_store
+    whole = [nightly_report(store, Settings()) for store in stores]
+    verdicts = [nightly_verdicts(store, None, Settings()) for store in stores]
+    assert all(report.groups for report in whole)
+
+    monkeypatch.setattr(judging, "_VALUES_AT_ONCE", values)
+    assert [nightly_report(store, Settings()) for store in stores] == whole
+    assert [nightly_verdicts(store, None, Settings()) for store in stores] == verdicts
+
+
+def test_values_on_disk_are_deleted(
+    nightly: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(judging, "_VALUES_AT_ONCE", 1)
+    monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
+    nightly_report(nightly, Settings())
+    assert list(tmp_path.glob("*/*.arrows")) == []

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from queries.report import stored_nights
+from queries.report.nightly import nightly_report
+from queries.report.settings import Nightly, Settings
+from queries.report.stored_nights import NightKey, find_report, last_report, read_night
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+from warehouse.upkeep.rebuild import rebuild_store
+
+SLOWER = {"native_call_relu.out": 1.2}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    dumps = [dump for number in range(4) for dump in record_build(number)]
+    return ingest_all(tmp_path / "s", [*dumps, *record_build(4, SLOWER)])
+
+
+def keep(store: Path, head: str | None = None, settings: Settings = Settings()) -> None:  # noqa: B008
+    with Warehouse.open(store) as warehouse:
+        night = read_night(warehouse, settings, head)
+        assert not night.is_stored
+        warehouse.keep_night(night.packed())
+
+
+def is_stored(store: Path, head: str | None = None, settings: Settings = Settings()) -> bool:  # noqa: B008
+    with Warehouse.open(store, read_only=True) as warehouse:
+        return read_night(warehouse, settings, head).is_stored
+
+
+def test_a_stored_night_is_the_report_and_costs_no_judgement(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        made = nightly_report(warehouse, Settings())
+    assert made.groups
+    keep(store)
+    monkeypatch.setattr(stored_nights, "nightly_report", pytest.fail)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert read_night(warehouse, Settings(), None).report == made
+        assert read_night(warehouse, Settings(), "b4").report == made
+        (row,) = warehouse.sql("SELECT build, verdict, summary FROM judged_nights").to_pylist()
+    assert row == {"build": "b4", "verdict": made.verdict, "summary": made.summary}
+
+
+def test_the_last_report_is_that_of_the_newest_judged_build(store: Path) -> None:
+    def last() -> str | None:
+        with Warehouse.open(store, read_only=True) as warehouse:
+            report = last_report(warehouse)
+        return report and report.head
+
+    assert last() is None
+    keep(store)
+    keep(store, "b3")  # judged later
+    assert last() == "b4"
+    ingest_all(store, record_build(5))
+    assert last() == "b4"
+
+
+def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) -> None:
+    keep(store)
+    keep(store, "b3")
+    other = Settings(nightly=Nightly(min_change=0.5))
+    assert not is_stored(store, settings=other)
+    assert is_stored(store)
+    ingest_all(store, record_build(4, SLOWER, count=9)[8:])  # a late dump of the last night
+    assert not is_stored(store)
+    assert is_stored(store, "b3")
+    ingest_all(store, record_build(2, count=9)[8:])  # and one of an earlier night
+    assert not is_stored(store, "b3")
+
+
+def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(store: Path) -> None:
+    keep(store)
+    trial = {"id": "try", "branch": "mine", "parent": "b4", "ordinal": 5}
+    ingest_all(store, record_build(5, build=trial))
+    assert is_stored(store, "b4")
+    assert is_stored(store, "b4", Settings().of_branch("mine"))
+    with Warehouse.open(store) as warehouse:
+        (group,) = read_night(warehouse, Settings(), "b4").report.groups[:1]
+        warehouse.decide(group.id, state="accepted", reason="known")
+        report = read_night(warehouse, Settings(), "b4").report
+    assert report.groups[0].state == "accepted"
+
+
+def test_a_later_build_changes_no_earlier_night(store: Path) -> None:
+    keep(store)
+    ingest_all(store, record_build(5))
+    assert not is_stored(store)
+    assert is_stored(store, "b4")
+
+
+def test_a_decision_changes_the_night_until_a_later_build_arrives(store: Path) -> None:
+    keep(store)
+    with Warehouse.open(store) as warehouse:
+        (group,) = read_night(warehouse, Settings(), None).report.groups[:1]
+        warehouse.decide(group.id, state="accepted", reason="known")
+    assert not is_stored(store)
+    keep(store)
+    ingest_all(store, record_build(5))
+    assert is_stored(store, "b4")
+    with Warehouse.open(store) as warehouse:
+        warehouse.decide(group.id, state="reopened", reason="not after all")
+    assert is_stored(store, "b4")
+
+
+def test_a_rebuild_has_the_nights_again(store: Path) -> None:
+    keep(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        before = warehouse.sql("FROM judged_nights").to_pylist()
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    (store / "warehouse.duckdb").unlink()
+    rebuild_store(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.sql("FROM judged_nights").to_pylist() == before
+    assert is_stored(store)
+
+
+def test_the_last_judgement_of_a_build_replaces_earlier_ones(store: Path) -> None:
+    keep(store)
+    ingest_all(store, record_build(4, SLOWER, count=9)[8:])
+    keep(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert len(warehouse.sql("FROM judged_nights")) == 1
+        assert find_report(warehouse, NightKey.of(warehouse, Settings(), "b4"))

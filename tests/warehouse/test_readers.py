@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import until
+from warehouse import Warehouse
+from warehouse.readers import ReaderPool
+
+_COUNT = "SELECT count(*) AS n FROM dumps"
+
+
+def test_an_idle_reader_is_lent_again_unless_its_query_failed(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        pool = ReaderPool(warehouse, store)
+        with pool.lend() as first, pool.lend() as second:
+            assert first is not second
+        with pool.lend() as third:
+            assert third in (first, second)
+        with pytest.raises(ZeroDivisionError), pool.lend():
+            raise ZeroDivisionError
+        assert len(pool._idle) == 1
+        pool.close()
+        assert not pool._idle
+
+
+def test_while_a_store_is_reopened_its_snapshot_is_read(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        warehouse.snapshot()
+        pool, events = ReaderPool(warehouse, store), list[str]()
+
+        def reopen() -> None:
+            with pool.reopening():
+                events.append("alone")
+                with pool.lend() as reader:
+                    assert reader.snapshot_time is not None
+                    events.append(f"{reader.sql(_COUNT).to_pylist()}")
+
+        with pool.lend() as reader:
+            thread = threading.Thread(target=reopen)
+            thread.start()
+            until(lambda: pool._is_reopened)
+            events.append(f"{reader.sql(_COUNT).to_pylist()}")
+        thread.join()
+        with pool.lend() as reader:
+            assert reader.snapshot_time is None
+        pool.close()
+    assert events == [events[0], "alone", events[0]]

@@ -1,0 +1,72 @@
+"""Read-only views of an open store, each lent to one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warehouse.errors import StoreError
+from warehouse.opening.read import open_snapshot
+from warehouse.store import Warehouse
+
+
+class ReaderPool:
+    """Lends readers of an open store, and readers of its newest snapshot while it is reopened."""
+
+    def __init__(self, warehouse: Warehouse, store: Path) -> None:
+        self._warehouse, self._store = warehouse, store
+        self._idle: list[Warehouse] = []
+        self._n_lent, self._is_reopened = 0, False
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def lend(self) -> Iterator[Warehouse]:
+        """A reader for this thread."""
+        with self._changed:
+            is_live = not self._is_reopened
+            self._n_lent += is_live
+            idle = self._idle.pop() if is_live and self._idle else None
+        try:
+            reader = idle or (self._warehouse.reader() if is_live else self._open_snapshot())
+            try:
+                yield reader
+            except BaseException:  # the reader may be in the middle of a transaction
+                reader.close()
+                raise
+            if is_live:
+                self._idle.append(reader)
+            else:
+                reader.close()
+        finally:
+            with self._changed:
+                self._n_lent -= is_live
+                self._changed.notify_all()
+
+    @contextmanager
+    def reopening(self) -> Iterator[None]:
+        """Let the body reopen the store: no reader of it is open, and others read the snapshot.
+
+        The readers that are lent now end first. The newest snapshot must have all commits.
+        """
+        with self._changed:
+            self._is_reopened = True
+            self._changed.wait_for(lambda: not self._n_lent)
+            self.close()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_reopened = False
+
+    def close(self) -> None:
+        """Close the readers that are not lent."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _open_snapshot(self) -> Warehouse:
+        opened = open_snapshot(self._store)
+        if opened is None:
+            raise StoreError(str(self._store), "is being compacted; ask again in a second")
+        return Warehouse(self._store, opened)
