@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from cli.serve.page.cells import Cell, Row, age_text, link
 from cli.serve.page.charts import coverage_plot
+from cli.serve.page.last_night import night_parts
 from cli.serve.page.listing import Column, Table, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import NONE, count_text, number_text
@@ -20,7 +21,7 @@ FIELDS = ("sort", "page", "pool_sort", "pool_page")
 
 
 def fleet(request: PageRequest) -> dict[str, Any]:
-    """A line for each pool and each device; those without the newest build come first."""
+    """The last night, unless the fleet is filtered; then a line for each pool and each device."""
     builds = request.rows("page_builds")
     if not builds:
         return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
@@ -38,7 +39,10 @@ def fleet(request: PageRequest) -> dict[str, Any]:
         ("", pc.sum(devices["event_count"]).as_py(), "event", ""),
         ("warn" if late else "", late, "device", " without the newest build"),
     ]
+    is_whole = not request.filters and request.bearer.pools is None
     return {
+        **(night_parts(request) if is_whole else {}),
+        "template": "first",
         "title": "Fleet",
         "tiles": [
             (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")

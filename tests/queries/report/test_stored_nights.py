@@ -7,7 +7,7 @@ import pytest
 from queries.report import stored_nights
 from queries.report.nightly import nightly_report
 from queries.report.settings import Nightly, Settings
-from queries.report.stored_nights import NightKey, find_report, last_report, read_night
+from queries.report.stored_nights import NightKey, find_report, last_night, read_night
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.upkeep.rebuild import rebuild_store
@@ -51,8 +51,8 @@ def test_a_stored_night_is_the_report_and_costs_no_judgement(
 def test_the_last_report_is_that_of_the_newest_judged_build(store: Path) -> None:
     def last() -> str | None:
         with Warehouse.open(store, read_only=True) as warehouse:
-            report = last_report(warehouse)
-        return report and report.head
+            night = last_night(warehouse, Settings())
+        return night and night.report.head
 
     assert last() is None
     keep(store)
