@@ -84,6 +84,11 @@ def test_a_night_that_is_not_judged_is_not_judged_by_the_view(
     assert links(text)["Judge it now"] == "/regressions"
 
 
+def test_an_empty_store_has_no_night(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as client:
+        assert "<h1>Fleet</h1>" in client.get("/").text
+
+
 class _Nights:
     settings = Settings()
 
