@@ -16,7 +16,15 @@ from markupsafe import Markup
 from queries.report import figures, plots
 from queries.report import outline as outlines
 from queries.report.headline import order_rows
-from queries.report.outline import Section, facts, is_card, outline, sections, verdict_text
+from queries.report.outline import (
+    Section,
+    commits_url,
+    facts,
+    is_card,
+    outline,
+    sections,
+    verdict_text,
+)
 from queries.report.plots import drift_plot, interval_ends
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.tables import changes, evidence
@@ -38,6 +46,7 @@ class GroupView(NamedTuple):
 
     group: Group
     facts: list[tuple[str, str]]
+    commits_url: str
     rows: list[Member]
     ends: tuple[float, float]
     is_card: bool
@@ -135,7 +144,13 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
             rows = order_rows(group.members, group.explains)[: SHOWN + FOLDED]
             views.append(
                 GroupView(
-                    group, facts(group, report), rows, interval_ends(rows), is_card(group), is_open
+                    group,
+                    facts(group, report),
+                    commits_url(group, report),
+                    rows,
+                    interval_ends(rows),
+                    is_card(group),
+                    is_open,
                 )
             )
         yield section, views

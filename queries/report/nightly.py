@@ -86,6 +86,7 @@ def nightly_report(
         base=base,
         recorded_on=night.day,
         commits=named_commits(commits, [night.head, *base], groups),
+        repo_url=settings.report.repo_url,
         verdict=verdict,
         summary=f"{night.head}: "
         f"{_summary(verdict, parts, coverage, shifts, sensitivity)}{broken_text(budgets)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 from queries.report.figures import (
     and_more,
@@ -185,7 +186,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Of the whole change", share_text(line.total_share)),
         ("Seen on", _breadth(group)),
         ("May be", _guess(group)),
-        ("Commits", _commits(group, report)),
+        ("Commits", _commits_text(group, report)),
         ("Owner", group.owner),
         ("Next step", next_step(group, report)),
         ("Decided because", group.reason),
@@ -217,10 +218,24 @@ def next_step(group: Group, report: Report) -> str | None:
     return f"{find}, and fix it; or {decide}"
 
 
-def _commits(group: Group, report: Report) -> str | None:
+def commits_url(group: Group, report: Report) -> str:
+    """The address of the commits between which the cause lies; empty if it is unknown."""
+    commits = _commits(group, report)
+    if commits is None or report.repo_url is None:
+        return ""
+    good, bad = (quote(commit, safe="") for commit in commits)
+    return report.repo_url.replace("{base}", good).replace("{head}", bad)
+
+
+def _commits(group: Group, report: Report) -> tuple[str, str] | None:
     """The source revisions between which the cause lies, if both are known."""
     good, bad = (report.commits.get(build or "") for build in (group.last_good, group.first_bad))
-    return None if good is None or bad is None else f"{name_text(good)}..{name_text(bad)}"
+    return None if good is None or bad is None else (good, bad)
+
+
+def _commits_text(group: Group, report: Report) -> str | None:
+    commits = _commits(group, report)
+    return None if commits is None else "..".join(map(name_text, commits))
 
 
 def _breadth(group: Group) -> str:

@@ -101,6 +101,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         base=[base],
         recorded_on=day,
         commits=named_commits(read_commits(store), [base, head], groups),
+        repo_url=settings.report.repo_url,
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
         summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
         notes=[order, *notes] if order else notes,

@@ -137,10 +137,23 @@ class Nightly(_Table):
     gate: float = Field(default=3.5, ge=1, le=20)
 
 
+def _check_repo_url(url: str) -> str:
+    """The address, if it has a place for each of two commits.
+
+    Raises:
+        ValueError: It has not, or is no address of the web.
+    """
+    is_web = url.startswith(("https://", "http://"))
+    if not is_web or "{base}" not in url or "{head}" not in url:
+        raise ValueError("wanted an address such as https://host/repo/compare/{base}...{head}")
+    return url
+
+
 class ReportChoice(_Table):
-    """The builds that the nightly report is about."""
+    """The builds that the nightly report is about, and where their commits are compared."""
 
     branch: str | None = Field(default=None, min_length=1)
+    repo_url: Annotated[str, AfterValidator(_check_repo_url)] | None = None
 
 
 class Settings(_Table):
@@ -173,7 +186,8 @@ class Settings(_Table):
         """The settings with another branch of the report, if one is given."""
         if branch is None:
             return self
-        return self.model_copy(update={"report": ReportChoice(branch=branch)})
+        report = self.report.model_copy(update={"branch": branch})
+        return self.model_copy(update={"report": report})
 
     def min_change(self, *, device: str, model: str, event: str) -> float:
         """The smallest relevant change of a series."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -21,8 +22,9 @@ _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
 
 
-_LAST = """SELECT n.report FROM judged_nights AS n
+_LAST = """SELECT n.build, n.settings, n.inputs, n.judged_at, n.report FROM judged_nights AS n
 JOIN builds_in_order AS b ON b.build = n.build
+WHERE b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
 ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
 
 
@@ -49,7 +51,7 @@ class NightKey(NamedTuple):
         build = find_head(store, head, settings)
         until = store.sql(read_statement("known_until"), {"head": build})["until"][0].as_py()
         rows = store.sql(read_statement("night_inputs"), {"head": build, "until": until})
-        numbers = settings.model_dump_json(exclude={"report"})  # that chooses a build
+        numbers = settings.model_dump_json(exclude={"report": {"branch"}})  # the key has the build
         rules = f"{version('tracehouse')} {_REPORT_VERSION} {numbers}"
         return cls(build, _hash(rules), _hash(str(rows.to_pylist())))
 
@@ -64,6 +66,14 @@ class Night(NamedTuple):
     def packed(self) -> JudgedNight:
         """The night as the store keeps it."""
         return pack_night(self.key, self.report)
+
+
+class LastNight(NamedTuple):
+    """The newest stored night."""
+
+    key: NightKey
+    report: Report
+    judged_at: datetime
 
 
 def read_night(store: Streamable, settings: Settings, head: str | None) -> Night:
@@ -84,10 +94,13 @@ def find_report(store: Queryable, key: NightKey) -> Report | None:
     return unpack_report(found[0]) if found else None
 
 
-def last_report(store: Queryable) -> Report | None:
-    """The stored report of the newest judged build, even if its data have changed since."""
-    found = store.sql(_LAST)["report"].to_pylist()
-    return _unpack_known(found[0]) if found else None
+def last_night(store: Queryable, settings: Settings) -> LastNight | None:
+    """The night of the newest judged build of the report's branch, even if its data changed."""
+    found = store.sql(_LAST, {"branch": settings.report.branch}).to_pylist()
+    if not found:
+        return None
+    key = NightKey(*(found[0][name] for name in NightKey._fields))
+    return LastNight(key, _unpack_known(found[0]["report"]), found[0]["judged_at"])
 
 
 def pack_night(key: NightKey, report: Report) -> JudgedNight:

@@ -13,6 +13,7 @@ MORE = [
     "/operator?event=native_call_convolution.out",
     "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
     "/login",
+    "/timelines?device=phone&base=b8&head=b9",
 ]
 
 

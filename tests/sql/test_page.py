@@ -144,3 +144,16 @@ def test_dumps_come_in_parts_the_newest_first(farm: Warehouse) -> None:
     ]
     shas = [sha for part in parts for sha in part["sha256"].to_pylist()]
     assert shas == [row["sha256"] for row in rows]
+
+
+def test_the_median_dump_of_a_build_has_the_median_time_of_a_run(farm: Warehouse) -> None:
+    chosen = {"build": ["b8", "b9"], "device": "phone"}
+    found = farm.query(find_query("page_median_dumps", "page"), **chosen).to_pylist()
+    assert [row["build"] for row in found] == ["b8", "b9"]
+    times = farm.sql(
+        "SELECT dump_id, build, coalesce(value_ns, p50_ns) AS ns FROM operator_stats "
+        "WHERE kind = 'method' AND device = 'phone'"
+    ).to_pylist()
+    for row in found:
+        own = sorted((t["ns"], t["dump_id"]) for t in times if t["build"] == row["build"])
+        assert row["dump_id"] == own[(len(own) - 1) // 2][1]

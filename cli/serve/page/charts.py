@@ -15,7 +15,7 @@ from cli.serve.page.site import HEADERS, Parts
 from queries.plots.line_figure import line_figure
 from queries.report.axis import AxisKind
 from queries.report.drawing import Scale, lines, picture, scale_of, title
-from queries.report.figures import count_text, duration_text, name_text
+from queries.report.figures import count_text, measure_text, name_text
 from queries.report.line_chart import LineChart, Mark, colour_class, line_chart
 
 _WIDTH, _HEIGHT = 720, 260
@@ -30,6 +30,7 @@ class Chart(NamedTuple):
         scales: Links to the same view with another axis: address and text.
         files: Links to the chart's data and to the chart itself: address, text and file name.
         file: The chart as an SVG file, if it has an address.
+        caption: Address and text of a link above the chart.
     """
 
     picture: str
@@ -37,6 +38,7 @@ class Chart(NamedTuple):
     scales: Sequence[tuple[str, str]] = ()
     files: Sequence[tuple[str, str, str]] = ()
     file: Callable[[], str] | None = None
+    caption: tuple[str, str] | None = None
 
     @property
     def legend(self) -> list[tuple[str, str]]:
@@ -112,6 +114,7 @@ def spark_plot(
     *,
     colour: int | None = None,
     marks: Sequence[Mark] = (),
+    unit: str = "ns",
 ) -> str:
     """A small line without axes, whose height spans at least 5 % of its value; with its marks."""
     known = [value for value in values if value is not None]
@@ -125,8 +128,14 @@ def spark_plot(
     rules, said = mark_lines(builds, marks, across, 28)
     group = svg.G(elements=[*lines(placed), *points])
     group.class_ = [] if colour is None else [colour_class(colour)]
+<<<<<<< HEAD
+    first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
+    spoken = f"{name_text(name)} from {first} to {last}"
+    text = "; ".join([spoken, *(f"{mark.text} in {name_text(mark.place)}" for mark in shown)])
+=======
     spoken = f"{name_text(name)} from {duration_text(known[0])} to {duration_text(known[-1])}"
     text = "; ".join([spoken, *said])
+>>>>>>> main
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 

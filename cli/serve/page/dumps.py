@@ -48,11 +48,6 @@ def dump(request: PageRequest) -> dict[str, Any]:
     run = request.fields.get("run") or None
     timeline = request.store.query("run_timeline", dump=found["dump_id"], run=run)
     events = timeline.slice(0, MOST_ROWS).to_pylist()
-    slices = [
-        Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
-        for row in events
-        if row["start_ns"] is not None and row["duration_ns"] is not None
-    ]
     rows = link("/v1/queries/run_timeline", dump=found["dump_id"], run=run)
     drawing = link(f"/dumps/{found['sha256']}/run.svg", run=run)
     start, pager = turn_pages(request, len(events), size=EVENTS)
@@ -63,11 +58,25 @@ def dump(request: PageRequest) -> dict[str, Any]:
         "lead": f"{place_of(found)}, {found['build']}",
         "facts": _facts(found),
         "runs": _runs(found, events),
-        "charts": timeline_chart(slices, rows, drawing),
+        "charts": timeline_chart(_slices(events), rows, drawing),
         "tables": [table] if events else [],
         "empty": "The run has no events.",
         "cut": more_text(timeline.num_rows - MOST_ROWS, "event", "see the query run_timeline"),
     }
+
+
+def read_run(request: PageRequest, dump_id: int) -> list[Slice]:
+    """The events of a dump's run of median length that have a place on its time axis."""
+    events = request.store.query("run_timeline", dump=dump_id)
+    return _slices(events.slice(0, MOST_ROWS).to_pylist())
+
+
+def _slices(events: list[Row]) -> list[Slice]:
+    return [
+        Slice(row["event_name"], row["kind"], row["start_ns"], row["duration_ns"])
+        for row in events
+        if row["start_ns"] is not None and row["duration_ns"] is not None
+    ]
 
 
 def _find(request: PageRequest, sha256: str) -> dict[str, Any]:

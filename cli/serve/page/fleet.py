@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from cli.serve.page.cells import Cell, Row, age_text, link
 from cli.serve.page.charts import coverage_plot
+from cli.serve.page.last_night import night_parts
 from cli.serve.page.listing import Column, Table, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import NONE, count_text, number_text
@@ -20,7 +21,7 @@ FIELDS = ("sort", "page", "pool_sort", "pool_page")
 
 
 def fleet(request: PageRequest) -> dict[str, Any]:
-    """A line for each pool and each device; those without the newest build come first."""
+    """The last night, unless the fleet is filtered; then its pools and devices."""
     builds = request.rows("page_builds")
     if not builds:
         return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
@@ -38,7 +39,10 @@ def fleet(request: PageRequest) -> dict[str, Any]:
         ("", pc.sum(devices["event_count"]).as_py(), "event", ""),
         ("warn" if late else "", late, "device", " without the newest build"),
     ]
+    is_whole = not request.filters and request.bearer.pools is None
     return {
+        **(night_parts(request) if is_whole else {}),
+        "template": "first",
         "title": "Fleet",
         "tiles": [
             (kind, number_text(count), f"{noun}{'' if count == 1 else 's'}{rest}")
@@ -49,8 +53,10 @@ def fleet(request: PageRequest) -> dict[str, Any]:
 
 
 def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:
-    """The pools, if there are several, and the devices."""
+    """The devices; of several pools, the pools and the devices without the newest build."""
     pools = _pools(devices)
+    if pools.num_rows > 1:  # a pool leads to its other devices
+        devices = devices.filter(pc.greater(devices["behind"], 0))
     shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-late_count", part="pool_")
     shown = sort_page(request, devices, _DEVICE_COLUMNS, sort="-behind")
     newest = builds[-NEWEST:]
@@ -71,15 +77,13 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
         f"Coverage has a square for each of the newest {count_text(len(newest), 'build')}, the "
         "newest on the right. A full square: all {} recorded."
     )
-    tables = [
-        listing(request, "Devices", _DEVICE_COLUMNS, shown,
-                note=note.format("models of the device were"))
-    ]  # fmt: skip
-    if pools.num_rows > 1:
-        text = note.format("devices of the pool")
-        pool_table = listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text)
-        tables.insert(0, pool_table)
-    return tables
+    text = note.format("models of the device were")
+    if pools.num_rows == 1:
+        return [listing(request, "Devices", _DEVICE_COLUMNS, shown, note=text)]
+    title = "Devices without the newest build"
+    late = [listing(request, title, _DEVICE_COLUMNS, shown, note=text)] if shown.rows else []
+    text = note.format("devices of the pool")
+    return [listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text), *late]
 
 
 def _pools(devices: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ from cli.serve.page import (
     operators,
     refused,
     regressions,
+    timelines,
 )
 from cli.serve.page.assets import SCRIPTS, script, style
 from cli.serve.page.charts import chart_file
@@ -30,6 +31,7 @@ _VIEWS = {
     "/latency.svg": view(chart_file(history.latency), *history.FIELDS),
     "/operator.svg": view(chart_file(history.operator), *history.OPERATOR_FIELDS),
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
+    "/timelines": view(timelines.timelines, *timelines.FIELDS),
     "/regressions": view(
         regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
     ),

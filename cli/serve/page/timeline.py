@@ -57,12 +57,12 @@ class Timeline(NamedTuple):
         """Height of the drawing."""
         return (max(self.levels) + 1) * _ROW + 16
 
-    def elements(self) -> list[svg.Element]:
-        """The slices and the axis, in percent of the width."""
-        end = self.end or 1
+    def elements(self, until: float = 0.0) -> list[svg.Element]:
+        """The slices and the axis, in percent of the width, which lasts until a time."""
+        end = max(self.end, until) or 1
         bars = [_bar(one, level, end) for one, level in zip(self.slices, self.levels, strict=True)]
         y = self.height - 2
-        return [*bars, label(0, y, "0", "start"), label("100%", y, duration_text(self.end), "end")]
+        return [*bars, label(0, y, "0", "start"), label("100%", y, duration_text(end), "end")]
 
 
 def timeline_chart(slices: Sequence[Slice], rows: str, drawing: str) -> list[Chart]:
@@ -75,12 +75,14 @@ def timeline_chart(slices: Sequence[Slice], rows: str, drawing: str) -> list[Cha
     return [Chart(drawn, files=files, file=lambda: timeline_figure(timeline))]
 
 
-def timeline_plot(timeline: Timeline) -> str:
-    """The timeline as an image of a page, as wide as the page."""
+def timeline_plot(timeline: Timeline, until: float = 0.0) -> str:
+    """The timeline as an image of a page, as wide as the page, which lasts until a time."""
     count = count_text(len(timeline.slices), "event")
     text = f"Timeline of {count} in {duration_text(timeline.end)}"
     height = timeline.height
-    return picture(timeline.elements(), width=None, height=height, text=text, class_="timeline")
+    return picture(
+        timeline.elements(until), width=None, height=height, text=text, class_="timeline"
+    )
 
 
 def timeline_figure(timeline: Timeline) -> str:

@@ -5,6 +5,7 @@ import pytest
 from queries.report.content import Missing
 from queries.report.forms import FORMS, render
 from queries.report.outline import (
+    commits_url,
     facts,
     find_verdict,
     is_card,
@@ -155,3 +156,11 @@ def test_what_is_expected_and_missing_is_no_green_and_is_told_in_every_form() ->
     for form in FORMS:
         assert note in render(found, form)
     assert "Incomplete: 1 expected recording missing" in render(found, "slack")
+
+
+def test_the_commits_between_have_an_address_if_both_are_known() -> None:
+    url, commits = "https://host/repo/compare/{base}...{head}", {"b39": "c0ffee", "b40": "a/b"}
+    known = report(commits=commits, repo_url=url)
+    assert commits_url(group(), known) == "https://host/repo/compare/c0ffee...a%2Fb"
+    assert commits_url(group(), report(commits=commits)) == ""
+    assert commits_url(group(), report(commits={"b40": "beef"}, repo_url=url)) == ""

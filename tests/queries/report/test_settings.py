@@ -162,6 +162,8 @@ def test_an_expired_mute_does_not_hide_another(file):
         ('[nightly]\ngate = "x"', "nightly.gate", "valid number"),
         ("[nightly]\nbase_build = 8", "nightly.base_build", "did you mean base_builds?"),
         ("[nightlies]\ngate = 4", "nightlies", "did you mean nightly?"),
+        ("[report]\nrepo_url = 'https://host/x'", "report.repo_url", "{base}...{head}"),
+        ("[report]\nrepo_url = 'javascript:{base}{head}'", "report.repo_url", "https://"),
         ("[[thresholds]]\nmin_change = 0", "thresholds.0.min_change", "greater than 0"),
         ('[[thresholds]]\ndevice = "x"', "thresholds.0.min_change", "required"),
         ("[[thresholds]]\nmin_change = 0.1\ndevise = 'x'", "thresholds.0.devise", "mean device?"),
@@ -227,3 +229,9 @@ def test_a_budget_that_limits_nothing_is_refused(file, limits, problem):
 def test_tables_of_others_are_left_to_them(file: Path) -> None:
     text = '[serve]\nport = 3\n[[producers]]\nproducer = "x"\n[nightly]\nq = "5%"\n'
     assert read(file, text).nightly.q == 0.05
+
+
+def test_another_branch_keeps_the_address_of_commits() -> None:
+    chosen = ReportChoice(repo_url="https://host/{base}...{head}")
+    of_branch = Settings(report=chosen).of_branch("dev").report
+    assert of_branch == ReportChoice(branch="dev", repo_url=chosen.repo_url)

@@ -6,8 +6,8 @@ import pytest
 
 from queries.report import stored_nights
 from queries.report.nightly import nightly_report
-from queries.report.settings import Nightly, Settings
-from queries.report.stored_nights import NightKey, find_report, last_report, read_night
+from queries.report.settings import Nightly, ReportChoice, Settings
+from queries.report.stored_nights import NightKey, find_report, last_night, read_night
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
 from warehouse.upkeep.rebuild import rebuild_store
@@ -51,8 +51,8 @@ def test_a_stored_night_is_the_report_and_costs_no_judgement(
 def test_the_last_report_is_that_of_the_newest_judged_build(store: Path) -> None:
     def last() -> str | None:
         with Warehouse.open(store, read_only=True) as warehouse:
-            report = last_report(warehouse)
-        return report and report.head
+            night = last_night(warehouse, Settings())
+        return night and night.report.head
 
     assert last() is None
     keep(store)
@@ -128,3 +128,14 @@ def test_the_last_judgement_of_a_build_replaces_earlier_ones(store: Path) -> Non
     with Warehouse.open(store, read_only=True) as warehouse:
         assert len(warehouse.sql("FROM judged_nights")) == 1
         assert find_report(warehouse, NightKey.of(warehouse, Settings(), "b4"))
+
+
+def test_the_last_night_is_of_the_report_s_branch(store: Path) -> None:
+    ingest_all(store, record_build(5, branch="other"))
+    keep(store, "b5")
+    with Warehouse.open(store, read_only=True) as warehouse:
+        chosen = Settings(report=ReportChoice(branch="main"))
+        assert last_night(warehouse, chosen) is None
+        other = last_night(warehouse, chosen.of_branch("other"))
+    assert other is not None
+    assert other.key.build == "b5"

@@ -1,0 +1,133 @@
+"""The last night on the first view: its verdict, its alerts by cost, and what it could not see."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cli.serve.page.cells import age_text, link, pick
+from cli.serve.page.charts import spark_plot
+from cli.serve.page.page_request import PageRequest
+from queries.report.content import Group, Member, Report
+from queries.report.figures import count_text, is_measure, member_operator, name_text
+from queries.report.line_chart import Mark
+from queries.report.outline import commits_url, outline, verdict_text
+from queries.report.sensitivity_summary import SensitivitySummary
+from queries.report.stored_nights import LastNight, NightKey, last_night
+from queries.report.verdicts import State
+from warehouse.errors import QueryError
+
+MOST = 8  # alerts of a list
+BUILDS = 20  # of a sparkline
+
+
+class AlertLine(NamedTuple):
+    """An alert in a line, with links to its details: address and text."""
+
+    group: Group
+    spark: str
+    href: str
+    links: list[tuple[str, str]]
+
+
+def night_parts(request: PageRequest) -> dict[str, Any]:
+    """The last stored night, for the template; a note that none is stored before one is judged."""
+    night = last_night(request.store, request.nights.settings)
+    if night is None:
+        return {"night": None}
+    report = night.report
+    parts = outline(report)
+    fixed = [group for group in parts.settled if group.state == State.FIXED]
+    lists = [
+        ("Alerts", [*parts.failures, *parts.environment, *parts.suspects], "Nothing got slower."),
+        ("Fixed", fixed, ""),
+        ("Faster", parts.improvements, ""),
+    ]
+    return {
+        "night": report,
+        "verdict": verdict_text(report),
+        "judged": f"judged {age_text(night.judged_at)}",
+        "since": _since(request, night),
+        "whole": link("/regressions", head=report.head),
+        "lists": [
+            (title, [_line(report, group) for group in groups[:MOST]], len(groups), empty)
+            for title, groups, empty in lists
+            if groups or empty
+        ],
+        "limits": _limits(report),
+    }
+
+
+def _since(request: PageRequest, night: LastNight) -> str:
+    """What has changed since the night was judged; empty if nothing has."""
+    try:
+        key = NightKey.of(request.store, request.nights.settings, None)
+    except QueryError as error:
+        return str(error)
+    if key.build != night.key.build:
+        return f"Data of {name_text(key.build)} have arrived since; it is not judged yet."
+    if key.inputs != night.key.inputs:
+        return "Dumps, decisions or refusals have arrived since; they are not judged yet."
+    return "" if key == night.key else "The settings have changed since."
+
+
+def _limits(report: Report) -> list[tuple[str, str, str]]:
+    """What the night covers and what it could not see: kind, text and address."""
+    coverage, whole = report.coverage, link("/regressions", head=report.head)
+    seen = SensitivitySummary.of(report.sensitivity)
+    blind = f"Blind on {seen.share(seen.blind)}{f': {seen.limits}' if seen.blind else ''}"
+    missing, refused = len(coverage.missing), len(report.refused)
+    evidence = f"{whole}#evidence"
+    return [
+        ("warn" if seen.blind else "", blind, evidence),
+        ("warn" if missing else "", f"{count_text(missing, 'recording')} missing", evidence),
+        ("", f"{coverage.judged_count:,} of {coverage.series_count:,} series judged, from "
+         f"{count_text(coverage.dump_count, 'dump')} of "
+         f"{count_text(coverage.device_count, 'device')}", evidence),
+        ("warn" if refused else "", f"{count_text(refused, 'file')} refused", "/errors"),
+    ]  # fmt: skip
+
+
+def _line(report: Report, group: Group) -> AlertLine:
+    first = group.members[0]
+    href = f"{link('/regressions', head=report.head)}#{group.id}"
+    links = [
+        (_history(first), "History"),
+        (href, "Distributions"),
+        (_timelines(group, first), "Timelines"),
+        (commits_url(group, report), "Commits"),
+        (link("/explain", group=group.id, head=report.head), "Why"),
+    ]
+    return AlertLine(group, _spark(group, first), href, [pair for pair in links if pair[0]])
+
+
+def _place(member: Member) -> dict[str, str | None]:
+    """The filters of a member's series: its device, or its whole pool."""
+    row = {name: getattr(member, name) for name in ("device", "pool", "model", "backend")}
+    return row | {"pool": None} if member.device else row
+
+
+def _history(member: Member) -> str:
+    """The address of the operator over the builds; empty for a measure."""
+    if is_measure(member):
+        return ""
+    operator = pick(vars(member), "delegate_id", "ordinal")
+    return link("/operator", event=member.event_name, **operator, **_place(member))
+
+
+def _timelines(group: Group, member: Member) -> str:
+    """The address of a median run of both builds; empty if there is no earlier build."""
+    if group.last_good is None:
+        return ""
+    builds = {"base": group.last_good, "head": group.first_bad}
+    return link("/timelines", **builds, run=member.run, **_place(member))
+
+
+def _spark(group: Group, member: Member) -> str:
+    points = member.history[-BUILDS:]
+    values = [point.median if point.median_ns is None else point.median_ns for point in points]
+    is_bad = group.direction == "regression"
+    marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
+    if group.fixed_in is not None:
+        marks.append(Mark(group.fixed_in, "fixed", "good"))
+    builds = [point.build for point in points]
+    return spark_plot(builds, member_operator(member), values, marks=marks, unit=member.unit)

@@ -1,0 +1,107 @@
+"""The last night on the first view."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from cli.serve.page.last_night import night_parts
+from cli.serve.page.page_request import PageRequest
+from queries.report import stored_nights
+from queries.report.settings import Settings
+from queries.report.stored_nights import read_night
+from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
+from tests.support.pages import links
+from tests.support.service import serving
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the nightly farm whose last night is stored."""
+    store = ingest_nights(tmp_path_factory.mktemp("judged") / "s")
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
+    return store
+
+
+@pytest.fixture(scope="module")
+def client(judged: Path) -> Iterator[TestClient]:
+    with serving(judged) as client:
+        yield client
+
+
+def test_the_verdict_stands_first_then_alerts_then_the_fleet(client: TestClient) -> None:
+    text = client.get("/").text
+    places = [text.index(part) for part in ("<h1>", "<h2>Alerts", "<h2>Fleet</h2>", "<table>")]
+    assert places == sorted(places)
+    assert "<h1><span" in text
+    assert "2 regressions" in text[text.index("<h1>") : text.index("</h1>")]
+    assert "Nothing has arrived since." in text
+
+
+def test_an_alert_has_a_sparkline_with_its_mark_and_its_command(client: TestClient) -> None:
+    text = client.get("/").text
+    alert = text[text.index('<li class="alert') :]
+    assert 'class="spark"' in alert[: alert.index("</li>")]
+    assert "confirmed in b9" in alert[: alert.index("</li>")]
+    assert "<summary>Command</summary>" in alert[: alert.index("</li>")]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("History", "native_call_convolution.out"),
+        ("Distributions", 'class="strip"'),
+        ("Timelines", "Both are on the same time axis."),
+        ("Why", "native_call_convolution.out"),
+    ],
+)
+def test_an_alert_leads_to_its_details(client: TestClient, name: str, words: str) -> None:
+    text = client.get("/").text
+    alert = text[text.index('<li class="alert') :]
+    answer = client.get(links(alert[: alert.index("</li>")])[name])
+    assert answer.status_code == 200
+    assert words in answer.text
+
+
+def test_a_filtered_fleet_has_no_night(client: TestClient) -> None:
+    text = client.get("/?device=phone").text
+    assert "<h1>Fleet</h1>" in text
+    assert "Alerts" not in text
+
+
+def test_a_night_that_is_not_judged_is_not_judged_by_the_view(
+    wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_nights, "nightly_report", pytest.fail)
+    text = wide_site.get("/").text
+    assert "<h1>No night is judged yet</h1>" in text
+    assert links(text)["Judge it now"] == "/regressions"
+
+
+def test_an_empty_store_has_no_night(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as client:
+        assert "<h1>Fleet</h1>" in client.get("/").text
+
+
+class _Nights:
+    settings = Settings()
+
+
+@pytest.mark.parametrize("build", [11, 12])
+def test_newer_data_are_said(judged: Path, tmp_path: Path, build: int) -> None:
+    store = shutil.copytree(judged, tmp_path / "s")
+    ingest_all(store, record_build(build, device="another"))
+    with Warehouse.open(store, read_only=True) as warehouse:
+        parts = night_parts(PageRequest(store=warehouse, nights=_Nights()))  # type: ignore[arg-type]
+    assert parts["night"].head == "b11"
+    said = {
+        11: "Dumps, decisions or refusals have arrived since; they are not judged yet.",
+        12: "Data of b12 have arrived since; it is not judged yet.",
+    }
+    assert parts["since"] == said[build]
