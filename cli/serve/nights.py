@@ -21,7 +21,7 @@ from queries.report.settings import Settings, read_settings
 from queries.report.stored_nights import (
     NightKey,
     find_report,
-    last_report,
+    last_night,
     pack_night,
     unpack_report,
 )
@@ -125,8 +125,8 @@ class Nights:
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
         with self._consumer.readers.lend() as reader:
-            if before := last_report(reader):
-                self._pushes.remember(before)
+            if before := last_night(reader, Settings()):
+                self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False

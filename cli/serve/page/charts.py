@@ -128,14 +128,8 @@ def spark_plot(
     rules, said = mark_lines(builds, marks, across, 28)
     group = svg.G(elements=[*lines(placed), *points])
     group.class_ = [] if colour is None else [colour_class(colour)]
-<<<<<<< HEAD
     first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
-    spoken = f"{name_text(name)} from {first} to {last}"
-    text = "; ".join([spoken, *(f"{mark.text} in {name_text(mark.place)}" for mark in shown)])
-=======
-    spoken = f"{name_text(name)} from {duration_text(known[0])} to {duration_text(known[-1])}"
-    text = "; ".join([spoken, *said])
->>>>>>> main
+    text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 
