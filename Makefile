@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -95,6 +95,9 @@ bench-spark: .venv-spark/.installed ## Measure what Spark costs beside one proce
 bench: .venv/.installed ## Measure decode, ingest and queries (reports, never gates; RECORD=1 keeps it)
 	$(BIN)/python -m tests.tools.benchmarks.run $(if $(RECORD),tests/tools/benchmarks/record.json,build/bench.json)
 
+bench-scale: .venv/.installed ## Measure how queries, pages and the report grow with the fleet (ARGS=1000 devices)
+	$(BIN)/python -m tests.tools.benchmarks.growth $(if $(RECORD),tests/tools/benchmarks/record-growth.json,build/bench-scale.json) $(ARGS)
+
 bench-engines: .venv-spark/.installed ## Ask a farm of 50 M events: its store, a lake by DuckDB, a lake by Spark
 	.venv-spark/bin/python -m tests.tools.benchmarks.engines $(if $(RECORD),tests/tools/benchmarks/record-engines.json,build/bench-engines.json)
 
@@ -113,7 +116,7 @@ test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch
 # Where Chromium or npm is missing, tests are skipped, and say so.
 build/axe.min.js:
 	mkdir -p build/axe
-	cd build/axe && npm pack --silent axe-core@4.14.1 && tar -xzOf axe-core-4.14.1.tgz package/axe.min.js > ../axe.min.js
+	-cd build/axe && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz && cp package/axe.min.js ..
 
 test-browser: .venv/.installed $(if $(shell command -v npm),build/axe.min.js) ## Open a report's page in headless Chromium, where there is one
 	CHROMIUM="$$(command -v chromium || command -v google-chrome)" AXE="$$(ls build/axe.min.js 2>/dev/null)" \

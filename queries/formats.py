@@ -7,14 +7,19 @@ raises FormatError; errors of the sink are passed on.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import TextIOWrapper
-from itertools import chain
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING
 
-from queries.plain_values import FormatError, UnsupportedColumnError, plain_rows
+from queries.plain_values import (
+    BATCH_ROWS,
+    FormatError,
+    UnsupportedColumnError,
+    plain_value,
+    write_cells,
+)
 from queries.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -60,10 +65,11 @@ def write_json(table: pa.Table, sink: IO[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise FormatError(f"json: two columns are called '{name}'; rename one with AS")
-    start = "["
-    for row in plain_rows(table):
-        sink.write(f"{start}\n{json_text(dict(zip(names, row, strict=True)))}")
-        start = ","
+    keys = [f"{json_text(name)}: " for name in names]
+    start = "[\n"
+    for rows in _joined_rows(table, json_text, keys, ", "):
+        sink.write(start + ",\n".join(f"{{{row}}}" for row in rows))
+        start = ",\n"
     sink.write("\n]\n" if table.num_rows else "[]\n")
 
 
@@ -128,17 +134,35 @@ def write_parquet(table: pa.Table, sink: IO[bytes]) -> None:
 def _csv_lines(
     table: pa.Table, delimiter: str, *, is_safe: bool, is_escaped: bool
 ) -> Iterator[str]:
+    def cell(value: object) -> str:
+        text = json_text(value) if isinstance(value, bool | list | dict) else value
+        if is_safe and isinstance(text, str):
+            text = _quoted_formula(text)
+        if is_escaped and isinstance(text, str):
+            text = printable(text)
+        writer.writerow([text, ""])  # of one empty cell, csv would make ""
+        return lines.pop()[: -2 - len(delimiter)] or empty
+
     lines: list[str] = []
     # csv quotes carriage returns only if they end lines.
     writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter)
-    for row in chain([table.column_names], plain_rows(table)):
-        cells = [json_text(v) if isinstance(v, bool | list | dict) else v for v in row]
-        if is_safe:
-            cells = [_quoted_formula(v) if isinstance(v, str) else v for v in cells]
-        if is_escaped:
-            cells = [printable(v) if isinstance(v, str) else v for v in cells]
-        writer.writerow(cells)
-        yield lines.pop()[:-2] + "\n"
+    empty = '""' if table.num_columns == 1 else ""  # so that the line is not blank
+    yield delimiter.join(map(cell, table.column_names)) + "\n"
+    for rows in _joined_rows(table, cell, [""] * table.num_columns, delimiter):
+        yield "".join(f"{row}\n" for row in rows)
+
+
+def _joined_rows(
+    table: pa.Table, write: Callable[[object], str], keys: Sequence[str], separator: str
+) -> Iterator[Iterable[str]]:
+    """The rows of a few thousand at a time as texts: the cells, each after its column's key."""
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        columns = zip(batch.schema.names, batch.columns, keys, strict=True)
+        cells = [
+            write_cells(name, column, lambda value, key=key: key + write(plain_value(value)))  # type: ignore[misc]
+            for name, column, key in columns
+        ]
+        yield map(separator.join, zip(*cells, strict=True))
 
 
 def _quoted_formula(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from queries.printable import shorten
 from warehouse.errors import QueryError
@@ -14,7 +14,8 @@ from warehouse.errors import QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH_ROWS = 8192
+BATCH_ROWS = 8192
+_Text = TypeVar("_Text")
 
 
 class FormatError(QueryError):
@@ -34,7 +35,7 @@ class UnsupportedColumnError(FormatError):
 def plain_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
     """Rows of the table, in order, with values converted by `plain_value`; see `python_values`."""
     names = table.column_names
-    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         yield from zip(*map(_plain_column, names, batch.columns), strict=True)
 
 
@@ -49,6 +50,21 @@ def python_values(name: str, column: pa.Array) -> list[Any]:
     except (OverflowError, ValueError) as error:
         raise UnsupportedColumnError("text", name, error) from error
     return values
+
+
+def write_cells(name: str, column: pa.Array, write: Callable[[Any], _Text]) -> list[_Text]:
+    """What `write` makes of each value; of a text, time or whole number that repeats, once.
+
+    A value that Python cannot represent raises UnsupportedColumnError.
+    """
+    import pyarrow.types as types
+
+    is_known = (types.is_string, types.is_timestamp, types.is_integer)
+    if not any(is_of(column.type) for is_of in is_known):
+        return [write(value) for value in python_values(name, column)]
+    encoded = column.dictionary_encode()
+    texts = [write(value) for value in [*python_values(name, encoded.dictionary), None]]
+    return [texts[place] for place in encoded.indices.fill_null(len(texts) - 1).to_pylist()]
 
 
 def plain_value(value: object) -> object:

@@ -17,6 +17,7 @@ QueryError
 ├── NoSuchDumpError       the store has no such dump
 ├── ParameterError        a parameter is unknown, missing or of the wrong type
 ├── SlowAnswerError       an answer exceeds its time limit
+├── LongQuestionError     a query over so many dumps would exceed its time limit
 └── StatementError        ad-hoc SQL is not a single SELECT, or fails
     └── CostlyStatementError  ad-hoc SQL exceeds a limit on resources
 """
@@ -170,6 +171,16 @@ class SlowAnswerError(QueryError):
         super().__init__(
             f"the answer takes more than {seconds:g} s: select fewer dumps, such as those of one "
             "device and build"
+        )
+
+
+class LongQuestionError(QueryError):
+    """A canned query over so many dumps would exceed its time limit."""
+
+    def __init__(self, query: str, expected: float, seconds: float, filters: Sequence[str]) -> None:
+        super().__init__(
+            f"query '{query}': would take some {expected:,.0f} s, and the limit is {seconds:g} s: "
+            f"select fewer dumps or rows with {', '.join(filters)}"
         )
 
 

@@ -59,6 +59,7 @@ class Warehouse:
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
         self.kept_snapshots = KEPT
+        self._seconds: float | None = None
         self._children: DecodingChildren | None = None
         self._stored: StoredDumps | None = None
 
@@ -362,7 +363,7 @@ class Warehouse:
         query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
-            answer = answer_query(connection, query, params)
+            answer = answer_query(connection, query, params, seconds=self._seconds)
             return self._answering.with_note(answer, connection, query.sql)
 
     def sql(
@@ -454,8 +455,10 @@ class Warehouse:
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """Interrupt the body's queries of this store after some seconds.
 
-        The body then raises SlowAnswerError; close the store afterwards.
+        The body then raises SlowAnswerError, or LongQuestionError as soon as a canned query is seen
+        to take longer; close the store afterwards.
         """
+        self._seconds = seconds
         return within(seconds, self._answering.interrupt)
 
     def reader(self) -> Warehouse:

@@ -6,9 +6,9 @@ import datetime
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from queries.plain_values import plain_value, python_values
+from queries.plain_values import BATCH_ROWS, plain_value, python_values, write_cells
 from queries.printable import printable, shorten
 
 if TYPE_CHECKING:
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
 MAX_CELL = 300  # characters
 
-_BATCH_ROWS = 8192
 _DIGITS = (4, 6, 9)
 _NAMING = ("_id", "_index", "ordinal")
 
 
 def text_columns(table: pa.Table) -> Iterator[list[list[str | None]]]:
     """Cells of a few thousand rows at a time, one list per column; None for null."""
-    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         yield [
-            _cells(name, python_values(name, column))
+            _cells(name, column)
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
 
@@ -73,10 +72,15 @@ def _padded(cells: Sequence[str | None], width: int, is_right: bool) -> list[str
     return [pad(text, width + len(text) - _places(text)) for text in texts]
 
 
-def _cells(name: str, values: list[Any]) -> list[str | None]:
+def _cells(name: str, column: pa.Array) -> list[str | None]:
     """The cells; numbers are rounded, with enough digits to differ from the cell above."""
-    if not any(isinstance(value, float) for value in values):
-        return [None if value is None else _cell(name, value) for value in values]
+    import pyarrow.types as types
+
+    if not types.is_floating(column.type):
+        return write_cells(
+            name, column, lambda value: None if value is None else _cell(name, value)
+        )
+    values = python_values(name, column)
     for digits in _DIGITS:
         cells = [_rounded(value, digits) if isinstance(value, float) else value for value in values]
         pairs = zip(pairwise(values), pairwise(cells), strict=True)

@@ -13,10 +13,18 @@ from pathlib import Path
 
 from cli.output.streams import write_note
 from cli.serve.http.problems import Problem
+from cli.serve.pushes import Pushes
+from cli.serve.settings import ServiceSettings
 from queries.report.content import Report
 from queries.report.nightly import nightly_report
 from queries.report.settings import Settings, read_settings
-from queries.report.stored_nights import NightKey, find_report, pack_night, unpack_report
+from queries.report.stored_nights import (
+    NightKey,
+    find_report,
+    last_night,
+    pack_night,
+    unpack_report,
+)
 from warehouse.children.messages import GONE, receive
 from warehouse.children.process import ChildProcess
 from warehouse.consumer import Consumer
@@ -41,7 +49,7 @@ class Nights:
         store: Path,
         consumer: Consumer,
         *,
-        settle_seconds: float,
+        settings: ServiceSettings,
         config: Path | None,
     ) -> None:
         """Use a store that only functions of `Consumer.perform` may write.
@@ -50,11 +58,12 @@ class Nights:
             warehouse: The store.
             store: The store's directory.
             consumer: Indexes its dumps.
-            settle_seconds: Time without new dumps after which the last night is judged.
+            settings: Settings of the service.
             config: Settings file of reports, if it was given.
         """
         self._warehouse, self._store, self._consumer = warehouse, store, consumer
-        self._settle_seconds, self._config = settle_seconds, config
+        self._settle_seconds, self._config = settings.settle_seconds, config
+        self._pushes = Pushes(slack_url=settings.slack_url, webhook_url=settings.webhook_url)
         self._wanted: dict[NightKey, Future[JudgedNight]] = {}
         self._changed, self._is_ending = threading.Condition(), False
         self._child: ChildProcess | None = None
@@ -78,6 +87,8 @@ class Nights:
                 if self._child:
                     self._child.process.kill()
             thread.join()
+            for future in self._wanted.values():
+                future.set_exception(StoreError(str(self._store), "the service ends"))
 
     def report(self, reader: Warehouse, head: str | None, *, seconds: float) -> Report:
         """The nightly report of a build, by default of the last one.
@@ -113,6 +124,9 @@ class Nights:
 
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
+        with self._consumer.readers.lend() as reader:
+            if before := last_night(reader, Settings()):
+                self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
@@ -120,7 +134,7 @@ class Nights:
                 has_settled = time.monotonic() - since >= self._settle_seconds
                 if has_settled and not is_judged and self._is_idle():
                     is_judged = True
-                    self._want_last()
+                    self._judge_last()
                 self._judge_wanted()
             except (QueryError, WarehouseError, OSError) as error:
                 if not self._is_ending:
@@ -136,22 +150,25 @@ class Nights:
         if key and not self._is_ending:
             self._settle(key)
 
-    def _want_last(self) -> None:
+    def _judge_last(self) -> None:
         with self._consumer.readers.lend() as reader:
             ((count,),) = reader.sql(_COUNT).to_pydict().values()
             if not count:
                 return
             key = NightKey.of(reader, self.settings, None)
-            if find_report(reader, key):
-                return
-        self._want(key)
+            report = find_report(reader, key)
+        if report is None:
+            self._want(key)
+            report = unpack_report(self._settle(key).report)
+        self._pushes.push(report)
 
-    def _settle(self, key: NightKey) -> None:
+    def _settle(self, key: NightKey) -> JudgedNight:
         future = self._wanted[key]
         try:
             night = self._judge(key)
             self._keep(night)
             future.set_result(night)
+            return night
         except (QueryError, WarehouseError, OSError) as error:
             future.set_exception(error)
             raise

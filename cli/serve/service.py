@@ -84,7 +84,7 @@ class Service:
                 self.warehouse,
                 store,
                 self.consumer,
-                settle_seconds=settings.settle_seconds,
+                settings=settings,
                 config=config,
             )
             opened.enter_context(self.nights.judging())

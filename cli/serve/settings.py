@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from ingest.errors import pydantic_problem
 from ingest.settings_file import FILE_NAME
 from queries.report.settings import SettingsError, read_settings_file
+from warehouse.engine.memory_limit import ASKING
 from warehouse.errors import suggest
 from warehouse.sandbox.bounds import Bounds
 
@@ -40,8 +41,11 @@ class ServiceSettings(BaseSettings):
     snapshot_seconds: float = Field(default=60.0, gt=0)
     kept_snapshots: int = Field(default=3, ge=1)
     settle_seconds: float = Field(default=300.0, ge=0)
+    slack_url: str | None = None
+    webhook_url: str | None = None
     free_bytes: int = Field(default=1 << 30, ge=0)
     query_seconds: float = Field(default=60.0, gt=0, le=3600)
+    query_bytes: _Bytes = ASKING
     sql_workers: int = Field(default=2, ge=1, le=64)
     sql_seconds: float = Field(default=10.0, gt=0, le=3600)
     sql_bytes: _Bytes = 512 << 20

@@ -54,6 +54,11 @@ class TimeFrame(Part):
         return (self.head or 0.0) - (self.base or 0.0)
 
     @property
+    def has_member(self) -> bool:
+        """Whether the alert names it or a part of it."""
+        return self.is_member or any(part.has_member for part in self.parts)
+
+    @property
     def longest(self) -> float:
         """The longer one of its times."""
         return max(self.base or 0.0, self.head or 0.0)
@@ -83,7 +88,7 @@ class ProgramChange(Part):
 class Origin(Part):
     """What an operator of a run is in the program."""
 
-    where: str = Field(description="Backend that runs it, or 'kernel'.")
+    where: str = Field(description="Backend that runs it, or 'a kernel'.")
     nodes: list[str] = Field(description="Calls of the program, with types of their tensors.")
     is_whole_call: bool = Field(
         description="Whether the nodes are those of the whole delegate call, because the backend "

@@ -32,6 +32,7 @@ from queries.report.figures import is_measure, name_text
 from warehouse.queryable import Queryable
 
 _MOST_RUNS = 3  # of a place
+_OWN_COMMAND = "tracehouse explain "  # what the reader has just run
 
 _Events = Mapping[EventKey, EventOrigin]
 
@@ -67,6 +68,7 @@ def explain_group(
         times += [_run_times(place, run, own.runs[run], origins[run], group) for run in runs]
         programs.append(_programs(place, own, known, {run: origins[run] for run in runs}, group))
     facts, divergences = list_facts(store, places), list_divergences(store, places)
+    commands = [command for command in group.commands if not command.startswith(_OWN_COMMAND)]
     if files is not None:
         programs[:1] = [_with_files(one, files) for one in programs[:1]]
     return Explanation(
@@ -78,7 +80,7 @@ def explain_group(
         programs=programs,
         facts=facts,
         divergences=divergences,
-        commands=[*group.commands[1:], *(one.command for one in divergences)],
+        commands=[*commands, *(one.command for one in divergences)],
     )
 
 

@@ -44,21 +44,21 @@ def list_findings(
 ) -> list[str]:
     """What was found, in sentences."""
     found = [
-        *(text for one in times for text in _of_times(one)),
-        *(text for one in programs for text in _of_programs(one)),
+        *(text for one in times for text in _time_texts(one)),
+        *(text for one in programs for text in _program_texts(one)),
         *([_REMEDY] if any(one.missing for one in programs) else []),
-        *_of_facts(facts),
-        *(text for one in divergences for text in _of_values(one)),
+        *_fact_texts(facts),
+        *(text for one in divergences for text in _value_texts(one)),
         *(
             ["The environment explains every member: the code may be innocent."]
             if group.is_of_environment
             else []
         ),
     ]
-    return found or ["Nothing differs in what the store knows of both builds."]
+    return found or ["No place of the alert was recorded both before and since the change."]
 
 
-def _of_times(times: RunTimes) -> Iterator[str]:
+def _time_texts(times: RunTimes) -> Iterator[str]:
     """The parts that most of the change is in, and those that one build lacks."""
     frame, where = times.frame, f"{times.place.where}, {times.run}"
     if not frame.base or not frame.head:
@@ -80,7 +80,7 @@ def _of_times(times: RunTimes) -> Iterator[str]:
             yield f"{where}: only the {side} runs {listed}{more}."
 
 
-def _of_programs(programs: Programs) -> Iterator[str]:
+def _program_texts(programs: Programs) -> Iterator[str]:
     where = programs.place.where
     if programs.missing:
         yield f"{where}: {' and '.join(programs.missing)}, so their programs are not compared."
@@ -93,7 +93,7 @@ def _of_programs(programs: Programs) -> Iterator[str]:
         counts = Counter(_PARTS.get(one.part, one.part) for one in programs.changes)
         listed = ", ".join(count_text(count, part) for part, count in counts.items())
         yield f"{where}: the programs differ in {listed}."
-        yield from (f"{where}: {text}." for text in _of_delegates(programs.changes))
+        yield from (f"{where}: {text}." for text in _delegate_texts(programs.changes))
     elif programs.is_same is False:
         yield f"{where}: the programs have the same calls, shapes, delegates and constants."
     for one in programs.operators:
@@ -101,7 +101,7 @@ def _of_programs(programs: Programs) -> Iterator[str]:
             yield f"{where}: {one.name} {_change(one)}."
 
 
-def _of_delegates(changes: Sequence[ProgramChange]) -> Iterator[str]:
+def _delegate_texts(changes: Sequence[ProgramChange]) -> Iterator[str]:
     """What backends lost and got."""
     for one in changes:
         was, now = (text or "no call" for text in (one.base, one.head))
@@ -112,13 +112,13 @@ def _of_delegates(changes: Sequence[ProgramChange]) -> Iterator[str]:
             yield f"{one.name} runs in {', ran in '.join(places)}"
 
 
-def _of_facts(facts: Sequence[Fact]) -> Iterator[str]:
+def _fact_texts(facts: Sequence[Fact]) -> Iterator[str]:
     for fact in facts:
         if fact.is_changed:
             yield f"{fact.where}: {fact.subject} {fact.name} was {fact.base}, is {fact.head}."
 
 
-def _of_values(one: Divergence) -> Iterator[str]:
+def _value_texts(one: Divergence) -> Iterator[str]:
     if one.verdict == "different":
         same = f"{one.equal_count:,} of {one.compared_count:,} compared values are equal"
         yield f"{one.where}: logged values first differ at {one.operator}; {same}."

@@ -73,7 +73,7 @@ def _run_view(times: RunTimes) -> RunView:
 
 
 def _frame_view(frame: TimeFrame, unit: str, least: float, change: float) -> FrameView:
-    shown = [part for part in frame.parts if part.longest >= least or part.is_member]
+    shown = [part for part in frame.parts if part.longest >= least or part.has_member]
     hidden = len(frame.parts) - len(shown)
     return FrameView(
         frame_row(frame, 0, unit),

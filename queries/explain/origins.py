@@ -18,7 +18,7 @@ from queries.explain.operators import EventKey, Operator, OperatorKey, RunOperat
 from queries.explain.stored_programs import Node, Program
 from warehouse.queryable import Queryable
 
-KERNEL = "kernel"  # where calls outside delegates run
+KERNEL = "a kernel"  # where calls outside delegates run
 _PREFIX = "native_call_"
 _ORIGINS = """SELECT etrecord_id, run_signature_id, event_signature_id, method, debug_handles,
 delegate_backend FROM event_origins WHERE list_contains($ids, etrecord_id)"""

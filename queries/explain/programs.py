@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from queries.explain.content import ProgramChange
-from queries.explain.origins import KERNEL, RunOrigins
+from queries.explain.origins import RunOrigins
 from queries.explain.stored_programs import Node, Program
 from queries.report.figures import count_text
 
@@ -107,8 +107,7 @@ def _call_changes(
 
 
 def _call_text(node: Node, where: str | None) -> str:
-    runs = "no instruction" if not where else "a kernel" if where == KERNEL else where
-    return f"{node.types.removeprefix(node.target)} in {runs}"
+    return f"{node.types.removeprefix(node.target)} in {where or 'no instruction'}"
 
 
 def _changes(

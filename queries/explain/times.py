@@ -7,8 +7,10 @@ parts of a run add up to its length except for noise.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from queries.explain.content import FrameKind, TimeFrame
 from queries.explain.operators import (
@@ -136,19 +138,22 @@ def _renumbered(parts: Sequence[TimeFrame]) -> list[TimeFrame]:
 
     Operators are numbered through the whole run, so one that is inserted renumbers later ones.
     """
-    lost = [part for part in parts if part.head is None and part.kind == "operator"]
+    lost: dict[str, list[TimeFrame]] = defaultdict(list)
+    for part in parts:
+        if part.head is None and part.kind == "operator":
+            lost[_unnumbered(part)].append(part)
     found = []
     for part in parts:
-        own = next((one for one in lost if _unnumbered(one) == _unnumbered(part)), None)
-        if part.base is None and part.kind == "operator" and own is not None:
-            lost.remove(own)
+        is_operator, alone = part.kind == "operator", lost[_unnumbered(part)]
+        if is_operator and part.base is None and alone:
+            own = alone.pop(0)
             is_member = own.is_member or part.is_member
             name = f"{own.name} → {part.name}"
             part = part.model_copy(update={"name": name, "base": own.base, "is_member": is_member})
             found.append(part)
-        elif part.head is not None or part.kind != "operator":
+        elif part.head is not None or not is_operator:
             found.append(part)
-    return [*found, *lost]
+    return [*found, *chain.from_iterable(lost.values())]
 
 
 def _unnumbered(frame: TimeFrame) -> str:

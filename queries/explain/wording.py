@@ -64,7 +64,7 @@ def frame_rows(times: RunTimes) -> Iterator[FrameRow]:
 def _rows(frame: TimeFrame, depth: int, least: float, unit: str) -> Iterator[FrameRow]:
     yield frame_row(frame, depth, unit)
     for part in frame.parts:
-        if part.longest >= least or part.is_member:
+        if part.longest >= least or part.has_member:
             yield from _rows(part, depth + 1, least, unit)
 
 

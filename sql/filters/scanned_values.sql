@@ -18,10 +18,12 @@
 --   is_after  INT     1 from that build on, 0 in up to 10 builds before, null further
 --                     back.
 WITH changes AS (
+    -- Of older builds the function reads none.
     SELECT
         series_id,
         find_change(array_sort(array_agg(array(y, CAST(back AS DOUBLE))))) AS change
     FROM operator_values
+    WHERE back <= 18
     GROUP BY series_id
 )
 SELECT

@@ -27,39 +27,38 @@
 --                   max_ns) and the 10th and 90th percentiles (p10_ns, p90_ns).
 WITH device_points AS (
     SELECT
-        o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
-        o.ordinal, o.build, b.position,
-        median(o.known_ns) AS p50_ns,
-        min(o.known_ns) AS min_ns, max(o.known_ns) AS max_ns,
-        percentile(o.known_ns, 0.1) AS p10_ns, percentile(o.known_ns, 0.9) AS p90_ns,
+        device, model, backend, run, event_name, delegate_id, ordinal, build,
+        median(known_ns) AS p50_ns, min(known_ns) AS min_ns, max(known_ns) AS max_ns,
+        percentile(known_ns, 0.1) AS p10_ns, percentile(known_ns, 0.9) AS p90_ns,
         count(*) AS dump_count,
-        CAST(sum(o.sample_count) AS BIGINT) AS sample_count
+        CAST(sum(sample_count) AS BIGINT) AS sample_count
     FROM (
         SELECT *, coalesce(value_ns, p50_ns) AS known_ns
         FROM chosen_operators
     ) AS o
-    JOIN devices AS v ON v.name = o.device
-    JOIN builds_in_order AS b ON b.build = o.build
-    WHERE array_contains(CAST(:event AS ARRAY<STRING>), o.event_name)
-        AND is_chosen(:delegate_id, o.delegate_id)
-        AND o.ordinal = coalesce(CAST(:ordinal AS INT), o.ordinal)
-        AND o.known_ns IS NOT NULL
-    GROUP BY
-        o.device, v.pool, o.model, o.backend, o.run, o.event_name, o.delegate_id,
-        o.ordinal, o.build, b.position
+    WHERE array_contains(CAST(:event AS ARRAY<STRING>), event_name)
+        AND is_chosen(:delegate_id, delegate_id)
+        AND ordinal = coalesce(CAST(:ordinal AS INT), ordinal)
+        AND known_ns IS NOT NULL
+    GROUP BY device, model, backend, run, event_name, delegate_id, ordinal, build
 ),
 own_medians AS (
     SELECT
-        *, median(p50_ns) OVER (
+        p.*, v.pool, b.position,
+        median(p.p50_ns) OVER (
             PARTITION BY
-                device, model, backend, run, event_name, delegate_id, ordinal
+                p.device, p.model, p.backend, p.run, p.event_name, p.delegate_id,
+                p.ordinal
         ) AS own_ns,
         row_number() OVER (
             PARTITION BY
-                device, model, backend, run, event_name, delegate_id, ordinal
-            ORDER BY position
+                p.device, p.model, p.backend, p.run, p.event_name, p.delegate_id,
+                p.ordinal
+            ORDER BY b.position
         ) AS number
-    FROM device_points
+    FROM device_points AS p
+    JOIN devices AS v ON v.name = p.device
+    JOIN builds_in_order AS b ON b.build = p.build
 ),
 relative_points AS (
     SELECT
@@ -77,7 +76,7 @@ all_points AS (
         'device' AS level, device, pool, model, backend, run, event_name, delegate_id,
         ordinal, build, position, p50_ns, min_ns, max_ns, p10_ns, p90_ns, dump_count,
         sample_count
-    FROM device_points
+    FROM own_medians
     UNION ALL
     SELECT
         'pool', CAST(NULL AS STRING), pool, model, backend, run, event_name,

@@ -20,6 +20,8 @@
 --
 -- filters: scanned_values
 --
+-- portions: device of event_stats
+--
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal
 --   build_count  BIGINT  Builds with dumps that count, at least 1.
@@ -39,7 +41,7 @@
 WITH series AS (
     SELECT
         series_id, device, model, backend, run, event_name, delegate_id, ordinal, unit,
-        count(DISTINCT build) AS build_count, count(*) AS dump_count,
+        CAST(max(back) AS BIGINT) AS build_count, count(*) AS dump_count,
         max(CASE WHEN back = change.split THEN build END) AS first_bad,
         max(CASE WHEN back = change.split + 1 THEN build END) AS last_good,
         median(CASE WHEN is_after = 0 THEN value END) AS before,

@@ -5,6 +5,8 @@
 --
 -- filters: chosen_dumps
 --
+-- portions: device of dumps
+--
 -- columns:
 --   device, pool, model, backend, build
 --   dump_count         BIGINT     Dumps, at least 1.

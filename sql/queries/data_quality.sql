@@ -15,6 +15,8 @@
 --
 -- filters: chosen_dumps
 --
+-- portions: device of dumps
+--
 -- columns:
 --   device, model, backend, build
 --   problem     STRING  Name of the problem, see above.

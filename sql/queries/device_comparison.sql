@@ -10,6 +10,8 @@
 --
 -- filters: chosen_operators
 --
+-- portions: model of event_stats
+--
 -- columns:
 --   model, backend, build, run
 --   event_name    STRING  Name of the event, else its delegate id.

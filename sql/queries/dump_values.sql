@@ -6,6 +6,8 @@
 --
 -- filters: operator_values
 --
+-- portions: device of event_stats
+--
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal, kind, build
 --   dump_id  BIGINT  Number of the dump.

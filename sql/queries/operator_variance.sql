@@ -14,6 +14,8 @@
 --
 -- filters: grouped_dumps
 --
+-- portions: device of event_stats
+--
 -- columns:
 --   device, pool, build, model, backend, group, run, event_name, instruction_id,
 --   delegate_id

@@ -12,6 +12,8 @@
 --
 -- filters: grouped_runs
 --
+-- portions: device of run_totals
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   dump_id             BIGINT  Dump of the run.

@@ -13,6 +13,8 @@
 --
 -- filters: grouped_dumps
 --
+-- portions: device of event_stats, events
+--
 -- columns:
 --   device, pool, build, model, backend, group, run
 --   event_name     STRING  Name of the event, else its delegate id.

@@ -21,6 +21,8 @@
 --
 -- filters: levelled_dumps
 --
+-- portions: device of run_totals
+--
 -- columns:
 --   device, model, backend, run, build
 --   dump_count          BIGINT  Dumps that count, at least 1.

@@ -17,6 +17,8 @@
 --
 -- filters: operator_values
 --
+-- portions: model of event_stats
+--
 -- columns:
 --   model, backend, run, event_name, delegate_id, ordinal, kind, unit
 --   dump_count         BIGINT  Dumps that count, at least 8.

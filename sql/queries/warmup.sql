@@ -12,6 +12,8 @@
 --
 -- filters: grouped_runs
 --
+-- portions: device of run_totals
+--
 -- columns:
 --   device, pool, build, model, backend, group, run_name, run_signature_id
 --   dump_count         BIGINT  Dumps that count, at least 1.

@@ -10,8 +10,11 @@ import uvicorn
 from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from queries.report.settings import Settings
+from queries.report.stored_nights import read_night
 from tests.support.browser import CHROMIUM, DESK, Page, open_browser
 from tests.support.nightly_farm import ingest_nights
+from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service of the nightly farm."""
+    """The address of a service of the nightly farm, whose last night is judged."""
     store = ingest_nights(tmp_path_factory.mktemp("site") / "s")
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
     service = Service(store, ServiceSettings(port=0, free_bytes=0))
     server = uvicorn.Server(
         uvicorn.Config(make_app(service), host="127.0.0.1", port=0, log_config=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -66,12 +67,14 @@ def test_a_hairline_tells_the_values_of_a_build(site: str, page: Page) -> None:
 
 def test_a_click_on_a_point_opens_the_operators_of_its_build(site: str, page: Page) -> None:
     box = _open(page, site)
-    page.hover(_at(box, 4), box["y"] + box["height"] / 2)
-    _settle(page)
-    y = page.evaluate(
-        "(() => { const one = document.querySelector('.u-cursor-pt').getBoundingClientRect();"
-        " return one.y + one.height / 2 })()"
-    )
+    for build in (3, 4):  # along the line
+        page.hover(_at(box, build), box["y"] + box["height"] / 2)
+        _settle(page)
+        y = page.evaluate(
+            "(() => { const one = document.querySelector('.u-cursor-pt').getBoundingClientRect();"
+            " return one.y + one.height / 2 })()"
+        )
+        page.hover(_at(box, build), y)
     page.forget()
     page.mouse(_at(box, 4), y)
     page.wait()
@@ -110,6 +113,10 @@ def test_keys_choose_a_build_and_zoom(site: str, page: Page) -> None:
     _settle(page)
     left, right = page.evaluate(SELECTION)
     assert right - left == pytest.approx(0.5, abs=0.05)
+    page.press("End")
+    _settle(page)
+    assert page.evaluate(said).startswith("b11: ")
+    assert page.evaluate(SELECTION) == pytest.approx([0.5, 1], abs=0.05)
 
 
 def test_a_finger_chooses_a_build_whose_links_have_room_for_a_thumb(site: str, page: Page) -> None:
@@ -127,6 +134,21 @@ def test_a_finger_chooses_a_build_whose_links_have_room_for_a_thumb(site: str, p
     )
     assert sizes
     assert min(sizes) >= 44
+
+
+def test_the_mark_of_an_alert_leads_to_the_alert_which_unfolds(site: str, page: Page) -> None:
+    page.show(f"{site}/regressions", width=DESK)
+    marks = "[...document.querySelectorAll('.marks a')].map(one => one.href)"
+    deadline = time.monotonic() + 30
+    while not (hrefs := page.evaluate(marks)) and time.monotonic() < deadline:
+        page.show(f"{site}/operator?event=native_call_relu.out&device=phone", width=DESK)
+    address, _, anchor = hrefs[0].partition("#")
+    shown = f"document.getElementById('{anchor}').checkVisibility()"
+    page.show(address, width=DESK)
+    assert not page.evaluate(shown)
+    page.show("about:blank", width=DESK)
+    page.show(hrefs[0], width=DESK)
+    assert page.evaluate(shown)
 
 
 @pytest.mark.parametrize("more", ["", "&scale=log", "&zero=1"])

@@ -8,6 +8,7 @@ import pytest
 
 from queries.explain.html import html_text
 from tests.browser.test_report_page import CONTRASTS, DESK, HOSTILE, PHONE
+from tests.support.axe import find_obstacles
 from tests.support.browser import Page
 from tests.support.explained import explanation, frame, run_times
 from tests.support.softplus import softplus_explanation
@@ -62,3 +63,22 @@ def test_frames_have_their_width_and_colour(page: Page, pages: Path) -> None:
 def test_hostile_names_are_text(page: Page, pages: Path) -> None:
     page.show(pages / "named.html", width=DESK)
     assert page.evaluate("document.querySelectorAll('script, img, [onerror]').length") == 0
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_the_page_can_be_heard_and_used_with_keys(page: Page, pages: Path, width: int) -> None:
+    page.show(pages / "real.html", width=width)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert find_obstacles(page) == []
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_service_leads_from_an_alert_to_a_view_that_fits(
+    site: str, page: Page, width: int
+) -> None:
+    page.show(f"{site}/regressions?head=b11", width=width)
+    link = page.evaluate("document.querySelector('a[href^=\"/explain\"]').getAttribute('href')")
+    page.show(site + link, width=width)
+    assert page.complaints() == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert find_obstacles(page) == []

@@ -13,6 +13,7 @@ MORE = [
     "/operator?event=native_call_convolution.out",
     "/sql?sql=SELECT+device,+count(*)+AS+dumps+FROM+named_dumps+GROUP+BY+ALL",
     "/login",
+    "/timelines?device=phone&base=b8&head=b9",
 ]
 
 
@@ -111,9 +112,11 @@ def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -
     page.evaluate(
         "document.querySelector('textarea').value = 'SELECT count(*) FROM range(1000000000000)'"
     )
-    page.evaluate("document.querySelector('form.sql button').click()")
     page.forget()
-    page.evaluate("document.querySelector('button[name=stop]').click()")
+    page.evaluate(
+        "document.querySelector('form.sql button').click();"
+        "setTimeout(() => document.querySelector('button[name=stop]').click(), 200)"
+    )
     page.wait()
     assert "stop=1" in page.evaluate("location.search")
     assert page.evaluate("document.querySelector('textarea').value").startswith("SELECT count(*)")
@@ -122,3 +125,20 @@ def test_a_statement_is_stopped_while_the_browser_waits(site: str, page: Page) -
     page.evaluate("document.querySelector('form.sql button').click()")
     page.wait()
     assert "42" in page.evaluate("document.querySelector('td').innerText")
+
+
+def test_an_alert_is_acknowledged_and_reopened_where_it_is_shown(site: str, page: Page) -> None:
+    page.show(f"{site}/regressions", width=DESK)
+    group, states = page.evaluate("document.querySelector('.triage [name=group]').value"), []
+    form = f"document.querySelector('.triage [value=\"{group}\"]').form"
+    for state in ("acknowledged", "reopened"):
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        page.evaluate(f"{form}.reason.focus()")
+        page.press("known")
+        page.forget()
+        page.evaluate(f"{form}.querySelector('[value={state}]').click()")
+        page.wait()
+        assert page.complaints() == []
+        states.append(page.evaluate(f"{form}.closest('.group').classList.contains('acknowledged')"))
+    assert page.evaluate("location.pathname") == "/regressions"
+    assert states == [True, False]

@@ -74,6 +74,14 @@ def test_report_is_that_of_the_store(
     assert (done.code, done.err.splitlines()[1]) == (0, f"report: {file}")
 
 
+def test_a_branch_is_that_of_the_store(run: Run, store: Path, service: tuple[Path, str]) -> None:
+    args = ("report", "--nightly", "--branch", "nowhere")
+    here, there = run(*args, "--store", store), run("--url", service[1], *args)
+    assert (here.code, there.code) == (1, 1)
+    for outcome in (here, there):
+        assert "no build in the store is of the branch 'nowhere'" in outcome.error
+
+
 def test_uploads_are_answered_for_soon(run: Run, service: tuple[Path, str], tmp_path: Path) -> None:
     _, url = service
     sink = UploadSink(url, {"device": "traced", "build": "b1", "model": "mv2"})

@@ -28,10 +28,11 @@ def test_a_night_ends_with_the_next_build_of_its_branch_but_no_trial_of_another(
     made.append(("n2", None, None))
     for hour, (name, branch, parent) in enumerate(made):
         store.add_build(name, ordinal=hour, branch=branch, parent=parent)
-        store.add_dump(build=name, ingested_at=LONG_AGO + timedelta(hours=hour))
+        store.add_dump(build=name, captured_at=LONG_AGO + timedelta(hours=hour))
     connection, text = store.connect(), read_statement("known_until")
+    connection.execute("UPDATE dumps SET ingested_at = captured_at")
     ends = {
-        name: connection.execute(text, {"head": name}).to_arrow_table()["until"][0].as_py()
+        name: connection.sql(text, params={"head": name}).to_arrow_table()["until"][0].as_py()
         for name, _, _ in made
     }
     assert ends == {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingest.dump import Dump
+from ingest.dump import Dump, Refusal
 from tests.support.etdump_builder import build_etdump
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
@@ -144,6 +144,36 @@ def test_dumps_that_are_left_at_the_end_are_indexed_and_published(store: Path) -
 
     assert len(stored_event_counts(store)) == 1
     assert len(find_snapshots(store)) == 2
+
+
+def test_refusals_are_recorded_and_stay_if_they_cannot_be(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    record, refusal = Warehouse.record_refusals, Refusal("a.etdp", None, "manifest", None, "none")
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("store", "cannot be written: No space left on device")
+
+    with consuming(store) as (consumer, _):
+        until(lambda: consumer.is_caught_up)
+        monkeypatch.setattr(Warehouse, "record_refusals", fail)
+        consumer.refusals.refuse(refusal)
+        until(lambda: consumer.problem is not None)
+        monkeypatch.setattr(Warehouse, "record_refusals", record)
+        until(lambda: consumer.problem is None)
+        assert consumer.refused == {"manifest": 1}
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors")["source"].to_pylist() == ["a.etdp"]
+
+
+def test_refusals_are_recorded_at_the_end_even_if_dumps_are_left(store: Path) -> None:
+    with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, _):
+        until(lambda: consumer.is_caught_up)
+        consumer.refusals.refuse(Refusal("a.etdp", None, "manifest", None, "none"))
+        consumer.leave_backlog()
+    with Warehouse.open(store, read_only=True) as warehouse:
+        assert warehouse.query("ingest_errors").num_rows == 1
 
 
 def test_dumps_may_be_left_in_the_inbox_at_the_end(store: Path) -> None:

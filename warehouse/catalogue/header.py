@@ -18,6 +18,8 @@ A header is the block of `--` lines at the start of a file::
     --
     -- parts: operators AS measured, verdicts
     --
+    -- portions: device of event_stats
+    --
     -- columns:
     --   device, model, run
     --   total_ns  BIGINT   Name, type, and meaning with unit.
@@ -27,7 +29,8 @@ types and meanings.
 
 `filters` names a file of sql/filters. The file inherits its parameters, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
-order, each under its own name or the name after AS. The file inherits their parameters, too.
+order, each under its own name or the name after AS. The file inherits their parameters, too. By the
+column after `portions`, a long answer is split (`portions.py`); the tables are the longest read.
 """
 
 from __future__ import annotations
@@ -45,9 +48,10 @@ TYPES = ("STRING", "INT", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP", "STRUCT")
 PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
 
 _TITLE = re.compile(r"(\w+): +(\S.*)")
-_SECTIONS = ("params:", "columns:")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
+_PORTIONS = re.compile(r"portions: ((?:device|model) )of (\w+(?:, \w+)*)")
+_SECTIONS = (re.compile("params:|columns:"), _FILTERS, _PARTS, _PORTIONS)
 _ENTRY_INDENT = 2
 _NAMES = re.compile(r"\w+(, \w+)*,?")
 _ENTRY = re.compile(
@@ -136,6 +140,7 @@ class Header(NamedTuple):
         columns: Columns of the result, in order.
         filters: The filters of the query; None if it has none.
         parts: The parts; each reads only earlier parts.
+        portions: The column by which a long answer is split, and the longest tables; may be ().
     """
 
     name: str
@@ -145,6 +150,7 @@ class Header(NamedTuple):
     columns: tuple[Column, ...]
     filters: Filters | None = None
     parts: tuple[QueryPart, ...] = ()
+    portions: tuple[str, ...] = ()
 
 
 class _Entry(NamedTuple):
@@ -170,7 +176,10 @@ def parse_header(text: str, path: str) -> Header:
     }
     if "columns:" not in sections:
         raise HeaderError(f"{path}:{len(lines)}", "wanted a section '-- columns:'")
-    filters = [match for line in sections if (match := _FILTERS.fullmatch(line))]
+    filters, portions = (
+        [match for line in sections if (match := known.fullmatch(line))]
+        for known in (_FILTERS, _PORTIONS)
+    )
     parts = [
         part for line in sections if (match := _PARTS.fullmatch(line)) for part in _parts(match)
     ]
@@ -182,6 +191,7 @@ def parse_header(text: str, path: str) -> Header:
         columns=tuple(_column(entry) for entry in sections["columns:"]),
         filters=_filters(filters[0]) if filters else None,
         parts=tuple(parts),
+        portions=_names(portions[0][1] + portions[0][2]) if portions else (),
     )
 
 
@@ -203,11 +213,7 @@ def _header_lines(text: str) -> list[str]:
 
 
 def _section_starts(lines: Sequence[str]) -> list[int]:
-    return [
-        n
-        for n, line in enumerate(lines)
-        if line in _SECTIONS or _FILTERS.fullmatch(line) or _PARTS.fullmatch(line)
-    ]
+    return [n for n, line in enumerate(lines) if any(one.fullmatch(line) for one in _SECTIONS)]
 
 
 def _paragraphs(lines: Sequence[str]) -> str:
@@ -250,7 +256,11 @@ def _indent(line: str) -> int:
 
 
 def _filters(match: re.Match[str]) -> Filters:
-    return Filters(match["name"], tuple(re.findall(r"\w+", match["without"] or "")))
+    return Filters(match["name"], _names(match["without"] or ""))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text))
 
 
 def _parts(match: re.Match[str]) -> Iterator[QueryPart]:

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import duckdb
 
+from warehouse.errors import StoreError
+
 RESTING = 64 << 20  # without a limit, DuckDB caches written pages, up to most of the memory
 APPENDING = 160 << 20  # enough for two threads to append events
 ASKING = 512 << 20  # enough for every canned query over 20 M events
 
+VARIABLE = "TRACEHOUSE_MEMORY"
+_SIZE = re.compile(r"[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B", re.IGNORECASE)
 _SETTING = "SELECT parse_formatted_bytes(current_setting('memory_limit'))"
+
+
+def reading_limit() -> dict[str, str | int]:
+    """DuckDB's settings of a store opened to be read: the memory limit of $TRACEHOUSE_MEMORY.
+
+    Without the variable, DuckDB takes up to 80 % of the machine's memory. Data beyond the limit
+    goes to a temporary folder.
+
+    Raises:
+        StoreError: The variable is not a size.
+    """
+    size = os.environ.get(VARIABLE, "")
+    if size and not _SIZE.fullmatch(size):
+        raise StoreError(f"${VARIABLE}", f"{size!r}, wanted a size such as 512MB or 2GB")
+    return {"memory_limit": size} if size else {}
 
 
 class MemoryLimit:

@@ -19,6 +19,7 @@ from warehouse.engine.connection import (
     use_database,
 )
 from warehouse.engine.functions import register_functions
+from warehouse.engine.memory_limit import reading_limit
 from warehouse.engine.migrations import check_version
 from warehouse.engine.seal import is_sealed
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
@@ -160,7 +161,10 @@ class StoreConnections:
         if self._writer is not None:
             return open_cursor(self._writer)
         return open_reader(
-            self.file, spill=self._spill_folder(trust), allow_files=trust == "with files"
+            self.file,
+            spill=self._spill_folder(trust),
+            allow_files=trust == "with files",
+            limits=reading_limit(),
         )
 
     def _spill_folder(self, trust: Trust) -> Path | None:

@@ -10,7 +10,7 @@ from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.two_samples import compare_samples, least_p, rank_test, two_sided_p
 
 _SPLITS = range(2, 9)  # builds from the last one that may be the first of a new level
-_BUILDS_BEFORE = 10
+_BUILDS_BEFORE = 10  # so the last 18 builds count: sql/filters/scanned_values.sql reads no others
 _WORTH_A_SHIFT = 1e-4  # p
 
 

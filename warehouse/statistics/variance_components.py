@@ -73,8 +73,9 @@ def _nested_numbers(groups: Ints) -> list[Ints]:
     """Numbers of the groups by no factor, by the first, by the first two, ..., by dump."""
     numbers = [np.zeros(len(groups), np.int64)]
     for column in groups.T:
-        pairs = np.stack([numbers[-1], column], axis=1)
-        numbers.append(np.unique(pairs, axis=0, return_inverse=True)[1].ravel())
+        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        pairs = numbers[-1] * (highest - lowest + 1) + (column - lowest)
+        numbers.append(np.unique(pairs, return_inverse=True)[1])
     return [*numbers, np.arange(len(groups))]
 
 
@@ -85,7 +86,7 @@ def find_detectable(variances: Floats, groups: Ints) -> DetectableChanges:
     between two recordings, and cancel in pairs. p is assumed to be 0.01, as for a single operator,
     and values to be normally distributed.
     """
-    recordings = np.unique(groups, axis=0, return_counts=True)[1]
+    recordings = np.bincount(_nested_numbers(groups)[-2])
     devices = len(np.unique(groups[:, 0]))
     dumps = float(np.median(recordings))
     process = variances[_PROCESS] / dumps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import duckdb
@@ -11,6 +11,8 @@ from ingest.manifest.fields import find_key, name_values
 from warehouse.archive.retrieval import check_prefix
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import NoSuchDumpError, QueryError
+
+_ROWS = 5000  # fetched at a time
 
 
 class ChosenDump(NamedTuple):
@@ -43,11 +45,13 @@ def choose_dumps(
             given.
     """
     wanted = check_choice(prefix=prefix, where=where)
-    rows = connection.execute(read_statement("dumps_of_hash"), {"prefix": (prefix or "").lower()})
-    dumps = [ChosenDump(*row) for row in rows.fetchall()]
-    if prefix is not None and len(dumps) > 1:
-        raise QueryError(f"'{prefix}': {len(dumps)} dumps have this prefix; give more digits")
-    chosen = [dump for dump in dumps if _states(dump.manifest, wanted)]
+    count, chosen = 0, list[ChosenDump]()
+    for dump in _read_dumps(connection, (prefix or "").lower()):
+        count += 1
+        if _states(dump.manifest, wanted):
+            chosen.append(dump)
+    if prefix is not None and count > 1:
+        raise QueryError(f"'{prefix}': {count} dumps have this prefix; give more digits")
     if not chosen:
         criteria = [prefix or "", *(f"{name}={value}" for name, value in (where or {}).items())]
         raise NoSuchDumpError(f"the store has no dump with {' '.join(filter(None, criteria))}")
@@ -67,6 +71,13 @@ def check_choice(
     if prefix is not None:
         check_prefix(prefix)
     return {_name(field): value for field, value in (where or {}).items()}
+
+
+def _read_dumps(connection: duckdb.DuckDBPyConnection, prefix: str) -> Iterator[ChosenDump]:
+    """Dumps whose SHA-256 has a prefix; between two fetches, a service answers requests."""
+    found = connection.execute(read_statement("dumps_of_hash"), {"prefix": prefix})
+    while rows := found.fetchmany(_ROWS):
+        yield from map(ChosenDump._make, rows)
 
 
 def _name(field: str) -> str:

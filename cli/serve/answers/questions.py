@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
-from warehouse.errors import SlowAnswerError
+from warehouse.errors import LongQuestionError, SlowAnswerError
 from warehouse.store import Warehouse
 
 _Answer = TypeVar("_Answer")
@@ -50,14 +50,15 @@ async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) 
     """Call a function with the live store, in a thread.
 
     Raises:
-        Problem: 429 if too many requests wait; 504 if the answer takes too long.
+        Problem: 429 if too many requests wait; 504 if the answer takes too long, 422 if the first
+            portions show that it would.
     """
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.store_limit
 
     def run_query() -> _Answer:
         with (
-            service.consumer.memory.raised(),
+            service.consumer.memory.raised(service.settings.query_bytes),
             service.reader() as reader,
             reader.within(service.settings.query_seconds),
         ):
@@ -67,3 +68,5 @@ async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) 
         return await limit.run(run_query)
     except SlowAnswerError as error:
         raise Problem(504, "deadline", str(error)) from error
+    except LongQuestionError as error:
+        raise Problem(422, "long_question", str(error)) from error

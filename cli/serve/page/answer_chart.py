@@ -11,6 +11,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.page.charts import Chart
 from cli.serve.page.page_request import Address
 from queries.plain_values import plain_rows
+from queries.plots.line_figure import line_figure
 from queries.report.axis import AxisKind
 from queries.report.figures import name_text
 from queries.report.line_chart import COLOURS, Line, LineChart, line_chart
@@ -44,7 +45,10 @@ def answer_chart(address: Address, table: pa.Table) -> list[Chart]:
         return []
     drawn = line_chart(chart, width=720, height=260, class_="trend")
     others = [(address.here(y=name), f"Plot {name}") for name in numbers if name != wanted]
-    return [Chart(drawn, chart, others)] if drawn else []
+    if not drawn:
+        return []
+    files = [(address.here(format="svg", page=""), "svg", "answer.svg")]
+    return [Chart(drawn, chart, others, files, lambda: line_figure(chart, chart.what))]
 
 
 def _chart(table: pa.Table) -> LineChart:

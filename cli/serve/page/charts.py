@@ -82,16 +82,20 @@ def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
     """What makes a view's chart as an SVG file."""
+    return lambda request: svg_answer(make(request).get("charts", []))
 
-    def file(request: PageRequest) -> Response:
-        charts: list[Chart] = make(request).get("charts", [])
-        drawn = next((one.file() for one in charts if one.file), None)
-        if drawn is None:
-            raise Problem(404, "no_chart", "there is no value to draw: widen the filters")
-        policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return Response(drawn, media_type="image/svg+xml", headers={**HEADERS, **policy})
 
-    return file
+def svg_answer(charts: Sequence[Chart]) -> Response:
+    """The first of the charts that are files, which loads nothing and runs no script.
+
+    Raises:
+        Problem: 404 if there is none.
+    """
+    drawn = next((one.file() for one in charts if one.file), None)
+    if drawn is None:
+        raise Problem(404, "no_chart", "there is no value to draw: widen the filters")
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    return Response(drawn, media_type="image/svg+xml", headers={**HEADERS, **policy})
 
 
 def _axis_kind(address: Mapping[str, str]) -> AxisKind:
@@ -121,19 +125,26 @@ def spark_plot(
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
     placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
     points = [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
-    shown = [mark for mark in marks if mark.place in builds]
-    rules = [_spark_mark(across(builds.index(mark.place)), mark) for mark in shown]
+    rules, said = mark_lines(builds, marks, across, 28)
     group = svg.G(elements=[*lines(placed), *points])
     group.class_ = [] if colour is None else [colour_class(colour)]
     first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
     spoken = f"{name_text(name)} from {first} to {last}"
-    text = "; ".join([spoken, *(f"{mark.text} in {name_text(mark.place)}" for mark in shown)])
+    text = "; ".join([spoken, *said])
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 
-def _spark_mark(x: float, mark: Mark) -> svg.Element:
-    hover = title(f"{mark.text}: {name_text(mark.place)}")
-    return svg.Line(x1=x, x2=x, y1=0, y2=28, class_=["mark", mark.kind], elements=[hover])
+def mark_lines(
+    builds: Sequence[str], marks: Sequence[Mark], across: Scale, height: float
+) -> tuple[list[svg.Element], list[str]]:
+    """The marks of a small chart as lines over all its height, and in words."""
+    drawn: list[svg.Element] = []
+    shown = [mark for mark in marks if mark.place in builds]
+    for mark in shown:
+        x, hover = across(builds.index(mark.place)), title(f"{mark.text}: {name_text(mark.place)}")
+        rule = svg.Line(x1=x, x2=x, y1=0, y2=height, class_=["mark", mark.kind], elements=[hover])
+        drawn.append(rule)
+    return drawn, [f"{mark.text} in {name_text(mark.place)}" for mark in shown]
 
 
 def coverage_plot(

@@ -118,7 +118,7 @@ _POOL_COLUMNS = (
     Column("Pool", lambda row: Cell(row["pool"] or NONE, row["href"] if row["pool"] else ""),
            "pool"),
     Column("Devices", lambda row: f"{row['device_count']:,}", "device_count", is_number=True),
-    Column("Late", lambda row: f"{row['late_count']:,}", "late_count", is_number=True),
+    Column("Behind", lambda row: f"{row['late_count']:,}", "late_count", is_number=True),
     _COVERAGE,
     _LAST,
     _DUMPS,

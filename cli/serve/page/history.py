@@ -84,7 +84,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     marks = known_marks(request, shown.rows)
     for number, row in enumerate(shown.rows):
         colour = number if is_one_chart else None
-        medians = _values(builds, row, "p50_ns")
+        medians, row["marks"] = _values(builds, row, "p50_ns"), marks[number]
         row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
     note = "Change is that of the last build against the one before."
     title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
@@ -138,7 +138,7 @@ def _small(
 ) -> list[Multiple]:
     return [
         make_multiple(builds, _line(builds, row), href=href, change=row["change"],
-                      median=medians.get(_key(row, "pool")))
+                      median=medians.get(_key(row, "pool")), marks=row.get("marks", ()))
         for row, href in zip(rows, hrefs, strict=True)
     ]  # fmt: skip
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import svg
 
+from cli.serve.page.charts import mark_lines
 from queries.report.axis import AxisKind
 from queries.report.drawing import Scale, lines, picture, scale_of, title
 from queries.report.figures import delta_text, duration_text, name_text
-from queries.report.line_chart import Line, line_text
+from queries.report.line_chart import Line, Mark, line_text
 
 _WIDTH, _HEIGHT, _EDGE = 240, 72, 5
 
@@ -25,8 +26,10 @@ class Multiple(NamedTuple):
     change: str
 
 
-def small_plot(builds: Sequence[str], line: Line, median: Line | None = None) -> str:
-    """A line over builds, and a faint one of the median, on one scale; empty without values.
+def small_plot(
+    builds: Sequence[str], line: Line, median: Line | None = None, marks: Sequence[Mark] = ()
+) -> str:
+    """A line with its marks, and a faint one of the median, on one scale; empty without values.
 
     The height spans at least 5 % of the value, so that noise looks small.
     """
@@ -37,7 +40,7 @@ def small_plot(builds: Sequence[str], line: Line, median: Line | None = None) ->
     across = Scale(0, max(1, len(builds) - 1), _EDGE, _WIDTH - _EDGE)
     middle = (min(known) + max(known)) / 2
     down = scale_of([*known, 0.975 * middle, 1.025 * middle], _HEIGHT - _EDGE, _EDGE)
-    parts: list[svg.Element] = []
+    parts, said = mark_lines(builds, marks, across, _HEIGHT)
     for one, kind in zip(reversed(drawn), ["pool", "own"][-len(drawn) :], strict=True):
         places = [(across(i), None if y is None else down(y)) for i, y in enumerate(one.values)]
         parts.append(svg.G(elements=list(lines(places)), class_=[kind]))
@@ -46,14 +49,20 @@ def small_plot(builds: Sequence[str], line: Line, median: Line | None = None) ->
             dot = svg.Circle(cx=across(x), cy=down(value), r=2.2, class_=["point"])
             dot.elements = [title(f"{name_text(build)}: {duration_text(value)}")]
             parts.append(dot)
-    text = "; ".join(line_text(one, AxisKind()) for one in drawn)
+    text = "; ".join([*(line_text(one, AxisKind()) for one in drawn), *said])
     return picture(parts, width=_WIDTH, height=_HEIGHT, text=text, class_="multiple")
 
 
 def make_multiple(
-    builds: Sequence[str], line: Line, *, href: str, change: float | None, median: Line | None
+    builds: Sequence[str],
+    line: Line,
+    *,
+    href: str,
+    change: float | None,
+    median: Line | None,
+    marks: Sequence[Mark] = (),
 ) -> Multiple:
     """The small plot of a series."""
     last = next((value for value in reversed(line.values) if value is not None), None)
-    drawn = small_plot(builds, line, median)
+    drawn = small_plot(builds, line, median, marks)
     return Multiple(line.name, href, drawn, duration_text(last), delta_text(change))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from cli.serve.page.cells import PLACE, Cell, Row, link, pick
+from cli.serve.page.cells import PLACE, Cell, Row, link, natural_key, pick
 from cli.serve.page.listing import Column, Table, plain_table, turn_pages
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import count_text, duration_text, name_text
@@ -36,6 +37,8 @@ def operators(request: PageRequest) -> dict[str, Any]:
     )
     names = (*PLACE, "build")
     groups = [list(group) for _, group in groupby(rows, lambda row: [row[name] for name in names])]
+    places = {row["build"]: row["position"] for row in shown}
+    groups.sort(key=lambda group: _order(group[0], places))
     start, pager = turn_pages(request, len(groups), size=TABLES)
     together = _TOGETHER.format(count_text(count, "device"), MOST_DEVICES) if is_whole else ""
     return {
@@ -45,6 +48,12 @@ def operators(request: PageRequest) -> dict[str, Any]:
         "empty": "No build has a complete run here: widen the filters.",
         "pager": pager,
     }
+
+
+def _order(row: Row, places: Mapping[str, int]) -> tuple[object, ...]:
+    """A key for the order of tables: by names, and the newest build first."""
+    names = [natural_key(row[name] or "") for name in PLACE]
+    return names[0], -places[row["build"]], *names[1:]
 
 
 def _table(rows: list[Row]) -> Table:

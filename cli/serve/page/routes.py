@@ -8,6 +8,7 @@ from cli.serve.page import (
     comparison,
     dumps,
     explain,
+    feed,
     fleet,
     history,
     operators,
@@ -40,6 +41,7 @@ _VIEWS = {
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
+    "/nights.atom": view(feed.feed, is_filtered=False),
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
 }
 ROUTES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from http import HTTPStatus
@@ -46,6 +47,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 Parts = dict[str, Any]  # the variables of a template
+_HINT = re.compile("; (?:did you mean|there are) ")  # the form links the names that may be meant
 ERRORS = (Problem, IngestError, QueryError, WarehouseError)
 
 
@@ -171,7 +173,7 @@ def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
     request.state.reason = problem.reason
     phrase = HTTPStatus(problem.status_code).phrase
     detail = problem.detail
-    if isinstance(error, ParameterError):  # the form names those that may be meant
-        detail = f"{error.param}: {error.problem.partition('; ')[0]}"
+    if isinstance(error, ParameterError):
+        detail = f"{error.param}: {_HINT.split(error.problem)[0]}"
     title = VIEWS.get(request.url.path, phrase)
     return problem.status_code, {"title": title, "problem": f"{phrase}: {detail}."}

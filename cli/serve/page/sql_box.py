@@ -18,6 +18,7 @@ from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.negotiation import choose_form
 from cli.serve.page.answer_chart import answer_chart
 from cli.serve.page.cells import Row
+from cli.serve.page.charts import svg_answer
 from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import Address
 from cli.serve.page.site import (
@@ -94,6 +95,8 @@ async def _schema(request: Request) -> list[tuple[str, list[Row]]]:
 
 
 def _file(request: Request, table: pa.Table) -> Response:
+    if request.query_params["format"] == "svg":
+        return svg_answer(answer_chart(read_address(request), table))
     form = choose_form(request, TABLE_FORMS)
     name = {"Content-Disposition": f'attachment; filename="answer.{form}"'}
     return table_answer(request, table, form, headers=name)

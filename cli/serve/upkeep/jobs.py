@@ -41,6 +41,11 @@ class Job:
         """Whether the task is done or has failed."""
         return self._future.done()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the task has raised an error."""
+        return self.has_ended and self._future.exception() is not None
+
     def begin(self, service: Service, user: str | None) -> None:
         """Have the service's consumer do the task for a user."""
         consumer = service.consumer
@@ -82,11 +87,13 @@ class Jobs:
     def begin(self, bearer: Bearer, task: Task, key: str = "") -> Job:
         """A job that does the task; with the key of an earlier request, the job of that request.
 
+        A task that failed is begun again.
+
         Raises:
             Problem: Too many jobs wait, or the key was sent with another task.
         """
         known = self._jobs.get(self._ids.get((bearer.name, key), ""))
-        if key and known:
+        if key and known and not known.has_failed:
             if known.task != task:
                 raise Problem(409, "key", "this key was sent with another task: send a new one")
             return known

@@ -43,7 +43,7 @@ def test_a_revoked_token_is_gone_and_both_are_on_record(run: Run, tmp_path: Path
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--scope", "all"), "wanted one of ingest, read, sql, admin"),
+        (("--scope", "all"), "wanted one of ingest, read, sql, triage, upkeep, admin"),
         (("--scope", "sql", "--pool", "lab"), "--pool: sql: wanted ingest or read"),
         (("--scope", "read", "--expires", "0"), "'--expires'"),
         ((), "Missing option '--scope'"),

@@ -82,7 +82,7 @@ def test_a_page_says_that_a_night_is_being_judged_and_loads_again(
 ) -> None:
     monkeypatch.setattr(module, "_FEW_DUMPS", 0)
     monkeypatch.setattr("cli.serve.page.regressions._WAIT_SECONDS", 0)
-    monkeypatch.setattr("cli.serve.answers.reads._WAITING_SHARE", 0)
+    monkeypatch.setattr("cli.serve.answers.reads.WAITING_SHARE", 0)
     with serving(store, settle_seconds=3600) as client:
         text = client.get("/regressions").text
         assert "the night of b11 is being judged: ask again in a minute" in text

@@ -102,6 +102,27 @@ def test_outputs_and_exits_are_those_of_the_command_on_the_store(
 
 
 @pytest.mark.slow
+def test_a_decision_beside_a_service_is_that_of_the_command(
+    run: Run, nightly_store: Path, tmp_path: Path
+) -> None:
+    here, there = (
+        Path(shutil.copytree(nightly_store, tmp_path / name)) for name in ("here", "there")
+    )
+    command = ("accept", "--device", "*", "--reason", "so be it", "--acknowledge", "--store")
+    wanted = run(*command, here)
+    with ServiceProcess(there, free_bytes=0) as service:
+        found = run(*command, there)
+        service.signal(signal.SIGTERM)
+        assert service.wait() == 0
+    assert (found.code, found.err) == (wanted.code, wanted.err) != (0, "")
+    text = "SELECT group_id, state, reason, decided_by FROM group_decisions ORDER BY ALL"
+    form = ("--format", "csv", "--store")
+    decided = run("sql", text, *form, here).text
+    assert run("sql", text, *form, there).text == decided
+    assert decided.count("acknowledged,so be it") == wanted.err.count(": acknowledged") > 0
+
+
+@pytest.mark.slow
 def test_a_service_rebuilds_single_dumps_only_and_has_settings_of_its_own(
     run: Run, there: Side
 ) -> None:

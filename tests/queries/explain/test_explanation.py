@@ -68,15 +68,19 @@ def test_without_etrecords_times_are_compared_and_programs_asked_for(unrecorded)
     assert unrecorded.place_count == 2
 
 
-def test_the_etrecord_of_one_build_is_asked_for_by_name(tmp_path, softplus):
+def test_the_etrecord_of_one_build_is_asked_for_by_name_and_may_come_later(tmp_path):
     builds = unpack_softplus(tmp_path)
+    record = (builds / "b8/model.etrecord").rename(tmp_path / "bad.etrecord")
     (builds / "b7/model.etrecord").unlink()
-    (builds / "b8/model.etrecord").unlink()
     with Warehouse.open(tmp_path / "s", create=True) as store:
         store.ingest([builds])
         found = explain_group(store, softplus_report(), softplus_group())
-    assert found.programs[0].missing == ["no dump of b7 has an ETRecord"]
-    assert found.programs[0].changes == []
+        assert found.programs[0].missing == ["no dump of b7 has an ETRecord"]
+        assert found.programs[0].changes == []
+        store.ingest([builds / "b7/000.etdp"], etrecord=record)
+        found = explain_group(store, softplus_report(), softplus_group())
+    assert found.programs[0].missing == []
+    assert found.programs[0].changes != []
 
 
 def test_one_program_in_both_builds_clears_the_program(tmp_path):
@@ -95,3 +99,15 @@ def test_differences_of_files_stand_in_for_missing_programs():
     with Warehouse.open(softplus_store(), read_only=True) as store:
         found = explain_group(store, softplus_report(), softplus_group(), files=[change])
     assert found.programs[0].changes[-1] == change
+
+
+def test_an_alert_that_was_recorded_on_one_side_only_says_so(softplus):
+    report = softplus_report()
+    alone = report.groups[0].members[0]
+    alone = alone.model_copy(update={"history": alone.history[-1:]})
+    lonely = report.groups[0].model_copy(update={"members": [alone], "explains": []})
+    found = explain_group(softplus, report.model_copy(update={"groups": [lonely]}), lonely.id)
+    assert found.findings == [
+        "No place of the alert was recorded both before and since the change."
+    ]
+    assert (found.times, found.programs, found.facts) == ([], [], [])

@@ -17,7 +17,7 @@ def change(part="operator", **fields):
     return ProgramChange(part=part, **known | fields)
 
 
-def origin(node, where="kernel"):
+def origin(node, where="a kernel"):
     return Origin(where=where, nodes=[node], is_whole_call=False, modules=[], sources=[])
 
 
@@ -85,7 +85,7 @@ def test_a_changed_operator_may_run_elsewhere_or_be_another_call():
     other = operator(origin(node), origin("aten.bmm(f32[2]) → f32[2]"))
     texts = findings(known=[programs(base_etrecord=None, operators=[elsewhere, other])])
     assert texts == [
-        f"{WHERE}: mm #1 runs in kernel, ran in Xnnpack.",
+        f"{WHERE}: mm #1 runs in a kernel, ran in Xnnpack.",
         f"{WHERE}: mm #1 runs other calls of the program.",
     ]
 
@@ -124,5 +124,5 @@ def test_an_environment_that_explains_the_alert_is_said():
     assert text.startswith("The environment explains every member")
 
 
-def test_nothing_is_said_as_well():
-    assert findings() == ["Nothing differs in what the store knows of both builds."]
+def test_an_alert_without_places_to_compare_says_so():
+    assert findings() == ["No place of the alert was recorded both before and since the change."]

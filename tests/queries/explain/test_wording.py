@@ -25,6 +25,11 @@ def test_short_parts_are_left_out_unless_the_alert_names_them():
     ]
 
 
+def test_a_short_module_with_an_operator_of_the_alert_is_shown():
+    layer = frame("layer", 1.0, 1.0, frame("member", 1.0, 1.0, is_member=True))
+    assert [row.frame.name for row in frame_rows(run_times(layer))][1:] == ["layer", "member"]
+
+
 def test_a_part_of_one_build_says_so():
     rows = [frame_row(frame("x", *times), 0, "ns") for times in ((None, 5.0), (5.0, None))]
     assert [(row.base, row.head, row.share) for row in rows] == [

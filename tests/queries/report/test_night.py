@@ -82,9 +82,9 @@ def test_a_build_of_another_branch_or_role_is_no_head_unless_it_is_named(trials)
 
 
 def test_a_branch_without_builds_is_told_with_its_likes(trials):
-    problem = "^--branch: no build in the store is of the branch 'maine'; did you mean main"
+    problem = "^--branch: no build in the store is of the branch 'main2'; did you mean main"
     with pytest.raises(ParameterError, match=problem):
-        find_head(trials, None, Settings().of_branch("maine"))
+        find_head(trials, None, Settings().of_branch("main2"))
 
 
 def test_what_is_muted_is_left_out_and_counted(nightly):

@@ -15,11 +15,12 @@ from tests.tools.benchmarks.record import FOLDER, Figures, Record, ratio, render
 from tests.tools.benchmarks.report import publish
 from tests.tools.benchmarks.scale import bench_scale
 from tests.tools.benchmarks.stream import bench_stream
+from tests.tools.benchmarks.views import bench_views
 
 RECORD = FOLDER / "record.json"
 BENCHES = (
     bench_yardstick, bench_decode, bench_stream, bench_ingest, bench_commands, bench_queries,
-    bench_scale,
+    bench_scale, bench_views,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
+from statistics import median
 
 from ingest.remote.connection import ServiceConnection
 from ingest.remote.uploading import upload_dump
@@ -110,9 +111,10 @@ def measure(store: Path, *, is_passed: bool, rounds: int = ROUNDS) -> dict[str, 
     return {
         "uploads": len(uploads.acknowledged),
         "lost": len(uploads.acknowledged.keys() - _stored(store)),
+        "median gap s": median(gaps),
         "longest gap s": max(gaps),
-        "longest end s": max(ends),
-        "longest start s": max(starts),
+        "median end s": median(ends),
+        "median start s": median(starts),
     }
 
 

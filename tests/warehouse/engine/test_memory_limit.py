@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
 
+from warehouse import Warehouse
 from warehouse.engine.memory_limit import MemoryLimit
+from warehouse.errors import StoreError
 
 
 @pytest.fixture
@@ -64,3 +67,25 @@ def test_what_is_in_use_is_let_go_of_later(connection: duckdb.DuckDBPyConnection
     memory.lower()
     assert limit_of(connection) == "64.0 MiB"
     memory.close()
+
+
+def test_a_reader_has_the_limit_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Warehouse.open(tmp_path, create=True).close()
+    monkeypatch.setenv("TRACEHOUSE_MEMORY", "300MiB")
+    with Warehouse.open(tmp_path, read_only=True) as store:
+        assert store.query("dumps").num_rows == 0
+        assert limit_of(store._answering.connection("trusted")) == "300.0 MiB"
+
+
+def test_a_limit_that_is_no_size_is_refused_with_an_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Warehouse.open(tmp_path, create=True).close()
+    monkeypatch.setenv("TRACEHOUSE_MEMORY", "half")
+    with (
+        Warehouse.open(tmp_path, read_only=True) as store,
+        pytest.raises(StoreError, match="TRACEHOUSE_MEMORY: 'half', wanted a size such as 512MB"),
+    ):
+        store.query("dumps")

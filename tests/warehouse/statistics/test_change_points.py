@@ -62,3 +62,15 @@ def test_two_builds_have_no_change_point():
 def test_builds_more_than_ten_before_the_earliest_split_do_not_count():
     recent = [[0.01 * (k % 3), 0.02 * (k % 5), 0.03] for k in range(18)]
     assert _found([[5.0] * 3, [6.0] * 3, *recent])["p"] == _found(recent)["p"]
+
+
+def test_builds_before_the_last_18_change_nothing():
+    values = np.random.default_rng(5).normal(size=(20, 40))
+    values[:, 35:] += 1
+    back = np.tile(np.arange(40, 0, -1.0), (20, 1))
+    found, of_last = (
+        find_change_points(values, back),
+        find_change_points(values[:, 22:], back[:, 22:]),
+    )
+    for name, figures in found._asdict().items():
+        np.testing.assert_array_equal(figures, getattr(of_last, name), err_msg=name)

@@ -14,6 +14,9 @@ from tests.support.store_rows import Event, StoreRows, run_query
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.errors import StoreError
+from warehouse.load.summary import IngestProgress
+from warehouse.upkeep import retain
 from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.retain import drop_old_events, find_old_events, sum_by_build
 
@@ -56,6 +59,26 @@ def test_events_of_old_dumps_go_and_nothing_else(store: Path) -> None:
         assert after[name] == before[name], name
     assert drop(store, "v*") == []
     assert drop(store) == [2]
+
+
+def test_events_are_dropped_some_dumps_at_a_time(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retain, "_MOST_DUMPS", 1)
+    seen: list[tuple[int, int]] = []
+
+    def stop_after_one(progress: IngestProgress) -> None:
+        seen.append((progress.done_files, progress.total_files))
+        raise StoreError(str(store), "the service ends")
+
+    with Warehouse.open(store) as warehouse:
+        old = find_old_events(warehouse.writing, days=90)
+        with pytest.raises(StoreError, match="the service ends"):
+            drop_old_events(warehouse.writing, store, old, progress=stop_after_one)
+        assert seen == [(1, 2)]
+        assert find_old_events(warehouse.writing, days=90)["dump_id"].to_pylist() == [2]
+    assert drop(store) == [2]
+    assert all(table.is_equal for table in rebuild_store(store).tables)
 
 
 @pytest.mark.slow

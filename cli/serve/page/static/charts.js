@@ -61,7 +61,7 @@ function series(chart, width) {
 }
 function yRange(chart) {
   return (_, low, high) => {
-    if (low === null) return [0, 1];
+    if (low === null) return [1, 2]; // no build of the view has a value
     if (chart.isLog) return [low / 1.05, high * 1.05];
     const margin = Math.max(0.08 * (high - low), (0.04 * Math.max(Math.abs(low), Math.abs(high)) || 1) / 2);
     return [chart.hasZero ? Math.min(0, low) : low < 0 ? low - margin : Math.max(0, low - margin), high + margin];
@@ -125,8 +125,18 @@ function teller(chart, box) {
   };
 }
 function listen(plot, chart, box, zoom) {
+  let near = null; // the line that the mouse is near
+  plot.hooks.setSeries = [(_, number) => {
+    near = number ? chart.lines[Math.floor((number - 1) / 3)] : null;
+    plot.over.classList.toggle("near", near !== null && near.points.some((point) => point.hasAttribute("href")));
+  }];
   const last = chart.names.length - 1;
-  const go = (at) => plot.setCursor({ left: plot.valToPos(Math.min(last, Math.max(0, at)), "x"), top: plot.over.clientHeight / 2 });
+  const go = (wanted) => {
+    const at = Math.min(last, Math.max(0, wanted)), { min, max } = plot.scales.x;
+    if (at < min) zoom(at, at + max - min); else if (at > max) zoom(at - max + min, at);
+    // The plot has the new scale after uPlot's own microtask.
+    queueMicrotask(() => plot.setCursor({ left: plot.valToPos(at, "x"), top: plot.over.clientHeight / 2 }));
+  };
   const now = () => Number(box.getAttribute("aria-valuenow"));
   const scaled = (factor) => {
     const { min, max } = plot.scales.x, at = now();
@@ -143,7 +153,8 @@ function listen(plot, chart, box, zoom) {
   });
   // A mouse opens the point that it is near. A finger only chooses the build: links are in the legend.
   plot.over.addEventListener("click", (event) => {
-    if (event.pointerType !== "touch" && plot.near) location.href = plot.near;
+    const point = near && near.points[plot.cursor.idx];
+    if (event.pointerType !== "touch" && point && point.hasAttribute("href")) location.href = point.getAttribute("href");
   });
   plot.over.addEventListener("pointermove", (event) => {
     if (event.pointerType !== "touch") return;
@@ -167,7 +178,6 @@ function draw(figure) {
   const facts = { tabindex: 0, role: "slider", "aria-label": chart.picture.getAttribute("aria-label"), "aria-valuemin": 0, "aria-valuemax": last };
   for (const [name, value] of Object.entries(facts)) box.setAttribute(name, value);
   chart.picture.before(box);
-  chart.picture.remove();
   const tell = teller(chart, box);
   const data = [chart.names.map((_, i) => i), ...chart.lines.flatMap((line) => [line.value, line.low, line.high])];
   const shown = chart.isLog ? data.map((values, i) => i ? values.map((value) => value > 0 ? value : null) : values) : data;
@@ -175,14 +185,12 @@ function draw(figure) {
     const from = Math.max(0, low), to = Math.min(last, high);
     if (to - from >= 1) plot.setScale("x", { min: from, max: to });
   };
-  const near = (point) => { plot.near = point && point.getAttribute("href"); plot.over.classList.toggle("near", Boolean(plot.near)); };
   const hooks = {
     draw: [drawMarks(chart), () => follow()],
     setCursor: [(self) => {
       const at = self.cursor.idx;
       if (at !== null && at !== undefined) tell(at);
     }],
-    setSeries: [(self, number) => near(number ? chart.lines[Math.floor((number - 1) / 3)].points[self.cursor.idx] : null)],
   };
   const width = () => Math.max(200, box.clientWidth);
   const common = { scales: scales(chart), legend: { show: false } };
@@ -209,6 +217,7 @@ function draw(figure) {
   listen(plot, chart, box, zoom);
   brush(overview, last, zoom);
   tell(last);
+  chart.picture.remove();
   new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT })).observe(box);
   DARK.addEventListener("change", () => { plot.redraw(); overview.redraw(); });
 }

@@ -11,6 +11,7 @@ from cli.serve.access.tokens import create_token, revoke_token
 from cli.serve.http.problems import Problem
 from tests.support.service import serving
 from warehouse.errors import StoreError
+from warehouse.upkeep.recording import current_user
 
 LOCAL = {"host": "127.0.0.1:8080"}
 
@@ -78,6 +79,14 @@ def test_admin_may_everything(tmp_path: Path) -> None:
     asked = request(authorization=f"bearer   {secret}")
     for scope in Scope:
         assert Access(tmp_path).need(asked, scope).name == "boss"
+
+
+def test_the_owner_s_key_may_everything_and_is_of_one_service(tmp_path: Path) -> None:
+    create_token(tmp_path, "me", scopes=[Scope.READ])
+    access, other = Access(tmp_path), Access(tmp_path)
+    asked = request(authorization=f"Bearer {access.key}")
+    assert access.need(asked, Scope.UPKEEP) == Bearer(current_user(), frozenset(Scope))
+    assert refusal(other, asked) == (401, "unknown_token")
 
 
 def test_an_invalid_token_is_unauthorized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

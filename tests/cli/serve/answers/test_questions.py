@@ -16,6 +16,7 @@ from cli.serve.answers.questions import ConcurrencyLimit, query_store
 from cli.serve.http.problems import Problem
 from tests.support.service import service_of, serving
 from warehouse import Warehouse
+from warehouse.errors import LongQuestionError
 
 DUMPS = "/v1/queries/dumps"
 
@@ -89,3 +90,15 @@ def test_pages_and_queries_take_turns_so_that_others_are_answered_meanwhile(
         assert client.get("/metrics").status_code == 200
         is_over.set()
         assert {one.result(30).status_code for one in asked} == {200}
+
+
+def test_a_question_that_would_take_too_long_is_refused_with_its_filters(tmp_path: Path) -> None:
+    def answer(_: Warehouse) -> None:
+        raise LongQuestionError("percentiles", 240, 60, ["device", "build"])
+
+    with serving(tmp_path / "store") as client:
+        state = SimpleNamespace(service=service_of(client), store_limit=ConcurrencyLimit(1, 0))
+        request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
+        with pytest.raises(Problem, match=r"240 s.* with device, build") as it:
+            anyio.run(query_store, request, answer)
+    assert it.value.status_code == 422

@@ -21,7 +21,7 @@ def statuses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, S
     with serving(store) as client:
         for endpoint in ENDPOINTS:
             method, path = endpoint.operation.method, endpoint.path
-            url = path.format(sha256="0" * 64, name="dumps")
+            url = path.format(sha256="0" * 64, name="dumps", id="0")
             for scope in (None, *SCOPES):
                 headers = {} if scope is None else {"Authorization": f"Bearer {secrets[scope]}"}
                 answer = client.request(method.upper(), url, headers=headers)

@@ -20,6 +20,7 @@ from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, write
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump
 from tests.support.uploads import await_state, put, sha256_of
+from tests.tools.service.restart import measure
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.opening.snapshots import find_snapshots
@@ -244,3 +245,24 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     pool, megabytes = _run(is_little=True)
     assert pool == "system"
     assert megabytes < 10
+
+
+@pytest.mark.slow
+def test_a_restart_on_a_passed_socket_refuses_no_connection_and_loses_no_upload(
+    tmp_path: Path,
+) -> None:
+    found = measure(tmp_path / "store", is_passed=True, rounds=1)
+    assert found["uploads"] > 0
+    assert found["lost"] == 0
+
+
+def test_a_client_waits_in_a_passed_socket_until_the_next_service_accepts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with ServiceProcess(tmp_path / "store", listening=listening, free_bytes=0) as first:
+            first.signal(signal.SIGTERM)
+            assert first.wait() == 0
+        with socket.create_connection(listening.getsockname(), timeout=60) as waiting:
+            waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            with ServiceProcess(tmp_path / "store", listening=listening, free_bytes=0) as second:
+                assert second.port == first.port
+                assert waiting.recv(1 << 16).startswith(b"HTTP/1.1 200")

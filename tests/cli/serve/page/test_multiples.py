@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.serve.page.multiples import make_multiple, small_plot
-from queries.report.line_chart import Line
+from queries.report.line_chart import Line, Mark
 from tests.support.reports import read_xml
 
 _BUILDS = ["b1", "b2", "b3"]
@@ -14,6 +14,14 @@ def test_a_series_stands_before_the_median_of_its_pool() -> None:
     assert [group.get("class") for group in plot.iter("g")] == ["pool", "own"]
     assert plot.get("aria-label") == ("d from 1.000 ms to 2.000 ms; pool from 1.000 ms to 1.000 ms")
     assert [point[0].text for point in plot.iter("circle")] == ["b1: 1.000 ms", "b3: 2.000 ms"]
+
+
+def test_alerts_are_marked_and_told() -> None:
+    marks = [Mark("b2", "+10 %"), Mark("b9", "elsewhere")]
+    plot = read_xml(small_plot(_BUILDS, Line("d", [1e6, 2e6, 2e6]), marks=marks))
+    (mark,) = [one for one in plot.iter("line") if one.get("class") == "mark bad"]
+    assert mark.get("x1") == "120.0"
+    assert plot.get("aria-label") == "d from 1.000 ms to 2.000 ms; +10 % in b2"
 
 
 def test_small_changes_do_not_fill_the_height() -> None:

@@ -36,7 +36,7 @@ def test_a_base_of_the_address_is_compared_with_the_head(site: TestClient) -> No
     ("params", "words"),
     [
         ({"base": "b99"}, "b99"),
-        ({"head": "b9", "base": "b9"}, "both"),
+        ({"head": "b9", "base": "b9"}, "which is the value of"),
         ({"head": "b9", "branch": "main"}, "name either a head or a branch"),
         ({"branch": "mian"}, "no build in the store is of the branch"),
         ({"device": "phone"}, "no such parameter"),

@@ -93,7 +93,11 @@ def test_an_answer_is_drawn_and_can_be_drawn_otherwise(site: TestClient) -> None
     assert "two over 12 builds: two from 2 to 2" in first.text
     other = site.get(links(first.text)["Plot dumps"]).text
     assert "dumps over 12 builds: dumps from 16 to 16" in other
+    file = site.get(links(other)["svg"])
+    assert file.headers["content-type"] == "image/svg+xml"
+    assert "<title>dumps</title>" in file.text
     assert site.get("/sql", params={"sql": statement, "y": "build"}).status_code == 400
+    assert site.get("/sql", params={"sql": "SELECT 'a' AS b", "format": "svg"}).status_code == 404
 
 
 @pytest.mark.parametrize(("form", "start"), [("csv", b"a,b\n1,x\n"), ("json", b'[\n{"a": 1, "b"')])

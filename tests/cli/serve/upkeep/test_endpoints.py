@@ -106,6 +106,7 @@ def test_a_token_needs_the_scope_of_the_task(tmp_path: Path) -> None:
         ("retention", {}, "raw_days: Field required"),
         ("retention", {"raw_days": "90"}, "raw_days: wanted a valid integer"),
         ("retention", {"raw_days": -1}, "raw_days: found -1, wanted 0 or more"),
+        ("snapshot", {"keep": 0}, "keep: found 0, wanted 1 or more"),
         ("retention", {"raw_days": 1, "days": 1}, "days: Unexpected keyword argument"),
         ("forget", {}, "no dumps are chosen"),
         ("forget", {"device": "nobody"}, "has no dump with device=nobody"),

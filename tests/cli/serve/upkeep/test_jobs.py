@@ -21,6 +21,10 @@ def test_a_failed_task_raises_its_error_to_the_one_who_waits(tmp_path: Path) -> 
         with pytest.raises(NoSuchDumpError):
             job.result()
         jobs = Jobs(service_of(client))
+        failed = jobs.begin(ANYONE, Forget(device="nobody"), "key")
+        asyncio.run(failed.wait())
+        assert jobs.begin(ANYONE, Forget(device="nobody"), "key") is not failed
+        jobs = Jobs(service_of(client))
     job = jobs.begin(ANYONE, TakeSnapshot())
     assert job.has_ended
     with pytest.raises(StoreError, match="the service ends"):

@@ -1,0 +1,33 @@
+"""The benchmark of growth has a figure for every query, page and step of a store."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tools.benchmarks.growth import exponent, list_steps, make_store
+from tests.tools.benchmarks.growth_step import measure_step
+from warehouse import Warehouse
+from warehouse.catalogue.queries import load_catalogue
+
+
+def test_every_query_is_measured():
+    assert load_catalogue().keys() == {step.name for step in list_steps() if step.kind == "query"}
+
+
+def test_twice_the_cost_of_twice_the_fleet_has_the_exponent_one():
+    assert exponent(0.5, 1.0) == 1.0
+    assert exponent(0.0, 0.0) == 0.0
+
+
+@pytest.mark.slow
+def test_each_kind_of_step_has_its_cpu_and_its_memory(tmp_path):
+    make_store(tmp_path, 5)
+    with Warehouse.open(tmp_path, read_only=True) as store:
+        assert store.query("outlier_runs").num_rows
+        assert store.query("scaling", size_tag="size").num_rows
+    for kind, name in (("query", "dumps"), ("page", "/"), ("store", "status")):
+        found = measure_step(kind, name, tmp_path, {}, 120)
+        assert found["refusal"] is None
+        assert found["cpu"] > 0
+        assert 20 < found["mb"] < 2000
+    assert measure_step("query", "percentiles", tmp_path, {}, 0.01) == {"refusal": "over 0 s"}
