@@ -11,6 +11,7 @@ from cli.serve.page.page_request import PageRequest
 from queries.report.content import Group, Member, Report
 from queries.report.figures import delta_text, member_operator
 from queries.report.line_chart import Mark
+from queries.report.settings import Settings
 from queries.report.stored_nights import last_night
 
 _SERIES = ("model", "backend", "run", "event_name", "delegate_id", "ordinal")
@@ -21,7 +22,7 @@ def known_marks(request: PageRequest, rows: Sequence[Mapping[str, Any]]) -> list
 
     A visitor limited to device pools gets no links, as such a visitor cannot open the report.
     """
-    night = last_night(request.store, request.nights.settings)
+    night = last_night(request.store, Settings())
     if night is None:
         return [[] for _ in rows]
     return alert_marks(night.report, rows, has_links=request.bearer.pools is None)

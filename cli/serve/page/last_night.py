@@ -12,9 +12,11 @@ from queries.report.figures import count_text, is_measure, member_operator, name
 from queries.report.line_chart import Mark
 from queries.report.outline import commits_url, outline, verdict_text
 from queries.report.sensitivity_summary import SensitivitySummary
+from queries.report.settings import Settings, SettingsError
 from queries.report.stored_nights import LastNight, NightKey, last_night
 from queries.report.verdicts import State
 from warehouse.errors import QueryError
+from warehouse.queryable import Queryable
 
 MOST = 8  # alerts of a list
 BUILDS = 20  # of a sparkline
@@ -31,7 +33,11 @@ class AlertLine(NamedTuple):
 
 def night_parts(request: PageRequest) -> dict[str, Any]:
     """The last stored night, for the template; a note that none is stored before one is judged."""
-    night = last_night(request.store, request.nights.settings)
+    try:
+        settings, problem = request.nights.settings, ""
+    except SettingsError as error:  # the view stays, without their branch
+        settings, problem = Settings(), str(error)
+    night = last_night(request.store, settings)
     if night is None:
         return {"night": None}
     report = night.report
@@ -46,7 +52,7 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
         "night": report,
         "verdict": verdict_text(report),
         "judged": f"judged {age_text(night.judged_at)}",
-        "since": _since(request, night),
+        "since": problem or _since(request.store, settings, night),
         "whole": link("/regressions", head=report.head),
         "lists": [
             (title, [_line(report, group) for group in groups[:MOST]], len(groups), empty)
@@ -57,10 +63,10 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _since(request: PageRequest, night: LastNight) -> str:
+def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
     """What has changed since the night was judged; empty if nothing has."""
     try:
-        key = NightKey.of(request.store, request.nights.settings, None)
+        key = NightKey.of(store, settings, None)
     except QueryError as error:
         return str(error)
     if key.build != night.key.build:

@@ -165,3 +165,11 @@ def test_200_groups_of_40_members_are_6_megabytes_at_most() -> None:
     page = html_text(report)
     assert time.process_time() - start < 20  # 1 on a calm machine
     assert len(page.encode()) < 6_000_000
+
+
+def test_commits_are_a_link_where_the_team_s_repository_is_known() -> None:
+    commits = {"b39": "c0ffee", "b40": "beef"}
+    url = "https://host/repo/compare/{base}...{head}"
+    link = '<a href="https://host/repo/compare/c0ffee...beef">c0ffee..beef</a>'
+    assert link in html_text(report_of(group(), commits=commits, repo_url=url))
+    assert "<dd>c0ffee..beef</dd>" in html_text(report_of(group(), commits=commits))

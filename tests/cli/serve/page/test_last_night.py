@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from cli.serve.page.last_night import night_parts
 from cli.serve.page.page_request import PageRequest
 from queries.report import stored_nights
-from queries.report.settings import Settings
+from queries.report.settings import Settings, SettingsError
 from queries.report.stored_nights import read_night
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.pages import links
@@ -105,3 +105,16 @@ def test_newer_data_are_said(judged: Path, tmp_path: Path, build: int) -> None:
         12: "Data of b12 have arrived since; it is not judged yet.",
     }
     assert parts["since"] == said[build]
+
+
+class _BrokenNights:
+    @property
+    def settings(self) -> Settings:
+        raise SettingsError("tracehouse.toml: report.brunch: no such field")
+
+
+def test_invalid_settings_are_said_beside_the_night(judged: Path) -> None:
+    with Warehouse.open(judged, read_only=True) as warehouse:
+        parts = night_parts(PageRequest(store=warehouse, nights=_BrokenNights()))  # type: ignore[arg-type]
+    assert parts["night"].head == "b11"
+    assert parts["since"] == "tracehouse.toml: report.brunch: no such field"
