@@ -10,6 +10,7 @@ import typer
 from cli.options import StoreOptions, Yes
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import Retention
+from warehouse.lake.addresses import check_address
 
 
 def retention(
@@ -36,7 +37,9 @@ def retention(
     Lists builds with the dumps and events to drop and the approximate space they take, which
     'tracehouse compact' returns to the disk.
     """
-    if lake is not None and "://" not in lake:
-        lake = os.path.abspath(lake)  # a service has another working directory
+    if lake is not None:
+        check_address(lake)
+        if "://" not in lake:
+            lake = os.path.abspath(lake)  # a service has another working directory
     task = Retention(raw_days=raw_days, keep_builds=keep_builds, lake=lake, yes=is_meant)
     options.write(run_task(task, options.store, wait=options.wait))

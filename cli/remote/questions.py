@@ -80,10 +80,10 @@ class RemoteStore:
         return self.ask("GET", _path("/v1/explain", pairs)).body.decode("utf-8", "replace")
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
-        return self.table_of(self.ask(method, path, body))
+        return self.table_of(self.ask(method, path, body), path)
 
-    def table_of(self, answer: ServiceAnswer) -> pa.Table:
-        """The table in an answer.
+    def table_of(self, answer: ServiceAnswer, path: str) -> pa.Table:
+        """The table in the answer of a path.
 
         Raises:
             ServiceError: The answer has no table.
@@ -95,7 +95,7 @@ class RemoteStore:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
             detail = "unexpected answer; is this the address of a tracehouse service?"
-            raise ServiceError(self._connection.url, detail, reason="answer") from error
+            raise ServiceError(self._connection.url + path, detail, reason="answer") from error
 
     def ask(
         self,

@@ -39,4 +39,4 @@ def request_task(
         if progress and job["total"]:
             progress(IngestProgress(job["done"], job["total"], 0, 0))
         answer = service.ask("GET", f"{PATH}/{job['id']}")
-    return service.table_of(answer)
+    return service.table_of(answer, f"{PATH}/{task.name}")

@@ -33,6 +33,10 @@ class Retention:
     def __post_init__(self) -> None:
         if self.raw_days < 0:
             raise QueryError(f"raw_days: found {self.raw_days}, wanted 0 or more")
+        if self.lake is not None:
+            from warehouse.lake.addresses import check_address
+
+            check_address(self.lake)
 
     def run(self, store: TaskStore) -> pa.Table:
         """Builds with old events."""

@@ -2,8 +2,8 @@
 --
 -- Uploads that a service refused are among them. A conflict is a file that the store
 -- has under another manifest. It stays unresolved until the same file comes again and
--- agrees with the store; then its reason becomes settled_conflict. A refused file has no
--- device, build or model, so only its time of refusal can be filtered.
+-- agrees with the store; then its reason becomes settled_conflict. A refused file has
+-- no device, build or model, so only its time of refusal can be filtered.
 --
 -- params:
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.

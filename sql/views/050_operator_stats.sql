@@ -105,8 +105,8 @@ FROM (
     JOIN signatures AS r
         ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
     JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
-    -- Left joins come after the joins with dumps. DuckDB estimates an inner join by several
-    -- keys a hundred times too small, and would begin with it, over all dumps.
+    -- Left joins come after the joins with dumps. DuckDB estimates an inner join by
+    -- several keys a hundred times too small, and would begin with it, over all dumps.
     LEFT JOIN ordinals AS o ON same_event(o, x)
     LEFT JOIN outdone AS w ON w.dump_id = x.dump_id AND same_event(w, x)
     LEFT JOIN own_modules AS p ON p.etrecord_id = d.etrecord_id AND same_event(p, x)

@@ -10,7 +10,7 @@ FORMAT = 1
 SCHEMA = 10  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
-_NOT_SHARED = {"archive_segments", "archived_files"}  # of a store's own archive
+_NOT_SHARED = {"archive_segments", "archived_files", "judged_nights"}  # of a store itself
 
 
 def _widened(schema: pa.Schema) -> pa.Schema:

@@ -129,7 +129,8 @@ async def report(request: Request) -> Response:
 
     def answer(reader: Warehouse) -> Response:
         facts = (wanted, form, read_settings(service.config))
-        tag = entity_tag(store_version(service, reader), request.url.path, *facts)
+        version = wanted.night(reader, service.nights) or store_version(service, reader)
+        tag = entity_tag(version, request.url.path, *facts)
         if known := unchanged(request, tag):
             return known
         seconds = service.settings.query_seconds * WAITING_SHARE

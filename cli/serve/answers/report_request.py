@@ -10,6 +10,7 @@ from cli.serve.nights import Nights
 from queries.report.content import Report
 from queries.report.night import find_head
 from queries.report.pairwise import compare_report
+from queries.report.stored_nights import NightKey
 from warehouse.store import Warehouse
 
 
@@ -37,6 +38,15 @@ class ReportRequest(NamedTuple):
         if wanted.head is not None and wanted.branch is not None:
             raise Problem(400, "branch", "branch: name either a head or a branch, not both")
         return wanted
+
+    def night(self, reader: Warehouse, nights: Nights) -> NightKey | None:
+        """The key of the night; None if two builds are compared.
+
+        Raises:
+            QueryError: The store has no such build.
+        """
+        settings = nights.settings.of_branch(self.branch)
+        return NightKey.of(reader, settings, self.head) if self.base is None else None
 
     def make(self, reader: Warehouse, nights: Nights, *, seconds: float) -> Report:
         """The report; see `Nights.report`.

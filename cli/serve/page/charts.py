@@ -129,8 +129,7 @@ def spark_plot(
     group = svg.G(elements=[*lines(placed), *points])
     group.class_ = [] if colour is None else [colour_class(colour)]
     first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
-    spoken = f"{name_text(name)} from {first} to {last}"
-    text = "; ".join([spoken, *said])
+    text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
 
 

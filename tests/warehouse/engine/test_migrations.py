@@ -57,7 +57,9 @@ def test_a_store_of_an_unreleased_schema_says_how_to_rebuild_it_and_is_rebuilt(
 ) -> None:
     before = (unreleased / FILE_NAME).read_bytes()
     for read_only in (True, False):
-        with pytest.raises(OldStoreError, match=r"schema 9, now 10\); .* 'tracehouse rebuild'"):
+        with pytest.raises(
+            OldStoreError, match=rf"schema 9, now {FIRST_SCHEMA}\); .* 'tracehouse rebuild'"
+        ):
             Warehouse.open(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before
     done = rebuild_store(unreleased)
@@ -80,13 +82,18 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
     made: Path, store: Path
 ) -> None:
     before = (store / FILE_NAME).read_bytes()
-    with pytest.raises(OldStoreError, match=r"schema 10, now 11\); .* 'tracehouse migrate'"):
+    with pytest.raises(
+        OldStoreError, match=rf"schema {FIRST_SCHEMA}, now {NEXT}\); .* 'tracehouse migrate'"
+    ):
         Warehouse.open(store, read_only=True)
     assert (store / FILE_NAME).read_bytes() == before
     Warehouse.open(store).close()
     with Warehouse.open(store, read_only=True) as warehouse:
         applied = warehouse.sql(APPLIED).to_pylist()
-    assert [(row["number"], row["name"]) for row in applied] == [(10, "tables"), (NEXT, "toys")]
+    assert [(row["number"], row["name"]) for row in applied] == [
+        (FIRST_SCHEMA, "tables"),
+        (NEXT, "toys"),
+    ]
     assert contents(store) == contents(made) | {"toys": [("pixel8",)]}
 
 
