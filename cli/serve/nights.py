@@ -28,12 +28,14 @@ from queries.report.stored_nights import (
 from warehouse.children.messages import GONE, receive
 from warehouse.children.process import ChildProcess
 from warehouse.consumer import Consumer
+from warehouse.engine.memory_limit import VARIABLE
 from warehouse.errors import QueryError, StoreError, WarehouseError
 from warehouse.store import Warehouse
 from warehouse.upkeep.nights import JudgedNight
 
 _FEW_DUMPS = 10_000  # in a store, whose nights are judged immediately, in a few seconds
 _LOOK_SECONDS = 1.0
+_MEMORY = "512MB"  # for DuckDB in the process that judges, unless the environment says otherwise
 _COUNT = "SELECT count(*) AS n FROM dumps"
 
 
@@ -197,7 +199,8 @@ class Nights:
         """
         arguments = str(self._store), str(self._config or ""), key.build, key.inputs
         module = "queries.report.judging_child"
-        child = ChildProcess(module, *arguments, environment=os.environ, stderr=None)
+        environment = {VARIABLE: _MEMORY} | os.environ
+        child = ChildProcess(module, *arguments, environment=environment, stderr=None)
         with self._changed:
             self._child = child
             if self._is_ending:
