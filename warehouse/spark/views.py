@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ALL_FILES: Mapping[str, Sequence[str]] = {}
+# Views that are computed once, because Spark would repeat their long plans at each use.
+_COMPUTED = {"named_run_signatures"}
 _WORD = re.compile(r"\w+")
 
 
@@ -50,8 +52,12 @@ def make_views(
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(unmerged_name(table))
     for name in reversed(named):
-        # As text: all readers of a data frame's view would share the ids of its columns.
-        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {texts[name]}")
+        if name in _COMPUTED:
+            frame = session.sql(texts[name])
+            # With columns of its own, as all readers of a view share the ids of its columns.
+            frame.localCheckpoint().toDF(*frame.columns).createOrReplaceTempView(name)
+        else:
+            session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {texts[name]}")
 
 
 def _read_files(
