@@ -10,7 +10,6 @@ import typer
 from cli.options import StoreOptions, Yes
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import Retention
-from warehouse.lake.addresses import check_address
 
 
 def retention(
@@ -38,6 +37,8 @@ def retention(
     'tracehouse compact' returns to the disk.
     """
     if lake is not None:
+        from warehouse.lake.addresses import check_address
+
         check_address(lake)
         if "://" not in lake:
             lake = os.path.abspath(lake)  # a service has another working directory

@@ -51,7 +51,7 @@ class NightKey(NamedTuple):
         build = find_head(store, head, settings)
         until = store.sql(read_statement("known_until"), {"head": build})["until"][0].as_py()
         rows = store.sql(read_statement("night_inputs"), {"head": build, "until": until})
-        numbers = settings.model_dump_json(exclude={"report": {"branch"}})  # the key has the build
+        numbers = settings.model_dump(exclude={"report": {"branch"}})  # the key has the build
         rules = f"{version('tracehouse')} {_REPORT_VERSION} {numbers}"
         return cls(build, _hash(rules), _hash(str(rows.to_pylist())))
 

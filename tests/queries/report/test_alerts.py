@@ -184,8 +184,8 @@ def test_hostile_names_are_quoted_in_commands(tmp_path):
     with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
         alert = alerts_of(judge_head(store, None, Settings()), {})[0]
 
-    words = shlex.split(alert.commands[1])
+    words = shlex.split(alert.commands[2])
     assert words[words.index("--device") + 1] == evil
     assert words[words.index("--model") + 1] == evil
     assert words[words.index("--event") + 1] == f"native_call_{evil}.out"
-    assert shlex.split(alert.commands[0])[-1] == evil
+    assert shlex.split(alert.commands[1])[-1] == evil
