@@ -62,9 +62,9 @@ def write_cells(name: str, column: pa.Array, write: Callable[[Any], _Text]) -> l
     is_known = (types.is_string, types.is_timestamp, types.is_integer)
     if not any(is_of(column.type) for is_of in is_known):
         return [write(value) for value in python_values(name, column)]
-    encoded = column.dictionary_encode()
-    texts = [write(value) for value in [*python_values(name, encoded.dictionary), None]]
-    return [texts[place] for place in encoded.indices.fill_null(len(texts) - 1).to_pylist()]
+    encoded = column.dictionary_encode(null_encoding="encode")
+    texts = [write(value) for value in python_values(name, encoded.dictionary)]
+    return [texts[place] for place in encoded.indices.to_pylist()]
 
 
 def plain_value(value: object) -> object:
