@@ -61,6 +61,6 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(scope="session", name="nightly_store")
-def _nightly_store() -> Path:
-    """The store of tests/support/nightly_farm.py; only for reading."""
-    return nightly_store()
+def _nightly_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the store of tests/support/nightly_farm.py, in which commands store reports."""
+    return Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("nightly") / "s"))

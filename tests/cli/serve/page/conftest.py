@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pytest
 from starlette.testclient import TestClient
 
-from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import serving
 from tests.support.strange_names import NAMES
 from tests.tools.benchmarks.scale import fill
@@ -19,9 +18,9 @@ EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|
 
 
 @pytest.fixture(scope="module")
-def site(nightly_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service of the nightly farm; nothing is uploaded to it."""
-    store = shutil.copytree(nightly_store, tmp_path_factory.mktemp("site") / "s")
+    store = shutil.copytree(nightly_store(), tmp_path_factory.mktemp("site") / "s")
     with serving(store) as client:
         yield client
 

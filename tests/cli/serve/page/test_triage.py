@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
+from tests.support.nightly_farm import nightly_store
 from tests.support.service import service_of, serving
 
 _DECISIONS = "SELECT state, reason, decided_by FROM group_decisions ORDER BY decided_at"
@@ -19,10 +20,10 @@ _DECISIONS = "SELECT state, reason, decided_by FROM group_decisions ORDER BY dec
 
 @pytest.fixture(scope="module")
 def service(
-    nightly_store: Path, tmp_path_factory: pytest.TempPathFactory
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """A client of a service of the nightly farm, and the secrets of its tokens."""
-    store = Path(shutil.copytree(nightly_store, tmp_path_factory.mktemp("triage") / "s"))
+    store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("triage") / "s"))
     scopes = {"reader": [Scope.READ], "lead": [Scope.READ, Scope.TRIAGE]}
     secrets = {name: create_token(store, name, scopes=some) for name, some in scopes.items()}
     with serving(store) as client:
