@@ -210,8 +210,10 @@ class Accept:
             store.warehouse.keep_night(night.packed())
         ordered = "SELECT build FROM builds_in_order ORDER BY position"
         builds = store.warehouse.sql(ordered)["build"].to_pylist()
+        earlier = store.warehouse.sql("SELECT group_id FROM group_decisions")["group_id"]
         chosen = GroupFilter(self.model, self.device, self.since)
-        ids = choose_groups(night.report, builds, self.groups, chosen)
+        decided = set(earlier.to_pylist())
+        ids = choose_groups(night.report, builds, self.groups, chosen, decided)
         decide = partial(
             store.warehouse.decide, state=self.state, reason=self.reason, user=store.user
         )

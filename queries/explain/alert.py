@@ -1,31 +1,15 @@
-"""The alert of a group, and the places where its builds are compared."""
+"""The places where the builds of an alert are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from queries.explain.content import Place
-from queries.report.content import Group, Member, Report
-from queries.report.night import OptionError
-from warehouse.errors import suggest
+from queries.report.content import Group, Member
 from warehouse.queryable import Queryable
 
 MOST_PLACES = 4
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
-
-
-def find_alert(report: Report, group_id: str) -> Group:
-    """The alert of this id in a report.
-
-    Raises:
-        OptionError: The report has no such alert.
-    """
-    for group in report.groups:
-        if group.id == group_id:
-            return group
-    known = suggest(group_id, [group.id for group in report.groups])
-    problem = f"the report of {report.head} has no group '{group_id}'{known}"
-    raise OptionError("explain", "GROUP", problem)
 
 
 def list_places(store: Queryable, group: Group) -> tuple[list[Place], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from queries.explain.alert import find_alert, list_places, members_at
+from queries.explain.alert import list_places, members_at
 from queries.explain.content import (
     Explanation,
     OperatorOrigin,
@@ -29,6 +29,7 @@ from queries.explain.stored_programs import Program, read_programs
 from queries.explain.times import run_frame
 from queries.report.content import Group, Member, Report
 from queries.report.figures import is_measure, name_text
+from queries.report.night import find_group
 from warehouse.queryable import Queryable
 
 _MOST_RUNS = 3  # of a place
@@ -55,7 +56,7 @@ def explain_group(
     Raises:
         OptionError: The report has no such alert.
     """
-    group = find_alert(report, group_id)
+    group = find_group(report.groups, group_id, report.head, "explain")
     places, place_count = list_places(store, group)
     recorded = read_operators(store, places)
     etrecords = {id_ for own in recorded for id_ in own.etrecords.values()}

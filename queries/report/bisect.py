@@ -78,7 +78,7 @@ def judge_step(
     for group in exact.groups:
         if group.id == group_id:
             return _decide(build, group, _judge_exact(store, exact.history, group, build))
-    group = find_group(night, group_id, "bisect-step")
+    group = find_group(night.groups, group_id, night.head, "bisect-step")
     changes = list(group.changes)
     recorded = np.array([each.build == build for each in night.fleet.nights])
     if not recorded.any():

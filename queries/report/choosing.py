@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from queries.report.content import Group, Report
-from queries.report.night import OptionError
+from queries.report.night import OptionError, find_group
 from warehouse.errors import suggest
 
 
@@ -31,7 +31,11 @@ class GroupFilter(NamedTuple):
 
 
 def choose_groups(
-    report: Report, builds: Sequence[str], ids: Sequence[str], filter_: GroupFilter
+    report: Report,
+    builds: Sequence[str],
+    ids: Sequence[str],
+    filter_: GroupFilter,
+    decided: Collection[str] = (),
 ) -> list[str]:
     """Ids of the named groups, or of all regressions of a report that pass a filter.
 
@@ -40,20 +44,20 @@ def choose_groups(
         builds: All builds in their order.
         ids: Named groups.
         filter_: Filter of the other groups.
+        decided: Ids of groups with an earlier decision, which may be too old for the report.
 
     Raises:
         OptionError: A group or build does not exist, or no group passes the filter.
     """
-    known = [group.id for group in report.groups]
-    for group_id in ids:
-        if group_id not in known:
-            problem = f"has no group '{group_id}'{suggest(group_id, sorted(known))}"
-            raise OptionError("accept", "GROUP", f"the report of {report.head} {problem}")
+    for group_id in filter(lambda each: each not in decided, ids):
+        find_group(report.groups, group_id, report.head, "accept")
     if not filter_.is_given:
         return list(dict.fromkeys(ids))
     since = filter_.since
     if since is not None and since not in builds:
-        problem = f"'{since}' is not in the store{suggest(since, builds)}"
+        problem = (
+            f"the report of {report.head} does not know the build '{since}'{suggest(since, builds)}"
+        )
         raise OptionError("accept", "--since", problem)
     later = builds if since is None else builds[builds.index(since) :]
     left = [

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from queries.report.content import Group
 from queries.report.environment import Family
 from queries.report.findings import Findings, find_in_part, join_findings
 from queries.report.judging import Judge, judge_here
@@ -40,6 +42,7 @@ _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
 WHERE $until IS NULL OR decided_at < $until ORDER BY decided_at"""
 
 
+_Group = TypeVar("_Group", ChangeGroup, Group)
 _BATCH_ROWS = 10_000
 
 
@@ -226,18 +229,23 @@ def last_day(store: Queryable, head: str) -> date | None:
     return rows[0]["day"] if rows else None
 
 
-def find_group(night: HeadNight, group_id: str, command: str) -> ChangeGroup:
-    """The group of this id as of a night.
+def find_group(groups: Sequence[_Group], group_id: str, head: str, command: str) -> _Group:
+    """The group of this id among those of a report.
+
+    Args:
+        groups: The groups, of a night or as alerts.
+        group_id: The id.
+        head: The build of the report, for the error.
+        command: The command that needs the group, for the error.
 
     Raises:
-        OptionError: The group does not exist; `command` is named in the error.
+        OptionError: The group does not exist.
     """
-    for group in night.groups:
+    for group in groups:
         if group.id == group_id:
             return group
-    known = suggest(group_id, [group.id for group in night.groups])
-    problem = f"the report of {night.head} has no group '{group_id}'{known}"
-    raise OptionError(command, "GROUP", problem)
+    known = suggest(group_id, sorted(group.id for group in groups))
+    raise OptionError(command, "GROUP", f"the report of {head} has no group '{group_id}'{known}")
 
 
 def list_places(fleet: Fleet) -> list[SeriesPlace]:

@@ -99,4 +99,4 @@ def test_groups_are_chosen_by_model_device_and_build(
     }
     assert accepted(accept(first["id"], second["id"])) == {first["id"], second["id"]}
     assert "has no such regression" in accept("--model", "other").error
-    assert "'b77' is not in the store" in accept("--since", "b77").error
+    assert "does not know the build 'b77'" in accept("--since", "b77").error

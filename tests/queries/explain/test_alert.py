@@ -1,23 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
-from queries.explain.alert import MOST_PLACES, find_alert, list_places, members_at
+from queries.explain.alert import MOST_PLACES, list_places, members_at
 from queries.report.content import BuildPoint
 from tests.support.nightly_farm import nightly_store
-from tests.support.reports import group, member, report
+from tests.support.reports import group, member
 from warehouse import Warehouse
-from warehouse.errors import ParameterError
-
-
-def test_an_alert_is_found_by_its_id():
-    one, two = group(member()), group(member(), id="efb47509a3a7")
-    assert find_alert(report(one, two), "efb47509a3a7") is two
-
-
-def test_an_unknown_alert_is_named_with_those_that_there_are():
-    with pytest.raises(ParameterError, match="has no group 'abc'; there are efb47509a3a7"):
-        find_alert(report(group(member(), id="efb47509a3a7")), "abc")
 
 
 def at(device, *builds, **changes):

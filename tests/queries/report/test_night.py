@@ -4,9 +4,17 @@ from datetime import date
 
 import pytest
 
-from queries.report.night import find_build, find_head, judge_head, list_heads, list_places
+from queries.report.night import (
+    find_build,
+    find_group,
+    find_head,
+    judge_head,
+    list_heads,
+    list_places,
+)
 from queries.report.settings import Mute, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.reports import group, member
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
 
@@ -161,3 +169,13 @@ def test_what_was_decided_after_the_next_build_came_was_not_known(tmp_path):
     assert [night.decisions["g"].reason for night in nights] == ["mine", "fine"]
     assert nights[0].until is not None
     assert nights[1].until is None
+
+
+def test_an_alert_is_found_by_its_id():
+    one, two = group(member()), group(member(), id="efb47509a3a7")
+    assert find_group([one, two], "efb47509a3a7", "b1", "explain") is two
+
+
+def test_an_unknown_alert_is_named_with_those_that_there_are():
+    with pytest.raises(ParameterError, match="has no group 'abc'; there are efb47509a3a7"):
+        find_group([group(member(), id="efb47509a3a7")], "abc", "b1", "explain")
