@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
@@ -15,15 +15,12 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, PartResult, judge_part
-from warehouse.regressions.series_values import number_rows
+from warehouse.regressions.parts import PART, PartResult, View, judge_part
+from warehouse.regressions.series_values import RECORDING, number_rows
 
 _VALUES_AT_ONCE = 250_000  # about 150 MB while they are judged
 _MOST_FILES = 128
 _COUNT = "SELECT count(*) AS n FROM event_stats"
-_NIGHT = ("distance", "build", "session", "recorded_at")
-
-View = TypeVar("View")
 
 
 class Judge(Protocol):
@@ -70,7 +67,7 @@ class _Spilled:
         nights = []
         for batch in values:
             rows = pa.Table.from_batches([batch])
-            nights.append(rows.group_by(_NIGHT, use_threads=False).aggregate([]))
+            nights.append(rows.group_by(RECORDING, use_threads=False).aggregate([]))
             place = _place_parts(rows, files)
             order = np.argsort(place, kind="stable")
             ends = np.searchsorted(place[order], np.arange(files + 1)).tolist()
@@ -80,7 +77,7 @@ class _Spilled:
                 writers[number].write_table(rows.slice(start, end - start))
         for writer in writers:
             writer.close()
-        self.nights = pa.concat_tables(nights).group_by(_NIGHT, use_threads=False).aggregate([])
+        self.nights = pa.concat_tables(nights).group_by(RECORDING, use_threads=False).aggregate([])
 
     def read(self) -> Iterator[pa.Table]:
         """The rows of each file; at least one table, if only an empty one."""

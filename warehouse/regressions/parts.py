@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from warehouse.regressions.series_values import (
 )
 from warehouse.statistics.arrays import Ints, Mask
 from warehouse.statistics.runs import places_in_runs
+
+View = TypeVar("View")  # what is made of a part where it is judged
 
 PART = ("pool", "model", "backend")  # of one pool; without a pool, also of one device
 

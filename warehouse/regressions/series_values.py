@@ -19,7 +19,7 @@ MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of w
 COUNTED = RATES | {"counter"}  # not times
 # Containers, whose operators explain their changes.
 CONTAINERS = frozenset({"method", "delegate_call", "cold_start", "first_token", "token_rate"})
-_RECORDING = ("distance", "build", "session", "recorded_at")
+RECORDING = ("distance", "build", "session", "recorded_at")
 _MOST_CODES = 1 << 40
 
 
@@ -57,7 +57,7 @@ def gather_recordings(values: pa.Table) -> pa.Table:
     """
     lists = {name: f"{name}_list" for name in ("log", "dump", "pair")}
     limits = {name: f"{name}_max" for name in ("floor", "half_tick")}
-    rows = values.group_by([*KEY, *_RECORDING], use_threads=False).aggregate(
+    rows = values.group_by([*KEY, *RECORDING], use_threads=False).aggregate(
         [*((name, "list") for name in lists), *((name, "max") for name in limits)]
     )
     names = {new: f"{name}s" for name, new in lists.items()} | {

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
-from warehouse.regressions.parts import PART, PartResult, judge_part
+from warehouse.regressions.parts import PART, PartResult, View, judge_part
+from warehouse.regressions.series_values import RECORDING
 from warehouse.spark.tasks import spark_errors
 
 if TYPE_CHECKING:
     from warehouse.spark.answers import SparkLake
-
-_NIGHT = ("distance", "build", "session", "recorded_at")
-
-View = TypeVar("View")
 
 
 @spark_errors()
@@ -38,7 +35,7 @@ def judge_on_spark(
         SparkError: A job failed.
     """
     rows = lake.frame(read_statement("fleet_values"), {"head": head}).localCheckpoint()
-    nights = order_nights(rows.select(*_NIGHT).distinct().toArrow(), head)
+    nights = order_nights(rows.select(*RECORDING).distinct().toArrow(), head)
 
     def judge(part: pa.Table) -> pa.Table:
         seen = view(judge_part(part, head, min_change, rules, nights))
