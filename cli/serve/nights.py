@@ -92,25 +92,23 @@ class Nights:
             for future in self._wanted.values():
                 future.set_exception(StoreError(str(self._store), "the service ends"))
 
-    def report(self, reader: Warehouse, head: str | None, *, seconds: float) -> Report:
-        """The nightly report of a build, by default of the last one.
+    def report(self, reader: Warehouse, key: NightKey, *, seconds: float) -> Report:
+        """The report of a night.
 
         Args:
             reader: A reader of the store.
-            head: Id of the build.
+            key: The night, from the same reader.
             seconds: Time to wait while the night is judged.
 
         Raises:
             Problem: 503 if that takes longer.
-            QueryError: The store has no such build or no builds, or the night cannot be judged.
+            QueryError: The night cannot be judged.
         """
-        settings = self.settings
-        key = NightKey.of(reader, settings, head)
         if found := find_report(reader, key):
             return found
         ((count,),) = reader.sql(_COUNT).to_pydict().values()
         if count <= _FEW_DUMPS:
-            made = nightly_report(reader, settings, head=key.build)
+            made = nightly_report(reader, self.settings, head=key.build)
             self._keep(pack_night(key, made))
             return made
         try:
@@ -126,21 +124,27 @@ class Nights:
 
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-        with self._consumer.readers.lend() as reader:
-            if before := last_night(reader, Settings()):
+        with self._noting("the last night cannot be read"), self._consumer.readers.lend() as reader:
+            if before := last_night(reader, self.settings):
                 self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-            try:
+            with self._noting("the night cannot be judged"):
                 has_settled = time.monotonic() - since >= self._settle_seconds
                 if has_settled and not is_judged and self._is_idle():
                     is_judged = True
                     self._judge_last()
                 self._judge_wanted()
-            except (QueryError, WarehouseError, OSError) as error:
-                if not self._is_ending:
-                    write_note(f"{self._store}: the night cannot be judged: {error}")
+
+    @contextmanager
+    def _noting(self, problem: str) -> Iterator[None]:
+        """Turn an error of the body into a note; the thread goes on."""
+        try:
+            yield
+        except (QueryError, WarehouseError, OSError) as error:
+            if not self._is_ending:
+                write_note(f"{self._store}: {problem}: {error}")
 
     def _is_idle(self) -> bool:
         return self._consumer.is_caught_up and not self._consumer.known.backlog_dumps
@@ -162,7 +166,10 @@ class Nights:
         if report is None:
             self._want(key)
             report = unpack_report(self._settle(key).report)
-        self._pushes.push(report)
+        try:
+            self._pushes.push(report)
+        except QueryError as error:
+            write_note(f"{self._store}: {error}")
 
     def _settle(self, key: NightKey) -> JudgedNight:
         future = self._wanted[key]
@@ -179,7 +186,12 @@ class Nights:
                 del self._wanted[key]
 
     def _keep(self, night: JudgedNight) -> None:
-        self._consumer.perform(lambda: self._warehouse.keep_night(night))
+        kept = self._consumer.perform(lambda: self._warehouse.keep_night(night))
+        kept.add_done_callback(self._note_failure)
+
+    def _note_failure(self, kept: Future[None]) -> None:
+        with self._noting("a report cannot be stored"):
+            kept.result()
 
     def _judge(self, key: NightKey) -> JudgedNight:
         night = self._in_child(key)

@@ -249,8 +249,7 @@ class Report(Part):
     recorded_on: date | None = Field(description="Day of the head's last recording, if known.")
     commits: dict[str, str] = Field(description="Source revisions of the named builds, if known.")
     repo_url: str | None = Field(
-        default=None,
-        description="Address that compares two commits, {base} and {head}; from tracehouse.toml.",
+        description="Address that compares two commits, {base} and {head}; from tracehouse.toml."
     )
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")

@@ -9,6 +9,8 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from queries.report.content import Report
 from queries.report.night import find_head
 from queries.report.nightly import nightly_report
@@ -20,8 +22,6 @@ from warehouse.upkeep.nights import JudgedNight
 _REPORT_VERSION = 2  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
-
-
 _LAST = """SELECT n.build, n.settings, n.inputs, n.judged_at, n.report FROM judged_nights AS n
 JOIN builds_in_order AS b ON b.build = n.build
 WHERE b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
@@ -95,12 +95,18 @@ def find_report(store: Queryable, key: NightKey) -> Report | None:
 
 
 def last_night(store: Queryable, settings: Settings) -> LastNight | None:
-    """The night of the newest judged build of the report's branch, even if its data changed."""
+    """The night of the newest judged build of the report's branch, even if its data changed.
+
+    None if there is none, or another version of tracehouse judged it.
+    """
     found = store.sql(_LAST, {"branch": settings.report.branch}).to_pylist()
     if not found:
         return None
     key = NightKey(*(found[0][name] for name in NightKey._fields))
-    return LastNight(key, _unpack_known(found[0]["report"]), found[0]["judged_at"])
+    try:
+        return LastNight(key, unpack_report(found[0]["report"]), found[0]["judged_at"])
+    except ValidationError:
+        return None
 
 
 def pack_night(key: NightKey, report: Report) -> JudgedNight:
@@ -109,12 +115,10 @@ def pack_night(key: NightKey, report: Report) -> JudgedNight:
     return JudgedNight(*key, report.verdict, report.summary, packed)
 
 
+@lru_cache(maxsize=2)  # pages ask for it again and again
 def unpack_report(packed: bytes) -> Report:
     """The report of a stored night."""
     return Report.model_validate_json(zlib.decompress(packed))
-
-
-_unpack_known = lru_cache(maxsize=2)(unpack_report)  # pages ask for it again and again
 
 
 def _hash(text: str) -> str:

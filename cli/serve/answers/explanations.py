@@ -18,12 +18,13 @@ from cli.serve.http.endpoints import (
     content_of,
     format_input,
 )
-from cli.serve.http.negotiation import choose_form
+from cli.serve.http.negotiation import check_parameters, choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from queries.explain import forms
 from queries.explain.explanation import explain_group
 from queries.report.settings import read_settings
+from queries.report.stored_nights import NightKey
 from warehouse.store import Warehouse
 
 _FORMS = forms.MEDIA_TYPES
@@ -50,10 +51,7 @@ async def explain(request: Request) -> Response:
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the explanation")
     form = choose_form(request, _FORMS)
-    for name in request.query_params:
-        if name not in _PARAMETERS:
-            detail = f"no such parameter '{name}'; there are {', '.join(_PARAMETERS)}"
-            raise Problem(400, "parameter", detail)
+    check_parameters(request, _PARAMETERS)
     group, head = (request.query_params.get(name) or None for name in ("group", "head"))
     if group is None:
         raise Problem(400, "group", "name an alert, too: group=ID, as /v1/report has it")
@@ -66,7 +64,8 @@ async def explain(request: Request) -> Response:
         if known := unchanged(request, tag):
             return known
         seconds = service.settings.query_seconds * WAITING_SHARE
-        report = service.nights.report(reader, head, seconds=seconds)
+        night = NightKey.of(reader, settings, head)
+        report = service.nights.report(reader, night, seconds=seconds)
         made = explain_group(reader, report, group)
         return text_answer(forms.render(made, form), _FORMS[form], tag)
 

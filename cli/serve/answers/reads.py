@@ -35,8 +35,7 @@ from cli.serve.http.endpoints import (
     format_input,
     table_content,
 )
-from cli.serve.http.negotiation import RESERVED, choose_form, read_page
-from cli.serve.http.problems import Problem
+from cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
 from cli.serve.service import Service
 from queries.printable import json_text
 from queries.report import forms
@@ -121,20 +120,17 @@ async def report(request: Request) -> Response:
     service: Service = request.app.state.service
     need_all_pools(request.state.bearer, "the report")
     form = choose_form(request, REPORT_FORMS)
-    for name in request.query_params:
-        if name not in _OF_REPORTS:
-            detail = f"no such parameter '{name}'; there are {', '.join(_OF_REPORTS)}"
-            raise Problem(400, "parameter", detail)
+    check_parameters(request, _OF_REPORTS)
     wanted = ReportRequest.of(request.query_params)
 
     def answer(reader: Warehouse) -> Response:
         facts = (wanted, form, read_settings(service.config))
-        version = wanted.night(reader, service.nights) or store_version(service, reader)
-        tag = entity_tag(version, request.url.path, *facts)
+        night = wanted.night(reader, service.nights)
+        tag = entity_tag(night or store_version(service, reader), request.url.path, *facts)
         if known := unchanged(request, tag):
             return known
         seconds = service.settings.query_seconds * WAITING_SHARE
-        made = wanted.make(reader, service.nights, seconds=seconds)
+        made = wanted.make(reader, service.nights, night, seconds=seconds)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
         response.headers["Tracehouse-Verdict"] = made.verdict
         return response

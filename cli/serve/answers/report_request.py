@@ -48,15 +48,17 @@ class ReportRequest(NamedTuple):
         settings = nights.settings.of_branch(self.branch)
         return NightKey.of(reader, settings, self.head) if self.base is None else None
 
-    def make(self, reader: Warehouse, nights: Nights, *, seconds: float) -> Report:
-        """The report; see `Nights.report`.
+    def make(
+        self, reader: Warehouse, nights: Nights, night: NightKey | None, *, seconds: float
+    ) -> Report:
+        """The report of the `night`, or of two builds; see `Nights.report`.
 
         Raises:
-            Problem: 503 if a night is being judged for longer than these seconds.
+            Problem: 503 if the night is being judged for longer than these seconds.
             QueryError: The store has no such build, or the night cannot be judged.
         """
+        if night is not None:
+            return nights.report(reader, night, seconds=seconds)
         settings = nights.settings.of_branch(self.branch)
         head = find_head(reader, self.head, settings)
-        if self.base is not None:
-            return compare_report(reader, settings, base=self.base, head=head)
-        return nights.report(reader, head, seconds=seconds)
+        return compare_report(reader, settings, base=self.base or head, head=head)

@@ -1,9 +1,9 @@
-"""The form of an answer that a request wants, and the page of it."""
+"""The parameters of a request, and the form and the page of the answer that it wants."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -47,6 +47,18 @@ def choose_form(request: Request, offered: Mapping[_Name, str]) -> _Name:
         detail = f"Accept allows none of {types}; accept one of them, or add ?format= {names}"
         raise Problem(406, "not_acceptable", detail)
     return best
+
+
+def check_parameters(request: Request, known: Sequence[str]) -> None:
+    """Check that the address has no other parameters.
+
+    Raises:
+        Problem: 400 if it has.
+    """
+    for name in request.query_params:
+        if name not in known:
+            detail = f"no such parameter '{name}'; there are {', '.join(known)}"
+            raise Problem(400, "parameter", detail)
 
 
 def _parse_accept(text: str) -> dict[str, float]:

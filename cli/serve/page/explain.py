@@ -10,6 +10,7 @@ from cli.serve.page.cells import link
 from cli.serve.page.page_request import PageRequest
 from queries.explain.explanation import explain_group
 from queries.explain.html import body_parts
+from queries.report.stored_nights import NightKey
 
 _WAIT_SECONDS = 2.0  # for the judgement of a night
 
@@ -24,7 +25,8 @@ def explain(request: PageRequest) -> dict[str, Any]:
     group, head = (request.fields.get(name) for name in ("group", "head"))
     if not group:
         raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
-    report = request.nights.report(request.store, head, seconds=_WAIT_SECONDS)
+    night = NightKey.of(request.store, request.nights.settings, head)
+    report = request.nights.report(request.store, night, seconds=_WAIT_SECONDS)
     return {
         **body_parts(explain_group(request.store, report, group)),
         "template": "explain",

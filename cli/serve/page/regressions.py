@@ -31,7 +31,8 @@ def regressions(request: PageRequest) -> dict[str, Any]:
     if not builds and settings.report.branch is None:
         return {"title": "Regressions", "empty": "No dumps yet: upload some."}
     try:
-        report = wanted.make(request.store, request.nights, seconds=_WAIT_SECONDS)
+        night = wanted.night(request.store, request.nights)
+        report = wanted.make(request.store, request.nights, night, seconds=_WAIT_SECONDS)
     except Problem as problem:
         return {"title": "Regressions", "empty": f"{problem.detail}.", "reload_seconds": _RELOAD}
     is_night = wanted.base is None

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
+from cli.serve.http.negotiation import check_parameters
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.page.cells import link
 from cli.serve.page.filter_form import Form, filter_form, plain_form
@@ -123,18 +124,6 @@ def read_address(request: Request) -> Address:
     }
     fields = {name: value for name, value in given.items() if value and name not in filters}
     return Address(path=request.url.path, fields=fields, filters=filters)
-
-
-def check_parameters(request: Request, known: tuple[str, ...]) -> None:
-    """Check that the address has no other parameters.
-
-    Raises:
-        Problem: 400 if it has.
-    """
-    for name in request.query_params:
-        if name not in known:
-            detail = f"no such parameter '{name}'; there are {', '.join(known)}"
-            raise Problem(400, "parameter", detail)
 
 
 def to_login(request: Request) -> Response:

@@ -15,7 +15,7 @@ from cli.serve.access.authorization import Unauthorized
 from cli.serve.answers.questions import query_store
 from cli.serve.answers.sql import check_access, run_sql
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.negotiation import choose_form
+from cli.serve.http.negotiation import check_parameters, choose_form
 from cli.serve.page.answer_chart import answer_chart
 from cli.serve.page.cells import Row
 from cli.serve.page.charts import svg_answer
@@ -23,7 +23,6 @@ from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import Address
 from cli.serve.page.site import (
     ERRORS,
-    check_parameters,
     problem_parts,
     read_address,
     show,

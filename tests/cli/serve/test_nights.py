@@ -14,6 +14,7 @@ from tests.support.nightly_farm import nightly_store, record_build
 from tests.support.service import service_of, serving
 from tests.support.waiting import until
 from warehouse import Warehouse
+from warehouse.errors import QueryError, StoreError
 from warehouse.inbox.records import pack_delivery
 
 
@@ -74,6 +75,32 @@ def test_the_last_night_is_judged_once_no_more_dumps_arrive(store: Path) -> None
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.sql("SELECT summary FROM judged_nights ORDER BY build").to_pylist()
     assert rows[1]["summary"] == report["summary"]
+
+
+@pytest.mark.slow
+def test_a_night_that_cannot_be_read_at_the_start_keeps_no_later_one_from_being_judged(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise QueryError("tracehouse.toml: broken")
+
+    monkeypatch.setattr(module, "last_night", fail)
+    with serving(store, settle_seconds=0.5) as client:
+        await_nights(service_of(client), ["b11"])
+    assert "the last night cannot be read: tracehouse.toml: broken" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_report_that_cannot_be_stored_is_noted(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("store", "the disk is full")
+
+    monkeypatch.setattr(Warehouse, "keep_night", fail)
+    with serving(store, settle_seconds=3600) as client:
+        assert client.get("/v1/report?format=json").json() == wanted(store)
+        until(lambda: "a report cannot be stored" in capsys.readouterr().err)
 
 
 @pytest.mark.slow

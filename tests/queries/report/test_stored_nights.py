@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from queries.report.settings import Nightly, ReportChoice, Settings
 from queries.report.stored_nights import NightKey, find_report, last_night, read_night
 from tests.support.nightly_farm import ingest_all, record_build
 from warehouse import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 from warehouse.upkeep.rebuild import rebuild_store
 
 SLOWER = {"native_call_relu.out": 1.2}
@@ -139,3 +141,15 @@ def test_the_last_night_is_of_the_report_s_branch(store: Path) -> None:
         other = last_night(warehouse, chosen.of_branch("other"))
     assert other is not None
     assert other.key.build == "b5"
+
+
+def test_a_night_of_another_version_is_none_to_show(store: Path) -> None:
+    report = zlib.compress(b'{"kind": "nightly"}')
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(JudgedNight("b4", "settings", "inputs", "clear", "b4: clear", report))
+        assert last_night(warehouse, Settings()) is None
+    keep(store)
+    with Warehouse.open(store, read_only=True) as warehouse:
+        night = last_night(warehouse, Settings())
+    assert night is not None
+    assert night.key.build == "b4"
