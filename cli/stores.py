@@ -19,7 +19,8 @@ from warehouse.errors import StoreError, StoreLockedError
 if TYPE_CHECKING:
     from cli.remote.questions import RemoteStore
     from ingest.found_dumps import FoundDumps
-    from queries.report.stored_nights import Night
+    from queries.report.content import Report
+    from queries.report.settings import Settings
     from warehouse import Warehouse
     from warehouse.load.summary import IngestSummary
 
@@ -128,12 +129,31 @@ def open_to_read(
         yield warehouse
 
 
-def keep_night(store: Path, night: Night) -> None:
-    """Store a night, unless the store cannot be written now; the next report judges it again."""
-    from warehouse.store import Warehouse
+@contextmanager
+def open_with_night(
+    store: Path,
+    head: str | None,
+    settings: Settings,
+    *,
+    wait: float = 0.0,
+    lake: str | None = None,
+) -> Iterator[tuple[Warehouse, Report]]:
+    """The store or lake, open for reading, and the nightly report of a build.
 
-    with suppress(StoreError), Warehouse.open(store) as warehouse:
-        warehouse.keep_night(night.packed())
+    If the report was made now, the store keeps it after the body, unless the store cannot be
+    written then: the next report judges the night again.
+    """
+    from queries.report.nightly import nightly_report
+    from queries.report.stored_nights import read_night
+
+    night = None
+    with open_to_read(store, wait=wait, lake=lake) as warehouse:
+        if lake is None:
+            night = read_night(warehouse, settings, head)
+        yield warehouse, night.report if night else nightly_report(warehouse, settings, head=head)
+    if night is not None and not night.is_stored:
+        with suppress(StoreError), open_to_write(store) as writable:
+            writable.keep_night(night.packed())
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +13,11 @@ from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.stores import keep_night, open_to_read, service_instead_of_store
+from cli.stores import open_with_night, service_instead_of_store
 from queries.explain.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
     from queries.explain.content import ProgramChange
-    from queries.report.content import Report
-    from warehouse import Warehouse
 
 _DOING = "explaining the alert"
 _Group = Annotated[
@@ -93,33 +89,17 @@ def explain(
             text = RemoteStore(connection).explain(chosen, group=group, head=head)
     else:
         from queries.explain.explanation import explain_group
+        from queries.report.settings import read_settings
 
         files = _compare_files(base_program, head_program)
-        with _report(store, wait, lake, config, head) as (warehouse, report):
+        opened = open_with_night(store, head, read_settings(config), wait=wait, lake=lake)
+        with elapsed_line(_DOING), opened as (warehouse, report):
             made = explain_group(warehouse, report, group, files=files)
         text = render(made, chosen)
     with standard_output_to(output):
         write_text(text)
     if output is not None:
         write_note(f"explanation: {os.fspath(output)}")
-
-
-@contextmanager
-def _report(
-    store: Path, wait: float, lake: str | None, config: Path | None, head: str | None
-) -> Iterator[tuple[Warehouse, Report]]:
-    """The store or lake, and its nightly report; the store keeps a report that was made now."""
-    from queries.report.nightly import nightly_report
-    from queries.report.settings import read_settings
-    from queries.report.stored_nights import read_night
-
-    settings, night = read_settings(config), None
-    with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
-        if lake is None:
-            night = read_night(warehouse, settings, head)
-        yield warehouse, night.report if night else nightly_report(warehouse, settings, head=head)
-    if night is not None and not night.is_stored:
-        keep_night(store, night)
 
 
 def _compare_files(base: str | None, head: str | None) -> list[ProgramChange] | None:

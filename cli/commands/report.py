@@ -17,7 +17,7 @@ from cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wai
 from cli.output.elapsed import elapsed_line
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
-from cli.stores import keep_night, open_to_read, service_instead_of_store
+from cli.stores import open_to_read, open_with_night, service_instead_of_store
 from queries.report.forms import SUFFIXES, Form, render
 
 if TYPE_CHECKING:
@@ -141,21 +141,16 @@ def _report(
             remote = RemoteReport(connection, **builds._asdict())
             yield remote, remote.text
         return
-    from queries.report.nightly import nightly_report
     from queries.report.pairwise import compare_report
     from queries.report.settings import read_settings
-    from queries.report.stored_nights import read_night
 
-    settings, night = read_settings(config).of_branch(builds.branch), None
+    settings = read_settings(config).of_branch(builds.branch)
     base, head, _ = builds
-    with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
-        if base is not None and head is not None:
+    if base is not None and head is not None:
+        with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
             made = compare_report(warehouse, settings, base=base, head=head)
-        elif lake is not None:
-            made = nightly_report(warehouse, settings, head=head)
-        else:
-            night = read_night(warehouse, settings, head)
-            made = night.report
-    if night is not None and not night.is_stored:
-        keep_night(store, night)
+    else:
+        opened = open_with_night(store, head, settings, wait=wait, lake=lake)
+        with elapsed_line(_DOING), opened as (_, made):
+            pass
     yield made, partial(render, made)
