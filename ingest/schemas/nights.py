@@ -8,7 +8,7 @@ from ingest.schemas.fields import UTC_US, field, table
 
 JUDGED_NIGHTS = table(
     "One row per build and settings: the last nightly report of the build. A report whose inputs "
-    "have changed since is made again when it is next asked for.",
+    "have changed since is made again at the next request.",
     field("build", pa.string(), "The judged build."),
     field("settings", pa.string(), "Hash of the team's settings and of the rules, hex."),
     field("inputs", pa.string(), "Hash of the data that was judged, hex."),

@@ -1,4 +1,4 @@
-"""The top folders of a search for manifests, which are those that a user gave."""
+"""The top folders of a search for manifests: the folders that a user gave."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def list_facts(store: Queryable, places: Sequence[Place]) -> list[Fact]:
 def list_divergences(store: Queryable, places: Sequence[Place]) -> list[Divergence]:
     """Where logged values begin to differ, at each place with dumps that logged some."""
     found = []
-    for _, rows in _asked(store, "numeric_divergence", places):
+    for _, rows in _rows_of_places(store, "numeric_divergence", places):
         for row in rows:
             ids = row["base_dump_id"], row["head_dump_id"]
             name = operator_text(row["event_name"] or "", row["delegate_id"], row["ordinal"] or 0)
@@ -48,7 +48,7 @@ def list_divergences(store: Queryable, places: Sequence[Place]) -> list[Divergen
 
 
 def _environment(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
-    for _, rows in _asked(store, "environment_changes", places):
+    for _, rows in _rows_of_places(store, "environment_changes", places):
         for row in rows:
             if row["verdict"] != "unknown":
                 yield Fact(
@@ -62,7 +62,7 @@ def _environment(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
 
 
 def _memory(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
-    for _, rows in _asked(store, "memory_deltas", places):
+    for _, rows in _rows_of_places(store, "memory_deltas", places):
         for row in rows:
             allocator = "all allocators" if row["is_total"] else name_text(row["allocator"])
             yield Fact(
@@ -110,10 +110,10 @@ def _where(row: _Row) -> str:
     return place_text(row["device"], row["model"], row["backend"])
 
 
-def _asked(
+def _rows_of_places(
     store: Queryable, name: str, places: Sequence[Place]
 ) -> Iterator[tuple[Place, list[_Row]]]:
-    """The rows of a query on two builds for each place; places of equal builds are asked once."""
+    """The rows of a query for each place; places with the same two builds share one answer."""
     by_builds: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for place in places:
         by_builds[place.base, place.head].append(place)

@@ -59,7 +59,7 @@ def list_findings(
 
 
 def _time_texts(times: RunTimes) -> Iterator[str]:
-    """The parts that most of the change is in, and those that one build lacks."""
+    """The parts with most of the change, and the parts that one build lacks."""
     frame, where = times.frame, f"{times.place.where}, {times.run}"
     if not frame.base or not frame.head:
         return

@@ -53,7 +53,7 @@ def served(store: Path) -> Iterator[Callable[[FoundService], None]]:
 def find_service(store: Path) -> FoundService | None:
     """The service that keeps a store open; None if there is none, or its mark cannot be read.
 
-    'tracehouse watch' keeps a store open, too, but is not asked by other programs.
+    'tracehouse watch' keeps a store open, too, but answers no other programs.
     """
     if not is_served(store):
         return None

@@ -1,4 +1,4 @@
-"""The supervisor of the service, such as systemd: the sockets it passes, and what it is told.
+"""The supervisor of the service, such as systemd: the sockets it passes, and messages to it.
 
 Both use systemd's protocols: `LISTEN_FDS` (sd_listen_fds) and `NOTIFY_SOCKET` (sd_notify).
 """

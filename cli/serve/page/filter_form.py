@@ -151,7 +151,7 @@ def _date_field(address: Address, name: str) -> Field:
 def _nearest(
     address: Address, name: str, values: Sequence[str], names: Collection[str]
 ) -> list[tuple[str, str]]:
-    """Names that may be meant by those that are unknown, each with the address that has it."""
+    """Names that the unknown ones may mean, each with the address that has it."""
     return [
         (near, address.here(**{name: [near if one == value else one for one in values]}, page=""))
         for value in values

@@ -87,5 +87,5 @@ class PageRequest(Address):
 
 
 def page_query(name: str) -> Query:
-    """A query of the page, which nobody else can ask for: it may count dumps of all pools."""
+    """A query of the page, which the API does not offer: it may count dumps of all pools."""
     return find_query(name, "page")

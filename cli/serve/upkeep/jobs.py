@@ -17,7 +17,7 @@ from cli.upkeep.store_task import Task, TaskStore
 from warehouse.load.summary import IngestProgress
 
 _MOST_WAITING = 16
-_MOST_KEPT = 64  # with those that are done, whose rows can be requested again
+_MOST_KEPT = 64  # including ended jobs, whose rows can be requested again
 
 
 class Job:
