@@ -12,7 +12,7 @@ from cli.serve.page.forms import read_form
 from cli.serve.page.site import ERRORS, problem_parts, show, to_login
 from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
-from cli.upkeep.tasks import Accept
+from cli.upkeep.triage import Accept
 
 SCOPES = (Scope.TRIAGE, Scope.UPKEEP)
 CHOICES = {"accepted": "Accept", "acknowledged": "Acknowledge", "reopened": "Reopen"}
