@@ -92,6 +92,7 @@ function drawMarks(chart) {
       plot.ctx.strokeStyle = colour(mark.kind);
       plot.ctx.lineWidth = 1.5 * devicePixelRatio;
       plot.ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      plot.ctx.lineDashOffset = mark.kind === "link" ? 4 * devicePixelRatio : 0; // beside the dashes of an alert
       plot.ctx.beginPath();
       plot.ctx.moveTo(x, plot.bbox.top); plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
       plot.ctx.stroke();
@@ -112,7 +113,7 @@ function teller(chart, box) {
     line.item.append(line.link, line.band);
   }
   return (at) => {
-    place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at).map((mark) => mark.text)].join(" · ");
+    place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at && mark.kind === "link").map((mark) => mark.text)].join(" · ");
     const builds = document.querySelector(".noting select[name=build]");
     if (builds) builds.selectedIndex = at;
     const texts = chart.lines.map((line) => {
