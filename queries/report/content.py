@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from queries.report.notes import Note
 from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
 
@@ -254,6 +255,9 @@ class Report(Part):
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
     notes: list[str] = Field(description="Notes to read first; shown in every form.")
+    point_notes: list[Note] = Field(
+        description="Notes that people wrote on points of the groups' series; in nightly reports."
+    )
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]

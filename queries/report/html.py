@@ -21,6 +21,7 @@ from queries.report.outline import (
     commits_url,
     facts,
     is_card,
+    notes_on,
     outline,
     sections,
     verdict_text,
@@ -31,6 +32,7 @@ from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Member, Report
+    from queries.report.notes import Note
 
 PLOTTED = 2  # members of a group
 SHOWN = 5  # members in a group's table
@@ -51,6 +53,7 @@ class GroupView(NamedTuple):
     ends: tuple[float, float]
     is_card: bool
     is_open: bool
+    notes: list[Note]
 
 
 def html_text(report: Report) -> str:
@@ -151,6 +154,7 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
                     interval_ends(rows),
                     is_card(group),
                     is_open,
+                    notes_on(group, report),
                 )
             )
         yield section, views

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from ingest.producers import shipped_producers
+from ingest.schemas.decisions import GROUP_DECISIONS
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
@@ -226,6 +227,12 @@ class StoreRows:
                 "refused_at": refused_at,
             }
         )
+
+    def add_note(self, text, build, *, state="noted", written_at=LONG_AGO, **point):
+        """Add a note on points; its id is its text."""
+        on = dict.fromkeys(GROUP_DECISIONS.names[5:]) | {"build": build} | point
+        row = {"group_id": text, "state": state, "reason": text, "decided_by": "ann", **on}
+        self._rows["group_decisions"].append(row | {"decided_at": written_at})
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         connection = connect_new_store()

@@ -11,6 +11,7 @@ from cli.serve.page import (
     feed,
     fleet,
     history,
+    notes,
     operators,
     refused,
     regressions,
@@ -21,7 +22,7 @@ from cli.serve.page.charts import chart_file
 from cli.serve.page.login import login, logout
 from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
-from cli.serve.page.triage import triage
+from cli.serve.page.triage import triage, write_note
 
 _VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS),
@@ -38,6 +39,7 @@ _VIEWS = {
     "/explain": view(
         explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
     ),
+    "/notes/{note_id}": view(notes.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
     "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
@@ -47,6 +49,7 @@ _VIEWS = {
 ROUTES = (
     *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
     Route("/regressions", triage, methods=["POST"], include_in_schema=False),
+    Route("/notes", write_note, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
     *(Route(path, script, include_in_schema=False) for path in SCRIPTS),
