@@ -9,6 +9,8 @@
 --
 -- parts: loads, first_runs
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.

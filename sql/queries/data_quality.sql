@@ -15,7 +15,7 @@
 --
 -- filters: chosen_dumps
 --
--- portions: device of dumps
+-- portions: device
 --
 -- columns:
 --   device, model, backend, build

@@ -14,7 +14,7 @@
 --
 -- filters: grouped_dumps
 --
--- portions: device of event_stats
+-- portions: device
 --
 -- columns:
 --   device, pool, build, model, backend, group, run, event_name, instruction_id,

@@ -1,0 +1,109 @@
+"""Questions: canned queries, answered portion by portion within a limit of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.portions import Portion
+from warehouse.catalogue.queries import Query
+from warehouse.errors import LongQuestionError, QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_ROWS = 100_000
+_SHORT_SHARE = 1 / 60  # of the limit: a portion that takes less says little about the others
+
+
+class Question(NamedTuple):
+    """A canned query, asked of a connection.
+
+    Attributes:
+        connection: A connection to the store, which has no other use meanwhile.
+        query: The query.
+        seconds: Limit of the answer's time; None without a limit.
+        most_rows: How many rows are read at most; None if all may be read.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    query: Query
+    seconds: float | None
+    most_rows: int | None
+
+    def answer(
+        self, column: str, portions: Sequence[Portion], *, count: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of the first `count` portions, by default all, while they are read.
+
+        `column` is the parameter by which the question is split.
+
+        Raises:
+            LongQuestionError: The pace of these portions shows that the limit is too short for all.
+        """
+        start = last = time.monotonic()
+        left = sum(portion.weight for portion in portions)
+        for portion in portions[:count]:
+            yield from self._answer_portion(column, portion)
+            left, now = left - portion.weight, time.monotonic()
+            spent, pace = now - start, (now - last) / max(portion.weight, 1)
+            last, expected = now, spent + left * pace
+            if self.seconds is None or spent <= self.seconds * _SHORT_SHARE:
+                continue
+            if left and expected > self.seconds:
+                filters = _filters_to_add(self.query, portions[0].values, column)
+                raise LongQuestionError(self.query.header.name, expected, self.seconds, filters)
+
+    def _answer_portion(self, column: str, portion: Portion) -> Iterator[pa.RecordBatch]:
+        """The rows of a portion, which is halved as long as it needs too much memory.
+
+        Raises:
+            QueryError: A single device or model needs too much.
+        """
+        count = 0
+        try:
+            for batch in self._read(portion):
+                count += 1
+                yield batch
+            return
+        except duckdb.OutOfMemoryException as error:
+            halves = [] if count else portion.halves(column)
+            if not halves:
+                raise QueryError(self._explain(error, portion)) from error
+        for half in halves:
+            yield from self._answer_portion(column, half)
+
+    def _read(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        answer = self.connection.sql(duckdb_text(self.query.sql), params=portion.values)
+        if self.most_rows is not None:
+            answer = answer.limit(self.most_rows)
+        with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+            is_empty = True
+            for batch in rows:
+                is_empty = False
+                yield batch
+            if is_empty:
+                yield pa.RecordBatch.from_pylist([], rows.schema)
+
+    def _explain(self, error: duckdb.OutOfMemoryException, portion: Portion) -> str:
+        less = "select fewer dumps, such as those of one device and build"
+        if portion.values.get("approx") is False:
+            less += ", or accept approximate answers with --approx"
+        problem = f"needs more memory than is available ({str(error).splitlines()[0]}): {less}"
+        return f"query '{self.query.header.name}': {problem}"
+
+
+def _filters_to_add(query: Query, values: Mapping[str, object], split: str) -> list[str]:
+    """Parameters that would select less, and that the question lacks."""
+    return [
+        param.name
+        for param in query.header.params
+        if (param.type.endswith("[]") or param.type == "TIMESTAMP")
+        and (param.name == split or values[param.name] is None)
+    ]
