@@ -17,8 +17,8 @@ from warehouse.catalogue.queries import Query, find_filters
 
 # A dump weighs as much as its events and DUMP_WEIGHT more, for its runs, totals and statistics.
 DUMP_WEIGHT = 100
-MOST_WEIGHT = 10_000_000  # of a portion: some 100 MB of memory
-_FIRST_SHARE = 1 / 16  # the first portion is small: it shows what the others will take
+MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
+_FIRST_SHARE = 1 / 25  # the first portion is small: it shows what the others will take
 _WEIGHTS = f"CAST(sum(n_events + {DUMP_WEIGHT}) AS BIGINT)"
 
 
@@ -34,14 +34,14 @@ class Portion(NamedTuple):
     weight: int
 
     def halves(self, column: str) -> list[Portion]:
-        """Two portions of half as many devices or models; none of a single one."""
+        """Two portions of half as many devices or models; the portion itself if it has only one."""
         names = self.values.get(column)
         if not isinstance(names, list) or len(names) < 2:
-            return []
-        middle = len(names) // 2
+            return [self]
+        middle, half = len(names) // 2, self.weight // 2
         return [
-            Portion({**self.values, column: half}, self.weight // 2)
-            for half in (names[:middle], names[middle:])
+            Portion({**self.values, column: names[:middle]}, half),
+            Portion({**self.values, column: names[middle:]}, self.weight - half),
         ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
@@ -45,37 +45,43 @@ class Question(NamedTuple):
         Raises:
             LongQuestionError: The pace of these portions shows that the limit is too short for all.
         """
-        start = last = time.monotonic()
+        start = time.monotonic()
         left = sum(portion.weight for portion in portions)
-        for portion in portions[:count]:
-            yield from self._answer_portion(column, portion)
-            left, now = left - portion.weight, time.monotonic()
-            spent, pace = now - start, (now - last) / max(portion.weight, 1)
-            last, expected = now, spent + left * pace
+        pending = list(portions[:count])
+        while pending:
+            last = time.monotonic()
+            is_answered = yield from self._answer_portion(column, pending[0])
+            if not is_answered:
+                pending = [half for portion in pending for half in portion.halves(column)]
+                continue
+            done, now = pending.pop(0), time.monotonic()
+            left -= done.weight
+            spent, pace = now - start, (now - last) / max(done.weight, 1)
+            expected = spent + left * pace
             if self.seconds is None or spent <= self.seconds * _SHORT_SHARE:
                 continue
             if left and expected > self.seconds:
                 filters = _filters_to_add(self.query, portions[0].values, column)
                 raise LongQuestionError(self.query.header.name, expected, self.seconds, filters)
 
-    def _answer_portion(self, column: str, portion: Portion) -> Iterator[pa.RecordBatch]:
-        """The rows of a portion, which is halved as long as it needs too much memory.
+    def _answer_portion(
+        self, column: str, portion: Portion
+    ) -> Generator[pa.RecordBatch, None, bool]:
+        """The rows of a portion; returns whether the memory was enough, or a half should be tried.
 
         Raises:
-            QueryError: A single device or model needs too much.
+            QueryError: The memory is not enough for a single device or model.
         """
         count = 0
         try:
             for batch in self._read(portion):
                 count += 1
                 yield batch
-            return
         except duckdb.OutOfMemoryException as error:
-            halves = [] if count else portion.halves(column)
-            if not halves:
+            if count or len(portion.halves(column)) == 1:
                 raise QueryError(self._explain(error, portion)) from error
-        for half in halves:
-            yield from self._answer_portion(column, half)
+            return False
+        return True
 
     def _read(self, portion: Portion) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

@@ -95,7 +95,8 @@ def test_a_short_question_is_one_portion_and_a_long_one_begins_with_a_small_port
 
 
 def test_a_portion_is_halved_down_to_single_names():
-    halves = Portion({"device": ["a", "b", "c"]}, 30).halves("device")
+    halves = Portion({"device": ["a", "b", "c"]}, 31).halves("device")
+    assert [half.weight for half in halves] == [15, 16]
     assert [half.values["device"] for half in halves] == [["a"], ["b", "c"]]
-    assert halves[0].halves("device") == []
-    assert Portion({"device": None}, 30).halves("") == []
+    assert halves[0].halves("device") == halves[:1]
+    assert Portion({"device": None}, 30).halves("") == [Portion({"device": None}, 30)]

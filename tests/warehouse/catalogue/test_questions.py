@@ -57,7 +57,7 @@ def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
 
 
 def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store, many, monkeypatch):
-    clock = iter([0.0, 10.0, 10.1, 10.2])
+    clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 10.1, 10.2])
     monkeypatch.setattr(questions.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(questions, "_SHORT_SHARE", 1 / 2)
     assert _ask(store, "dump_values", {}, seconds=20).num_rows
