@@ -1,4 +1,4 @@
-"""Results of nights, in the store and in its archive."""
+"""Results of nights, in the store and in its archive, where an entry without bytes deletes one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from warehouse.upkeep.recording import recorded_upkeep
 
 _REPLACE = """DELETE FROM judged_nights
 WHERE (build, settings) IN (SELECT build, settings FROM new_nights)"""
+
+_KEYS = pa.schema([JUDGED_NIGHTS.field(name) for name in ("build", "settings")])
 
 
 class JudgedNight(NamedTuple):
@@ -52,14 +54,32 @@ def keep_night(connection: duckdb.DuckDBPyConnection, store: Path, night: Judged
         store_nights(connection, [entry])
 
 
+def delete_nights(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+    """Delete the results of all nights, which are judged again at the next request.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    nights = connection.execute("SELECT build, settings FROM judged_nights").fetchall()
+    entries = [
+        Entry(JUDGED, datetime.now(UTC), build, detail=json.dumps({"settings": settings}))
+        for build, settings in nights
+    ]
+    if entries:
+        with recorded_upkeep(connection, store) as history:
+            history.add(entries)
+            store_nights(connection, entries)
+
+
 def store_nights(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Insert the results in entries; of several with one build and settings, the last counts."""
+    """Replace results by those in entries; the last entry of a build and settings counts."""
     rows = {}
     for entry in entries:
         facts = json.loads(str(entry.detail))
         night = {"build": entry.name, "judged_at": entry.recorded_at, "report": entry.data}
         rows[entry.name, facts["settings"]] = night | facts
-    table = pa.Table.from_pylist(list(rows.values()), JUDGED_NIGHTS)
-    with registered(connection, "new_nights", table.select(["build", "settings"])):
+    keys = pa.Table.from_pylist(list(rows.values()), _KEYS)
+    with registered(connection, "new_nights", keys):
         connection.execute(_REPLACE)
-    insert_rows(connection, "judged_nights", table)
+    kept = [row for row in rows.values() if row["report"] is not None]
+    insert_rows(connection, "judged_nights", pa.Table.from_pylist(kept, JUDGED_NIGHTS))

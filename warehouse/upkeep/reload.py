@@ -26,6 +26,7 @@ from warehouse.load.pipeline import STREAM_BYTES
 from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.archived_batches import ArchiveReader
 from warehouse.upkeep.choice import ChosenDump
+from warehouse.upkeep.nights import delete_nights
 from warehouse.upkeep.retain import drop_events
 
 
@@ -76,7 +77,8 @@ def reload_dumps(
 ) -> list[ReloadedDump]:
     """Rebuild the rows of dumps from the archive; each dump is replaced in one transaction.
 
-    Their ids stay. Names, signatures and ETRecords, which dumps share, stay as they are.
+    Their ids stay. Names, signatures and ETRecords, which dumps share, stay as they are. Reports
+    of nights, which may contain values of wrong rows, are deleted.
 
     Raises:
         QueryError: The archive lacks a dump; no dump is changed.
@@ -89,6 +91,7 @@ def reload_dumps(
             problem = "not in the archive: ingest its file again, which adds it to the archive"
             raise QueryError(f"{dump.source}: {problem}")
     replacement = _Replacement(connection, archived)
+    delete_nights(connection, store)  # first, because a kill may end this between two dumps
     reloaded: list[ReloadedDump] = []
     with translated_errors(store), open_cursor(connection) as cursor:
         reader = ArchiveReader(cursor, archive)
@@ -102,6 +105,7 @@ def reload_dumps(
             reloaded += replacement.summaries(some)
             if progress:
                 progress(IngestProgress(len(reloaded), len(dumps), 0, 0))
+    delete_nights(connection, store)  # of a reader that judged old rows meanwhile
     return reloaded
 
 

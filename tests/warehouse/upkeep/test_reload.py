@@ -14,6 +14,7 @@ from warehouse import Warehouse
 from warehouse.errors import QueryError
 from warehouse.upkeep.amend import amend_manifests, parse_corrections, plan_amendments
 from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.nights import JudgedNight
 from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.reload import ReloadedDump, reload_dumps
 from warehouse.upkeep.retain import drop_old_events, find_old_events
@@ -74,6 +75,16 @@ def test_wrong_rows_are_mended_and_named_and_those_of_others_stay(store: Path) -
     (mended,) = reload(store, {"build": "c0"})
     assert mended.changed_tables == "dumps, events, event_stats"
     assert everything(store) == before
+
+
+def test_reports_of_nights_are_deleted_and_stay_so_after_a_rebuild(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(JudgedNight("b1", "settings", "inputs", "clear", "clear", b"wrong"))
+    reload(store, {"build": "c0"})
+    for _ in range(2):
+        with Warehouse.open(store, read_only=True) as warehouse:
+            assert warehouse.sql("SELECT * FROM judged_nights").num_rows == 0
+        rebuild_store(store)
 
 
 @pytest.mark.system
