@@ -114,3 +114,16 @@ def test_every_query_about_dumps_can_be_asked_about_some_of_them_first():
     bounded = {"event_blocks", "run_timeline", "ingest_errors"}  # one dump; refused files
     for name, query in load_catalogue().items():
         assert name in bounded or "device" in {param.name for param in query.header.params}
+
+
+def test_a_question_that_takes_too_long_while_its_rows_are_read_is_refused_too(store, many):
+    with Warehouse.open(store._path, read_only=True) as own:
+        own._seconds = 1e-9
+        with pytest.raises(LongQuestionError):
+            own.query("dump_values")
+
+
+def test_a_views_own_query_is_not_sampled(store, many):
+    query = find_query("page_builds", "page")
+    connection = store._answering.for_query(query, {})
+    assert answer_query(connection, query, {}, seconds=1e-9).num_rows
