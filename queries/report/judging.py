@@ -16,7 +16,8 @@ from warehouse.queryable import Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, PartResult, View, judge_part
-from warehouse.regressions.series_values import encode_texts, group_rows, list_recordings
+from warehouse.regressions.series_values import encode_texts, list_recordings
+from warehouse.statistics.arrays import Ints
 
 _VALUES_AT_ONCE = 250_000  # about 150 MB while they are judged
 _MOST_FILES = 128
@@ -90,12 +91,14 @@ class _Spilled:
                 yield rows
 
 
-def _place_parts(rows: pa.Table, files: int) -> np.ndarray:
+def _place_parts(rows: pa.Table, files: int) -> Ints:
     """The number of the file of each row, equal for the rows of a part."""
-    has_pool = rows["pool"].is_valid()
-    device = pa.compute.if_else(has_pool, None, rows["device"])
-    own = rows.select(PART).append_column("device", device)
-    number, first = group_rows(own)
-    parts = own.take(pa.array(first)).to_pylist()
-    file = [crc32("\0".join(map(str, part.values())).encode()) % files for part in parts]
-    return np.array(file, np.int64)[number]
+    place = np.zeros(len(rows), np.uint64)
+    for name in ("device", *PART):
+        column = rows[name].combine_chunks()
+        texts = ["" if text is None else text for text in column.dictionary.to_pylist()]
+        hashes = np.array([*(crc32(text.encode()) for text in texts), 0], np.uint64)
+        place = place * 31 + hashes[column.indices.fill_null(-1)]
+        if name == "device":
+            place[rows["pool"].is_valid()] = 0
+    return (place % files).astype(np.int64)

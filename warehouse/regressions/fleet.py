@@ -25,6 +25,7 @@ from warehouse.regressions.series_values import (
     SeriesValues,
     group_rows,
     list_recordings,
+    name_rows,
     number_families,
     number_rows,
     number_series,
@@ -147,8 +148,7 @@ def _find_units(values: SeriesValues) -> Ints:
 
 
 def _operator_types(keys: pa.Table) -> tuple[str, ...]:
-    names = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "kind"))
-    return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
+    return tuple(name_rows(keys.select(["event_name", "delegate_id", "kind"]), operator_type))
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +188,14 @@ def number_rows(table: pa.Table) -> tuple[Ints, Ints]:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place[number], first[order]
+
+
+def name_rows(table: pa.Table, name: Callable[..., str]) -> list[str]:
+    """The name of each row, by its values; equal rows are named once."""
+    number, first = group_rows(table)
+    columns = decode_texts(table.take(pa.array(first))).columns
+    names = [name(*values) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
+    return [names[each] for each in number.tolist()]
 
 
 def group_rows(table: pa.Table) -> tuple[Ints, Ints]:
