@@ -101,18 +101,18 @@ class Bases:
             states: Statistics of the states of the nights, to be filled in night by night.
             most_builds: Largest number of builds in a base.
         """
-        self._dump_count = np.ascontiguousarray(cells.dump_count.T)
+        self._has_dumps = np.ascontiguousarray(cells.dump_count.T > 0)
         self._median = np.ascontiguousarray(cells.median.T)
         self._is_split = np.ascontiguousarray(cells.is_split.T)
         self._states = states
-        self._usable: Mask = self._dump_count > 0
+        self._usable = self._has_dumps.copy()
         self._chosen = np.full((most_builds, self._usable.shape[1]), NO_BUILD)
         self._next = 0  # the first build that was not considered yet
         self._changed: set[int] = set()
 
     def use(self, series: int, builds: int | slice | Ints, *, is_usable: bool = True) -> None:
         """Let bases of a series consist of some builds with dumps; or not, unless `is_usable`."""
-        self._usable[builds, series] = is_usable & (self._dump_count[builds, series] > 0)
+        self._usable[builds, series] = is_usable & self._has_dumps[builds, series]
         self._changed.add(series)
 
     def find(self, build: int) -> Base:
@@ -128,14 +128,15 @@ class Bases:
             return values
 
         builds = (chosen != NO_BUILD).sum(axis=0)
-        value, state = read(self._states.value), read(self._states.state)
-        moments = (read(each, 0)[::-1] for each in self._states.moments)
-        reaction, doubt = find_reaction(moments, np.nan_to_num(state[::-1]), builds)
+        moments = [read(each, 0) for each in self._states.moments]
+        with np.errstate(invalid="ignore"):
+            state, value = moments[1] / moments[0], moments[3] / moments[0]
+        reaction, doubt = find_reaction(moments, state, builds)
         unknown = np.full(len(builds), np.nan)
         return Base(
             chosen,
             builds,
-            read(self._dump_count, 0).sum(axis=0),
+            moments[0].sum(axis=0).astype(np.int64),
             _median(read(self._median)),
             _median(value - reaction * state),
             row_mean(np.ascontiguousarray(value.T)),

@@ -65,6 +65,8 @@ class Errors:
         The errors apply where the state of the device is near that of the base; `state_error` is
         what its distance adds. They are NaN for a family without errors, and for other families.
         """
+        if not len(series):
+            return base
         kin = _Families.of(series, self._family)
         own, reaction = kin.series, base.reaction[kin.series]
         raw = self._read(self._raw, build, own)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.statistics.arrays import Floats, Ints, Mask
+from warehouse.statistics.runs import order_in_runs
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
@@ -104,7 +105,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     row = np.repeat(np.arange(len(size)), size)
     dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     dump = _number_dumps(dump, number[row], logs)
-    order = np.lexsort((dump, logs, row))
+    order = order_in_runs(size, dump, logs)
     dump, logs = dump[order], logs[order]
     level = _reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from warehouse.statistics.device_states import (
     NightValues,
     group_median,
 )
+from warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
 _REACTIONS = (0.1, 4.0)  # limits
@@ -54,7 +55,7 @@ def row_mean(rows: Floats) -> Floats:
     return mean
 
 
-def find_reaction(moments: Iterable[Floats], means: Floats, nights: Ints) -> tuple[Floats, Floats]:
+def find_reaction(moments: Sequence[Floats], means: Floats, nights: Ints) -> tuple[Floats, Floats]:
     """The movement of each series when the device moves by 1, by a regression over some builds.
 
     The result is shrunk towards 1, more strongly the less the states of those builds differ. The
@@ -62,14 +63,16 @@ def find_reaction(moments: Iterable[Floats], means: Floats, nights: Ints) -> tup
     smaller the more the nights differ, because dumps of one night give only one reaction.
 
     Args:
-        moments: `StateCells.moments` of the builds of each series, each of shape (builds, series);
-            0 in place of a missing build.
-        means: Mean states of these builds, likewise.
+        moments: `StateCells.moments` of the builds of each series, newest first, each of shape
+            (builds, series); 0 in place of a missing build.
+        means: Mean states of these builds; NaN in place of a missing one.
         nights: Number of builds of each series.
     """
-    count, state, square, value, product = (each.sum(axis=0) for each in moments)
+    known_means = np.nan_to_num(means)
+    count, state, square, value, product, mean, mean_square = (
+        each[::-1].sum(axis=0) for each in (*moments, known_means, known_means**2)
+    )
     least = np.maximum(count, 1)
-    mean, mean_square = means.sum(axis=0), np.square(means).sum(axis=0)
     drawn = count / np.maximum(nights, 1) * _UNKNOWN_STATE**2
     with np.errstate(invalid="ignore"):
         known = np.maximum(square - state**2 / least, 0)
@@ -84,7 +87,7 @@ def summarise_states(
 ) -> None:
     """Fill in the cells of a night; outliers are shrunk."""
     own = night.series
-    series = np.unique(own)
+    series = own[find_starts([own])]
     residual = night.value - reaction[own] * state
     level = group_median(own, residual)
     distance = residual - level

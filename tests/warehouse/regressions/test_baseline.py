@@ -76,7 +76,9 @@ def test_bases_from_night_to_night_are_those_of_all_builds_so_far(seed, most_bui
     cells = [[[LEVEL] * rng.integers(0, 3) for _ in range(12)] for _ in range(3)]
     known = history(cells)
     summaries = summarise_cells(known)
-    bases = Bases(summaries, StateCells.empty((12, 3)), most_builds)
+    states = StateCells.empty((12, 3))
+    states.moments[0] = summaries.dump_count.T
+    bases = Bases(summaries, states, most_builds)
     is_usable = summaries.dump_count > 0
     for build in range(13):
         base = bases.find(build)
