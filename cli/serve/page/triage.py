@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.access.authorization import Scope, Unauthorized
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.cells import link
 from cli.serve.page.forms import read_form
-from cli.serve.page.site import ERRORS, problem_parts, show, to_login
+from cli.serve.page.site import ERRORS, show_problem
 from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
 from cli.upkeep.tasks import Accept
@@ -34,9 +34,6 @@ async def triage(request: Request) -> Response:
         job: Job = request.app.state.jobs.begin(bearer, task)
         await job.wait()
         job.result()
-    except Unauthorized:
-        return to_login(request)
     except ERRORS as error:
-        status, parts = problem_parts(request, error)
-        return show(request, "tables", parts, status=status)
+        return show_problem(request, error)
     return RedirectResponse(link("/regressions", head=task.head), 303)
