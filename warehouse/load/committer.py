@@ -157,7 +157,9 @@ class Committer:
 
     def _refuse(self, dump: NewDump, batch: Batch, refusal: Refusal) -> None:
         self._bad[dump.sha256] = refusal
-        batch.refused.append(refusal._replace(data=dump.data))
+        batch.refused.append(
+            refusal._replace(data=dump.data, manifest=dump.manifest.canonical_json())
+        )
 
     def _agrees(self, dump: NewDump) -> bool:
         """Whether a duplicate is in the store under the same manifest."""
@@ -168,12 +170,14 @@ class Committer:
         """Refusals of duplicates whose bytes are malformed, or whose manifests conflict."""
         refused = []
         for dump in (dump for batch in batches for dump in batch.duplicates):
+            manifest = dump.manifest.canonical_json()
             if known := self._bad.get(dump.sha256):
-                refused.append(known._replace(source=dump.source))
+                refused.append(known._replace(source=dump.source, manifest=manifest))
             elif not self._agrees(dump):
-                manifests = dump.manifest.canonical_json(), str(dump.known_manifest)
-                detail = describe_conflict(dump.sha256, *manifests)
-                refused.append(Refusal(dump.source, dump.sha256, CONFLICT, None, detail))
+                detail = describe_conflict(dump.sha256, manifest, str(dump.known_manifest))
+                refused.append(
+                    Refusal(dump.source, dump.sha256, CONFLICT, None, detail, manifest=manifest)
+                )
         return refused
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:

@@ -91,6 +91,7 @@ def _record(loader: Loader, changes: Sequence[Entry]) -> None:
         Refusal(
             *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
             refused_at=one.recorded_at,
+            manifest=one.manifest,
         )
         for one in changes
         if one.kind == REFUSED
