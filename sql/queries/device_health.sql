@@ -35,27 +35,24 @@
 --   event_count         BIGINT     Profile events in them.
 --   last_captured_at    TIMESTAMP  Time of its last recording; null if unknown.
 --   last_ingested_at    TIMESTAMP  Time of its last commit to the store.
-WITH ages AS (
-    SELECT build, dense_rank() OVER (ORDER BY position DESC) AS age
-    FROM builds_in_order
-    WHERE build IN (SELECT build FROM chosen_dumps)
-),
-recorded AS (
+WITH builds_of_devices AS (
     SELECT
-        c.dump_id, c.device, coalesce(c.pool, '') AS pool, c.build, a.age,
-        c.model || ' / ' || coalesce(c.backend, '') AS program,
-        d.n_events, d.captured_at, d.ingested_at
+        c.device, coalesce(c.pool, '') AS pool, c.build, count(*) AS dump_count,
+        sum(d.n_events) AS event_count, max(d.captured_at) AS last_captured_at,
+        min(d.ingested_at) AS first_ingested_at, max(d.ingested_at) AS last_ingested_at
     FROM chosen_dumps AS c
     JOIN dumps AS d ON d.dump_id = c.dump_id
-    JOIN ages AS a ON a.build = c.build
+    GROUP BY c.device, c.pool, c.build
+),
+ages AS (
+    SELECT build, dense_rank() OVER (ORDER BY position DESC) AS age
+    FROM builds_in_order
+    WHERE build IN (SELECT build FROM builds_of_devices)
 ),
 nights AS (
-    SELECT
-        device, pool, build, age, count(*) AS dump_count, sum(n_events) AS event_count,
-        max(captured_at) AS last_captured_at,
-        min(ingested_at) AS first_ingested_at, max(ingested_at) AS last_ingested_at
-    FROM recorded
-    GROUP BY device, pool, build, age
+    SELECT b.*, a.age
+    FROM builds_of_devices AS b
+    JOIN ages AS a ON a.build = b.build
 ),
 refusals AS (
     SELECT device, pool, count(*) AS refused_count
@@ -91,8 +88,11 @@ own AS (
     GROUP BY device, pool
 ),
 models AS (
-    SELECT device, pool, count(DISTINCT program) AS model_count
-    FROM recorded
+    SELECT device, pool, count(*) AS model_count
+    FROM (
+        SELECT DISTINCT device, coalesce(pool, '') AS pool, model, backend
+        FROM chosen_dumps
+    ) AS m
     GROUP BY device, pool
 ),
 pool_nights AS (
@@ -107,10 +107,18 @@ expected AS (
     GROUP BY o.device, o.pool
 ),
 heats AS (
-    SELECT r.device, r.pool, median(d.temperature_c) AS temperature_c
-    FROM recorded AS r
-    JOIN own AS o ON o.device = r.device AND o.pool = r.pool AND o.newest = r.age
-    JOIN named_dumps AS d ON d.dump_id = r.dump_id
+    SELECT
+        r.device, r.pool,
+        median(CAST(get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE))
+            AS temperature_c
+    FROM (
+        SELECT c.dump_id, o.device, o.pool
+        FROM chosen_dumps AS c
+        JOIN ages AS a ON a.build = c.build
+        JOIN own AS o
+            ON o.device = c.device AND o.pool = coalesce(c.pool, '') AND o.newest = a.age
+    ) AS r
+    JOIN dumps AS d ON d.dump_id = r.dump_id
     GROUP BY r.device, r.pool
 ),
 joined AS (
