@@ -1,7 +1,8 @@
 """Writing tables as JSON, CSV, TSV, Arrow or Parquet.
 
 JSON is the contract; docs/json.md defines how values are written. A value that a format cannot hold
-raises FormatError; errors of the sink are passed on.
+raises FormatError; errors of the sink are passed on. Rows come from a table, or from a reader that
+computes them meanwhile, of which a batch at a time is held.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from queries.plain_values import (
     BATCH_ROWS,
@@ -52,16 +53,17 @@ MEDIA_TYPES: Mapping[Format, str] = {
 }
 
 DELIMITERS = {Format.CSV: ",", Format.TSV: "\t"}
+Rows: TypeAlias = "pa.Table | pa.RecordBatchReader"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def write_json(table: pa.Table, sink: IO[str]) -> None:
+def write_json(table: Rows, sink: IO[str]) -> None:
     """Write a list of one object per row, each on its own line.
 
     Raises:
         FormatError: Two columns have the same name.
     """
-    names = table.column_names
+    names = table.schema.names
     for name in names:
         if names.count(name) > 1:
             raise FormatError(f"json: two columns are called '{name}'; rename one with AS")
@@ -70,10 +72,10 @@ def write_json(table: pa.Table, sink: IO[str]) -> None:
     for rows in _joined_rows(table, json_text, keys, ", "):
         sink.write(start + ",\n".join(f"{{{row}}}" for row in rows))
         start = ",\n"
-    sink.write("\n]\n" if table.num_rows else "[]\n")
+    sink.write("[]\n" if start[0] == "[" else "\n]\n")
 
 
-def write_encoded(table: pa.Table, format_: Format, sink: IO[bytes]) -> None:
+def write_encoded(table: Rows, format_: Format, sink: IO[bytes]) -> None:
     """Write a table in a format other than TABLE; texts in UTF-8."""
     match format_:
         case Format.ARROW:
@@ -97,7 +99,7 @@ def write_document(document: object, sink: IO[str]) -> None:
 
 
 def write_csv(
-    table: pa.Table,
+    table: Rows,
     sink: IO[str],
     *,
     delimiter: str = ",",
@@ -109,7 +111,7 @@ def write_csv(
     Null and the empty text are both empty, and nested values are JSON.
 
     Args:
-        table: The table.
+        table: The rows.
         sink: A text stream.
         delimiter: Separator of cells; a tab for TSV.
         is_safe: Whether to put ' before texts that a spreadsheet would run as formulas.
@@ -118,22 +120,65 @@ def write_csv(
     sink.writelines(_csv_lines(table, delimiter, is_safe=is_safe, is_escaped=is_escaped))
 
 
-def write_arrow(table: pa.Table, sink: IO[bytes]) -> None:
+def write_arrow(table: Rows, sink: IO[bytes]) -> None:
     """Write an Arrow IPC stream."""
     import pyarrow as pa
 
     with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+        for batch in _batches(table):
+            stream.write_batch(batch)
 
 
-def write_parquet(table: pa.Table, sink: IO[bytes]) -> None:
-    """Write a Parquet file; a column that Parquet cannot hold raises UnsupportedColumnError."""
-    sink.write(_parquet(table))
+def write_parquet(table: Rows, sink: IO[bytes]) -> None:
+    """Write a Parquet file.
+
+    Raises:
+        UnsupportedColumnError: Parquet cannot hold a column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema, last = table.schema, []
+    try:
+        with pq.ParquetWriter(_Counted(sink), schema, compression="zstd") as file:
+            for batch in _batches(table):
+                last = [batch]
+                file.write_batch(batch)
+    except pa.ArrowException as error:
+        if len(schema) > 1:
+            for i in range(len(schema)):  # find the column at fault
+                column = [batch.select([i]) for batch in last]
+                write_parquet(pa.Table.from_batches(column, pa.schema([schema[i]])), BytesIO())
+        raise UnsupportedColumnError("parquet", schema.names[0], error) from error
 
 
-def _csv_lines(
-    table: pa.Table, delimiter: str, *, is_safe: bool, is_escaped: bool
-) -> Iterator[str]:
+class _Counted:
+    """A sink that knows its position, which pipes do not and Parquet needs."""
+
+    closed = False
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink, self._position = sink, 0
+
+    def write(self, data: bytes) -> None:
+        self._sink.write(data)
+        self._position += len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        self._sink.flush()
+
+    def close(self) -> None:
+        """Leave the sink open."""
+
+
+def _batches(table: Rows) -> Iterator[pa.RecordBatch]:
+    yield from table.to_batches() if hasattr(table, "to_batches") else table
+
+
+def _csv_lines(table: Rows, delimiter: str, *, is_safe: bool, is_escaped: bool) -> Iterator[str]:
     def cell(value: object) -> str:
         text = json_text(value) if isinstance(value, bool | list | dict) else value
         if is_safe and isinstance(text, str):
@@ -146,17 +191,23 @@ def _csv_lines(
     lines: list[str] = []
     # csv quotes carriage returns only if they end lines.
     writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter)
-    empty = '""' if table.num_columns == 1 else ""  # so that the line is not blank
-    yield delimiter.join(map(cell, table.column_names)) + "\n"
-    for rows in _joined_rows(table, cell, [""] * table.num_columns, delimiter):
+    names = table.schema.names
+    empty = '""' if len(names) == 1 else ""  # so that the line is not blank
+    yield delimiter.join(map(cell, names)) + "\n"
+    for rows in _joined_rows(table, cell, [""] * len(names), delimiter):
         yield "".join(f"{row}\n" for row in rows)
 
 
 def _joined_rows(
-    table: pa.Table, write: Callable[[object], str], keys: Sequence[str], separator: str
+    table: Rows, write: Callable[[object], str], keys: Sequence[str], separator: str
 ) -> Iterator[Iterable[str]]:
     """The rows of a few thousand at a time as texts: the cells, each after its column's key."""
-    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+    parts = (
+        batch.slice(start, BATCH_ROWS)
+        for batch in _batches(table)
+        for start in range(0, batch.num_rows, BATCH_ROWS)
+    )
+    for batch in parts:
         columns = zip(batch.schema.names, batch.columns, keys, strict=True)
         cells = [
             write_cells(name, column, lambda value, key=key: key + write(plain_value(value)))  # type: ignore[misc]
@@ -168,23 +219,3 @@ def _joined_rows(
 def _quoted_formula(text: str) -> str:
     is_formula = text.startswith(_FORMULA_STARTS) and text != "-Infinity"  # a number
     return f"'{text}" if is_formula else text
-
-
-def _parquet(table: pa.Table) -> pa.Buffer:
-    """The file's bytes.
-
-    Raises:
-        UnsupportedColumnError: Parquet cannot hold a column.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()  # Parquet needs positions, which pipes do not have
-    try:
-        pq.write_table(table, sink, compression="zstd")
-    except pa.ArrowException as error:
-        if table.num_columns > 1:
-            for i in range(table.num_columns):  # find the column at fault
-                _parquet(table.select([i]))
-        raise UnsupportedColumnError("parquet", table.column_names[0], error) from error
-    return sink.getvalue()

@@ -180,7 +180,8 @@ class LongQuestionError(QueryError):
     def __init__(self, query: str, expected: float, seconds: float, filters: Sequence[str]) -> None:
         super().__init__(
             f"query '{query}': would take some {expected:,.0f} s, and the limit is {seconds:g} s: "
-            f"select fewer dumps or rows with {', '.join(filters)}"
+            f"select at most some {seconds / expected:.0%} of these dumps, with a filter such as "
+            f"{', '.join(filters)}"
         )
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
-from warehouse.catalogue.answers import answer_query
+from warehouse.catalogue.answers import stream_answer
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import Query, find_query
 from warehouse.catalogue.sql_files import read_statement
@@ -388,11 +389,33 @@ class Warehouse:
             ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or
                 names a dump, device, build, tag, ... that the store does not have.
         """
+        with self.stream_query(name, params) as rows:
+            return rows.read_all()
+
+    @contextmanager
+    def stream_query(
+        self, name: str | Query, params: Mapping[str, object], *, most_rows: int | None = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """The rows of a canned query, computed while they are read; see `query`.
+
+        Args:
+            name: Name of the query; or a query that is not listed.
+            params: Parameters.
+            most_rows: How many rows are read at most; None if all may be read.
+        """
+        import pyarrow as pa
+
         query = find_query(name) if isinstance(name, str) else name
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
-            answer = answer_query(connection, query, params, seconds=self._seconds)
-            return self._answering.with_note(answer, connection, query.sql)
+            note = self._answering.note(connection, query.sql)
+            batches = stream_answer(
+                connection, query, params, seconds=self._seconds, most_rows=most_rows
+            )
+            with closing(batches):
+                first = next(batches)
+                schema = first.schema.with_metadata({"note": note} if note else None)
+                yield pa.RecordBatchReader.from_batches(schema, chain([first], batches))
 
     def sql(
         self,

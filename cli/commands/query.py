@@ -95,8 +95,14 @@ def _function(query: Query) -> Callable[..., None]:
         given = parse_parameters(query, context, params)
         if service_instead_of_store(lake) is None:
             given = _with_expected(query, given)
-        with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
-            table = warehouse.query(name, **given)
+        with (
+            open_to_query(options.store, wait=options.wait, lake=lake) as warehouse,
+            warehouse.stream_query(name, given) as rows,
+        ):
+            if options.format is not Format.TABLE:
+                options.write(rows)
+                return
+            table = rows.read_all()
         write_answer(name, table, options, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))

@@ -18,6 +18,8 @@ from cli.output.streams import write_note
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from queries.formats import Rows
+
 _ENDINGS = "a name that ends in " + ", ".join(
     f".{format_}" for format_ in Format if format_ is not Format.TABLE
 )
@@ -56,8 +58,8 @@ class OutputOptions:
     is_csv_safe: CsvSafe = False
     output_file: _OutputFile = None
 
-    def write(self, table: pa.Table) -> None:
-        """Print a table; see `write_table`."""
+    def write(self, table: Rows) -> None:
+        """Print rows; see `write_table`."""
         write_table(table, self.format, is_csv_safe=self.is_csv_safe)
 
     def write_rows(

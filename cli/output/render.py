@@ -12,11 +12,15 @@ from queries.formats import Format
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from queries.formats import Rows
+
 __all__ = ["Format", "write_document", "write_table", "write_table_note"]
 
 
-def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) -> None:
-    """Print a table in a format; `arrow` is an IPC stream, `json` a list of one object per row.
+def write_table(table: Rows, format_: Format, *, is_csv_safe: bool = False) -> None:
+    """Print rows in a format; `arrow` is an IPC stream, `json` a list of one object per row.
+
+    The rows of a reader are printed while they are computed; only for people must they be a table.
 
     Numbers are exact in every format but `table`, which also cuts long texts. Control characters
     are escaped on a terminal, and `is_csv_safe` puts ' before texts that a spreadsheet would run.
@@ -43,7 +47,7 @@ def write_table(table: pa.Table, format_: Format, *, is_csv_safe: bool = False) 
     write_table_note(table)
 
 
-def write_table_note(table: pa.Table) -> None:
+def write_table_note(table: Rows) -> None:
     """Print the notes of a table on standard error, one a line, if it has any."""
     notes = (table.schema.metadata or {}).get(b"note", b"")
     for note in notes.decode().splitlines():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -38,9 +39,19 @@ class RemoteStore:
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query; see `Warehouse.query`."""
+        with self.stream_query(name, params) as rows:
+            return rows.read_all()
+
+    @contextmanager
+    def stream_query(
+        self, name: str, params: Mapping[str, object]
+    ) -> Iterator[pa.RecordBatchReader]:
+        """The rows of a canned query, decoded while they are read."""
         given = {name: value for name, value in params.items() if value is not None}
         pairs = [(name, text) for name, value in given.items() for text in _texts(value)]
-        return self._table("GET", _path(f"/v1/queries/{quote(name, safe='')}", pairs))
+        path = _path(f"/v1/queries/{quote(name, safe='')}", pairs)
+        with self._opened(self.ask("GET", path), path) as rows:
+            yield rows
 
     def sql(
         self,
@@ -83,16 +94,22 @@ class RemoteStore:
         return self.table_of(self.ask(method, path, body), path)
 
     def table_of(self, answer: ServiceAnswer, path: str) -> pa.Table:
-        """The table in the answer of a path.
+        """The table in the answer of a path; a ServiceError if it has none."""
+        with self._opened(answer, path) as rows:
+            return rows.read_all()
+
+    @contextmanager
+    def _opened(self, answer: ServiceAnswer, path: str) -> Iterator[pa.RecordBatchReader]:
+        """The rows in the answer of a path.
 
         Raises:
-            ServiceError: The answer has no table.
+            ServiceError: The answer has none.
         """
         import pyarrow as pa
 
         try:
             with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
-                return stream.read_all()
+                yield stream
         except pa.ArrowInvalid as error:
             detail = "unexpected answer; is this the address of a tracehouse service?"
             raise ServiceError(self._connection.url + path, detail, reason="answer") from error

@@ -24,6 +24,7 @@ FROM (
     FROM run_totals AS t
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     WINDOW
         alike AS (PARTITION BY t.dump_id, r.run_signature_id),
         alike_in_order AS (

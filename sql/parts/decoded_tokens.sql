@@ -28,6 +28,7 @@ chosen_runs AS (
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     LEFT JOIN unplaced AS u ON u.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 alike AS (
     SELECT

@@ -13,6 +13,7 @@ WITH firsts AS (
     JOIN named_run_signatures AS n
         ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     GROUP BY t.dump_id, n.run
 ),
 kinds AS (
@@ -26,4 +27,6 @@ FROM kinds AS k
 JOIN run_totals AS t ON t.dump_id = k.dump_id AND t.run_index = k.run_index
 JOIN runs AS r ON r.dump_id = k.dump_id AND r.run_index = k.run_index
 LEFT JOIN loads AS l ON l.dump_id = k.dump_id
-WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)
+WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
+    AND k.kind <= greatest(coalesce(l.load_count, 1), 1)

@@ -15,6 +15,8 @@
 --
 -- parts: run_names, run_sums
 --
+-- portions: device
+--
 -- columns:
 --   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.

@@ -18,6 +18,8 @@
 --
 -- filters: chosen_operators
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend, run
 --   event_name    STRING  Name of the event.

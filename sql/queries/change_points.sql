@@ -20,7 +20,7 @@
 --
 -- filters: scanned_values
 --
--- portions: device of event_stats
+-- portions: device
 --
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal

@@ -9,6 +9,8 @@
 --
 -- parts: loads, first_runs
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.
@@ -32,6 +34,7 @@ WITH ordered AS (
     FROM run_totals AS t
     JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
+        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 -- Those after warm-up that are like the first run of a kind.
 kinds AS (

@@ -10,6 +10,8 @@
 --
 -- parts: stated_counters
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group, counter
 --   unit             STRING  Unit of all later columns except the counts.

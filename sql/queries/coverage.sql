@@ -5,7 +5,7 @@
 --
 -- filters: chosen_dumps
 --
--- portions: device of dumps
+-- portions: device
 --
 -- columns:
 --   device, pool, model, backend, build

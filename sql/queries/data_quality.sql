@@ -15,7 +15,7 @@
 --
 -- filters: chosen_dumps
 --
--- portions: device of dumps
+-- portions: device
 --
 -- columns:
 --   device, model, backend, build
@@ -45,6 +45,7 @@ complete AS (
         FROM run_totals AS t
         JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
         WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+            AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
         GROUP BY t.dump_id, r.run_signature_id
     ) AS c
     GROUP BY dump_id

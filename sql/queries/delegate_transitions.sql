@@ -9,6 +9,8 @@
 --
 -- filters: grouped_dumps
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group, run_signature_id
 --   chain_index        INT     Chain of the call.

@@ -14,6 +14,8 @@
 -- parts: places, program_dumps AS chosen_dumps
 -- parts: program_nodes, run_steps, run_nodes
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.

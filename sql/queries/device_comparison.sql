@@ -10,7 +10,7 @@
 --
 -- filters: chosen_operators
 --
--- portions: model of event_stats
+-- portions: model
 --
 -- columns:
 --   model, backend, build, run

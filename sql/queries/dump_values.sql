@@ -6,7 +6,7 @@
 --
 -- filters: operator_values
 --
--- portions: device of event_stats
+-- portions: device
 --
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal, kind, build

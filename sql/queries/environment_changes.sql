@@ -13,6 +13,8 @@
 --
 -- filters: compared_dumps
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.

@@ -20,6 +20,8 @@
 --
 -- parts: exact_measures
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend
 --   measure    STRING  Name of the measure, see above.

@@ -15,6 +15,8 @@
 --
 -- parts: places
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the program itself.

@@ -12,6 +12,8 @@
 --
 -- parts: logged_runs, allocating_events
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;

@@ -10,6 +10,8 @@
 --
 -- filters: compared_dumps
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend, run_name
 --   is_total          BOOLEAN  Whether the row is of all allocators together.

@@ -11,6 +11,8 @@
 --
 -- parts: logged_dumps, logged_values, value_pairs
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend
 --   base_dumps      BIGINT  Dumps of the base that logged values, at least 1.

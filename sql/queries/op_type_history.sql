@@ -10,6 +10,8 @@
 --
 -- parts: run_names, run_sums
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend, run
 --   op_type         STRING  The type: addmm, Convolution (NHWC), DELEGATE_CALL.

@@ -14,6 +14,8 @@
 --
 -- parts: run_names
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group, run, event_name, instruction_id,
 --   delegate_id

@@ -14,7 +14,7 @@
 --
 -- filters: grouped_dumps
 --
--- portions: device of event_stats
+-- portions: device
 --
 -- columns:
 --   device, pool, build, model, backend, group, run, event_name, instruction_id,
@@ -44,6 +44,8 @@ WITH stats AS (
     JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
     JOIN event_stats AS x ON x.dump_id = s.dump_id AND same_event(x, s)
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
+        AND s.dump_id IN (SELECT dump_id FROM grouped_dumps)
+        AND x.dump_id IN (SELECT dump_id FROM grouped_dumps)
         AND is_chosen(:run, s.run)
 ),
 operators AS (

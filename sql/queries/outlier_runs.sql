@@ -12,7 +12,7 @@
 --
 -- filters: grouped_runs
 --
--- portions: device of run_totals
+-- portions: device
 --
 -- columns:
 --   device, pool, build, model, backend, group
@@ -61,7 +61,8 @@ spent AS (
         count(*) AS event_count,
         sum(e.duration_ticks) AS total_ticks
     FROM events AS e
-    WHERE (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
+    WHERE e.dump_id IN (SELECT dump_id FROM slow)
+        AND (e.dump_id, e.run_index) IN (SELECT dump_id, run_index FROM slow)
     GROUP BY e.dump_id, e.run_index, e.run_signature_id, e.event_signature_id
 ),
 -- How far each event of a slow run is from its median, in ticks of the run's clock.

@@ -13,7 +13,7 @@
 --
 -- filters: grouped_dumps
 --
--- portions: device of event_stats, events
+-- portions: device
 --
 -- columns:
 --   device, pool, build, model, backend, group, run

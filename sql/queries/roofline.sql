@@ -21,6 +21,8 @@
 --
 -- parts: run_names, program_nodes, run_steps, run_nodes, node_costs
 --
+-- portions: device
+--
 -- columns:
 --   device, build, model, backend, run, event_name, instruction_id, delegate_id
 --   kind        STRING  kernel, delegate_call or delegate_op.

@@ -13,6 +13,8 @@
 --
 -- filters: compared_dumps
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend
 --   base_count      BIGINT  Dumps of the base, at least 1.

@@ -21,7 +21,7 @@
 --
 -- filters: levelled_dumps
 --
--- portions: device of run_totals
+-- portions: device
 --
 -- columns:
 --   device, model, backend, run, build

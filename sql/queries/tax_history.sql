@@ -9,6 +9,8 @@
 --
 -- parts: run_names, run_sums
 --
+-- portions: device
+--
 -- columns:
 --   device, model, backend, run, build, build_ordinal, committed_at, first_captured_at
 --   dump_count   BIGINT  Dumps with complete runs, at least 1.

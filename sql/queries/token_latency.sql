@@ -19,6 +19,8 @@
 --
 -- parts: decoded_tokens
 --
+-- portions: device
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   position                 INT     First position of the row's tokens in their turn,

@@ -17,7 +17,7 @@
 --
 -- filters: operator_values
 --
--- portions: model of event_stats
+-- portions: model
 --
 -- columns:
 --   model, backend, run, event_name, delegate_id, ordinal, kind, unit

@@ -12,7 +12,7 @@
 --
 -- filters: grouped_runs
 --
--- portions: device of run_totals
+-- portions: device
 --
 -- columns:
 --   device, pool, build, model, backend, group, run_name, run_signature_id

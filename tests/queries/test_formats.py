@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from queries.formats import (
+    MEDIA_TYPES,
     Format,
     write_arrow,
     write_csv,
@@ -60,3 +64,34 @@ def test_nothing_is_written_of_a_table_that_json_cannot_hold() -> None:
     with pytest.raises(FormatError, match="two columns are called 'a'"):
         write_json(table, sink)
     assert sink.getvalue() == ""
+
+
+@pytest.mark.parametrize("form", [form for form in Format if form is not Format.TABLE])
+def test_rows_are_written_while_they_are_computed(form: Format) -> None:
+    """To a sink without positions, as pipes are."""
+
+    def compute() -> Iterator[pa.RecordBatch]:
+        for _ in range(3):
+            sizes.append(len(written))
+            yield from TABLE.to_batches()
+
+    sizes: list[int] = []
+    written = bytearray()
+    pipe: Any = SimpleNamespace(
+        write=written.extend, flush=lambda: None, closed=False,
+        readable=lambda: False, writable=lambda: True, seekable=lambda: False,
+    )  # fmt: skip
+    write_encoded(pa.RecordBatchReader.from_batches(TABLE.schema, compute()), form, pipe)
+    if form.is_binary:
+        assert sizes[0] < sizes[1] < sizes[2]
+    sink = io.BytesIO()
+    write_encoded(pa.concat_tables([TABLE] * 3), form, sink)
+    assert bytes(written) == sink.getvalue()
+
+
+@pytest.mark.parametrize("form", list(MEDIA_TYPES))
+def test_no_rows_of_a_reader_are_no_rows_of_a_table(form: Format) -> None:
+    table, sinks = TABLE.slice(2), (io.BytesIO(), io.BytesIO())
+    write_encoded(table, form, sinks[0])
+    write_encoded(pa.RecordBatchReader.from_batches(table.schema, []), form, sinks[1])
+    assert sinks[0].getvalue() == sinks[1].getvalue()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Names
 from warehouse.catalogue.name_filters import resolve_names
 from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.portions import split_question
-from warehouse.catalogue.queries import Query
-from warehouse.errors import LongQuestionError, QueryError
+from warehouse.catalogue.portions import Portion, portion_column, split_question
+from warehouse.catalogue.queries import Query, load_catalogue
+from warehouse.catalogue.questions import Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SAMPLED = "device"  # a question that cannot be split is first asked about a few devices
 
 
 def answer_query(
@@ -27,42 +27,50 @@ def answer_query(
     *,
     seconds: float | None = None,
 ) -> pa.Table:
-    """The rows of a canned query, with the columns of its header.
+    """The rows of a canned query as a table; see `stream_answer`."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(stream_answer(connection, query, params, seconds=seconds))
+
+
+def stream_answer(
+    connection: duckdb.DuckDBPyConnection,
+    query: Query,
+    params: Mapping[str, object],
+    *,
+    seconds: float | None = None,
+    most_rows: int | None = None,
+) -> Generator[pa.RecordBatch]:
+    """The rows of a canned query, with the columns of its header, computed while they are read.
 
     The query's SQL functions must be registered: see `register_functions`.
 
     Args:
-        connection: A connection to the store.
+        connection: A connection to the store, which has no other use meanwhile.
         query: The query.
         params: Parameters; texts are converted, and defaults filled in.
         seconds: Limit of the answer's time; None without a limit.
+        most_rows: How many rows are read at most; None if all may be read.
+
+    Yields:
+        At least one batch, which may be empty.
 
     Raises:
-        LongQuestionError: After some portions of the answer, the limit is seen to be too short.
+        LongQuestionError: The answer about a few devices shows that the limit is too short.
         ParameterError: A parameter is unknown, missing, of the wrong type or out of range, or the
             store lacks a name in it.
         QueryError: The query needs more memory than is available.
     """
-    import pyarrow as pa
-
-    start = time.monotonic()
-    values, text = resolve_parameters(connection, query, params), duckdb_text(query.sql)
-    answers: list[pa.Table] = []
-    try:
-        portions = list(split_question(connection, query, values))
-        for own in portions:
-            answers.append(connection.sql(text, params=own).to_arrow_table())
-            expected = (time.monotonic() - start) * len(portions) / len(answers)
-            if seconds is not None and expected > seconds and len(answers) < len(portions):
-                filters = [one.name for one in query.header.params if one.names]
-                raise LongQuestionError(query.header.name, expected, seconds, filters)
-    except duckdb.OutOfMemoryException as error:
-        less = "select fewer dumps, such as those of one device and build"
-        if values.get("approx") is False:
-            less += ", or accept approximate answers with --approx"
-        problem = f"needs more memory than is available ({str(error).splitlines()[0]}): {less}"
-        raise QueryError(f"query '{query.header.name}': {problem}") from error
-    return pa.concat_tables(answers)
+    values = resolve_parameters(connection, query, params)
+    question = Question(connection, query, seconds, most_rows)
+    column = portion_column(query, values)
+    is_sampled = query.header.name in load_catalogue()  # the page's own draw a bounded part
+    if seconds is not None and is_sampled and column != _SAMPLED and _SAMPLED in values:
+        samples = split_question(connection, _SAMPLED, values)
+        for _ in question.answer(_SAMPLED, samples, count=2 if len(samples) > 1 else 0):
+            pass
+    portions = split_question(connection, column, values) if column else [Portion(values, 0)]
+    yield from question.answer(column, portions)
 
 
 def resolve_parameters(
@@ -71,7 +79,7 @@ def resolve_parameters(
     """Values of all parameters of a query, with names looked up.
 
     Raises:
-        ParameterError: See `answer_query`.
+        ParameterError: See `stream_answer`.
     """
 
     def read_names(names: Names) -> list[object]:

@@ -18,7 +18,7 @@ A header is the block of `--` lines at the start of a file::
     --
     -- parts: operators AS measured, verdicts
     --
-    -- portions: device of event_stats
+    -- portions: device
     --
     -- columns:
     --   device, model, run
@@ -30,7 +30,7 @@ types and meanings.
 `filters` names a file of sql/filters. The file inherits its parameters, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
 order, each under its own name or the name after AS. The file inherits their parameters, too. By the
-column after `portions`, a long answer is split (`portions.py`); the tables are the longest read.
+column after `portions`, device or model, a long answer is split (`portions.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PARAMETER_TYPES = (*TYPES, "SHARE", "STRING[]", "TAG[]", "TAG_KEY", "PLACE[]")
 _TITLE = re.compile(r"(\w+): +(\S.*)")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
-_PORTIONS = re.compile(r"portions: ((?:device|model) )of (\w+(?:, \w+)*)")
+_PORTIONS = re.compile(r"portions: (device|model)")
 _SECTIONS = (re.compile("params:|columns:"), _FILTERS, _PARTS, _PORTIONS)
 _ENTRY_INDENT = 2
 _NAMES = re.compile(r"\w+(, \w+)*,?")
@@ -140,7 +140,7 @@ class Header(NamedTuple):
         columns: Columns of the result, in order.
         filters: The filters of the query; None if it has none.
         parts: The parts; each reads only earlier parts.
-        portions: The column by which a long answer is split, and the longest tables; may be ().
+        portions: The column by which a long answer is split; may be ''.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Header(NamedTuple):
     columns: tuple[Column, ...]
     filters: Filters | None = None
     parts: tuple[QueryPart, ...] = ()
-    portions: tuple[str, ...] = ()
+    portions: str = ""
 
 
 class _Entry(NamedTuple):
@@ -191,7 +191,7 @@ def parse_header(text: str, path: str) -> Header:
         columns=tuple(_column(entry) for entry in sections["columns:"]),
         filters=_filters(filters[0]) if filters else None,
         parts=tuple(parts),
-        portions=_names(portions[0][1] + portions[0][2]) if portions else (),
+        portions=portions[0][1] if portions else "",
     )
 
 

@@ -1,74 +1,105 @@
 """Questions in portions: each about some devices or models, so that memory stays bounded.
 
-A query whose header says `portions: device of event_stats` has rows that depend on the dumps of
-their own device alone, and that are sorted by device first. So its answers about some devices at a
-time, one after another, are its answer about all of them.
+A query whose header says `portions: device` has rows that depend on the dumps of their own device
+alone, and that are sorted by device first. So its answers about some devices at a time, one after
+another, are its answer about all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import ceil
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.queries import Query, find_filters
 
-# Of each table, in one portion: some 100 MB of memory.
-MOST_ROWS = {
-    "event_stats": 500_000,
-    "events": 10_000_000,
-    "run_totals": 2_000_000,
-    "dumps": 100_000,
-}
+# A dump weighs as much as its events and DUMP_WEIGHT more, for its runs, totals and statistics.
+DUMP_WEIGHT = 100
+MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
+_FIRST_SHARE = 1 / 25  # the first portion is small: it shows what the others will take
+_WEIGHTS = f"CAST(sum(n_events + {DUMP_WEIGHT}) AS BIGINT)"
+
+
+class Portion(NamedTuple):
+    """A part of a question.
+
+    Attributes:
+        values: Values of the query's parameters.
+        weight: Weight of the dumps that it is about.
+    """
+
+    values: Mapping[str, object]
+    weight: int
+
+    def halves(self, column: str) -> list[Portion]:
+        """Two portions of half as many devices or models; the portion itself if it has only one."""
+        names = self.values.get(column)
+        if not isinstance(names, list) or len(names) < 2:
+            return [self]
+        middle, half = len(names) // 2, self.weight // 2
+        return [
+            Portion({**self.values, column: names[:middle]}, half),
+            Portion({**self.values, column: names[middle:]}, self.weight - half),
+        ]
 
 
 def split_question(
     connection: duckdb.DuckDBPyConnection,
-    query: Query,
+    column: str,
     values: Mapping[str, object],
     *,
-    most_rows: Mapping[str, int] = MOST_ROWS,
-) -> Iterator[Mapping[str, object]]:
-    """Values of the parameters for each portion, in the order of the answer.
+    most: int | None = None,
+) -> list[Portion]:
+    """Portions by `column`, device or model, in the order of their names; one of a short question.
 
     Args:
         connection: A connection to the store.
-        query: The query.
+        column: Parameter of the query.
         values: Values from `resolve_parameters`.
-        most_rows: Rows of each table in a portion; a single device may have more.
+        most: Weight of a portion, by default MOST_WEIGHT; a single device or model may have more.
     """
-    if not query.header.portions or values.get("group_by") is not None:
-        yield values
-        return
-    column, *tables = query.header.portions
-    times = max(_count(connection, table) / most_rows[table] for table in tables)
-    if times <= 1:
-        yield values
-        return
-    most_dumps = ceil(_count(connection, "dumps") / times)
+    most = most or MOST_WEIGHT
+    stored = _sum_weights(connection.table("dumps"))
+    if stored <= most:
+        return [Portion(values, stored)]
+    weights = _weights_by(column, connection, values)
+    if sum(weight for _, weight in weights) <= most:
+        return [Portion(values, sum(weight for _, weight in weights))]
+    return [Portion({**values, column: names}, weight) for names, weight in _gather(weights, most)]
+
+
+def portion_column(query: Query, values: Mapping[str, object]) -> str:
+    """The column by which the answer can be split; empty if it has to be computed at once."""
+    return "" if values.get("group_by") is not None else query.header.portions
+
+
+def _gather(weights: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list[str], int]]:
     names: list[str] = []
-    dumps = 0
-    for name, count in _dumps_by(column, connection, values):
-        if names and dumps + count > most_dumps:
-            yield {**values, column: names}
-            names, dumps = [], 0
+    total, limit = 0, most * _FIRST_SHARE
+    for name, weight in weights:
+        if names and total + weight > limit:
+            yield names, total
+            names, total, limit = [], 0, most
         names.append(name)
-        dumps += count
-    yield {**values, column: names} if names else values
+        total += weight
+    yield names, total
 
 
-def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    ((count,),) = connection.table(table).count("*").fetchall()
-    return int(count)
+def _sum_weights(dumps: duckdb.DuckDBPyRelation) -> int:
+    ((weight,),) = dumps.aggregate(_WEIGHTS).fetchall()
+    return int(weight or 0)
 
 
-def _dumps_by(
+def _weights_by(
     column: str, connection: duckdb.DuckDBPyConnection, values: Mapping[str, object]
 ) -> list[tuple[str, int]]:
-    """How many of the chosen dumps each device or model has, by name."""
+    """The weight of the chosen dumps of each device or model, by name."""
     filters = find_filters("chosen_dumps")
     given = {parameter.name: values.get(parameter.name) for parameter in filters.header.params}
+    if "build" not in values and "head" in values:
+        given["build"] = [values["base"], values["head"]]
     chosen = connection.sql(duckdb_text(filters.sql), params=given)
-    return chosen.aggregate(f"{column}, count(*)", column).order(column).fetchall()
+    dumps = chosen.join(connection.table("dumps").project("dump_id, n_events"), "dump_id")
+    return dumps.aggregate(f"{column}, {_WEIGHTS}", column).order(column).fetchall()

@@ -174,6 +174,8 @@ def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnect
 
 def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET TimeZone = 'UTC'")
+    # It would add up whole tables before a join leaves the chosen dumps of them.
+    connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
     # In a notebook without ipywidgets there is no progress bar to turn off.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from cli.serve.access.pools import OF_ALL, allowed_pools, hiding_names
+from cli.serve.http.negotiation import ALL, Page
 from cli.serve.http.problems import Problem
 from queries.computed import COMPUTED, answer_computed
+from queries.formats import Rows
 from queries.report.settings import Settings
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import find_query, load_catalogue
@@ -40,17 +41,27 @@ class QueryRequest(NamedTuple):
         if self.pools is not None and all(one.name != "pool" for one in self.header.params):
             raise Problem(403, "pool", f"the query {self.header.name} {OF_ALL}")
 
-    def answer(self, reader: Warehouse, settings: Settings) -> pa.Table:
-        """The rows of the query; a Problem with pools or names is passed on."""
+    @contextmanager
+    def answer(self, reader: Warehouse, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
+        """The rows of the query, at least those up to the page's end and one more.
+
+        A Problem with pools or names is passed on.
+        """
         name, params = self.header.name, self.params
         if name in COMPUTED:
-            return answer_computed(reader, name, params, settings)
+            yield answer_computed(reader, name, params, settings)
+            return
         if self.pools is not None:
             given = params.get("pool", [])
             named = [given] if isinstance(given, str) else given
             params = {**params, "pool": allowed_pools(reader, self.pools, named)}
-        with hiding_names(self.pools):
-            return reader.query(name, **settings.with_expected(self.header, params))
+        given_params = settings.with_expected(self.header, params)
+        most_rows = None if page.limit is None else page.offset + page.limit + 1
+        with (
+            hiding_names(self.pools),
+            reader.stream_query(name, given_params, most_rows=most_rows) as rows,
+        ):
+            yield rows
 
 
 def list_headers() -> list[Header]:

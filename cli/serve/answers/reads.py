@@ -76,9 +76,10 @@ async def query(request: Request) -> Response:
         settings = read_settings(service.config)
         facts = (sorted(request.query_params.multi_items()), form, pools, settings)
         tag = entity_tag(store_version(service, reader), request.url.path, *facts)
-        return unchanged(request, tag) or table_answer(
-            request, wanted.answer(reader, settings), form, page=page, tag=tag
-        )
+        if known := unchanged(request, tag):
+            return known
+        with wanted.answer(reader, settings, page) as rows:
+            return table_answer(request, rows, form, page=page, tag=tag)
 
     return await query_store(request, answer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import IO
@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from cli.serve.http.negotiation import ALL, Page
-from queries.formats import MEDIA_TYPES, Format, write_encoded
+from queries.formats import MEDIA_TYPES, Format, Rows, write_encoded
 
 TABLE_FORMS = MEDIA_TYPES
 _STARTED = secrets.token_hex(8)  # tags do not outlive the service: a store may change without it
@@ -54,28 +54,52 @@ def unchanged(request: Request, tag: str) -> Response | None:
     return None
 
 
+class _PageRows:
+    """The rows of a page, read from those of an answer.
+
+    Attributes:
+        has_more: Whether rows follow the page, once it is read.
+    """
+
+    def __init__(self, rows: Rows, page: Page) -> None:
+        self._rows, self._page = rows, page
+        self.has_more = False
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        batches = self._rows.to_batches() if isinstance(self._rows, pa.Table) else self._rows
+        skipped, left = self._page.offset, self._page.limit
+        for batch in batches:
+            rest = batch.slice(skipped)
+            skipped -= min(skipped, batch.num_rows)
+            yield rest.slice(0, left)
+            if left is not None and rest.num_rows > left:
+                self.has_more = True
+                return
+            left = None if left is None else left - rest.num_rows
+
+
 def table_answer(
     request: Request,
-    table: pa.Table,
+    table: Rows,
     form: Format,
     *,
     page: Page = ALL,
     tag: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page of a table in a form; call it in a thread.
+    """A page of rows in a form; call it in a thread.
 
     A FormatError is passed on.
     """
     note = (table.schema.metadata or {}).get(b"note", b"").decode()
     more = {**_headers(tag), **(headers or {}), **_note_header(note)}
-    rows = table.slice(page.offset, page.limit)
-    if page.offset + rows.num_rows < table.num_rows:
-        more["Link"] = f'<{_next(request, page)}>; rel="next"'
+    rows = _PageRows(table, page)
     with ExitStack() as files:
         file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES))
-        write_encoded(rows, form, file)
+        write_encoded(pa.RecordBatchReader.from_batches(table.schema, rows.read()), form, file)
         files.pop_all()  # the response closes the file
+    if rows.has_more:
+        more["Link"] = f'<{_next(request, page)}>; rel="next"'
     return SpooledResponse(file, MEDIA_TYPES[form], more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
+from cli.serve.changes import Counts
 from cli.serve.page import (
     comparison,
     dumps,
@@ -25,7 +26,7 @@ from cli.serve.page.sql_box import sql_box
 from cli.serve.page.triage import triage, write_note
 
 _VIEWS = {
-    "/": view(fleet.fleet, *fleet.FIELDS),
+    "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
     "/latency": view(history.latency, *history.FIELDS),
     "/operators": view(operators.operators, *operators.FIELDS),
     "/operator": view(history.operator, *history.OPERATOR_FIELDS),
@@ -34,17 +35,28 @@ _VIEWS = {
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
     "/timelines": view(timelines.timelines, *timelines.FIELDS),
     "/regressions": view(
-        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
+        regressions.regressions,
+        *regressions.FIELDS,
+        builds=regressions.BUILDS,
+        is_filtered=False,
+        news=("nights", "decisions"),
     ),
     "/explain": view(
-        explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
+        explain.explain,
+        "group",
+        "head",
+        builds={"head": "the last build"},
+        is_filtered=False,
+        news=(),
     ),
     "/notes/{note_id}": view(notes.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
-    "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
+    "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False, news=()),
     "/nights.atom": view(feed.feed, is_filtered=False),
-    "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
+    "/errors": view(
+        refused.refused, *refused.FIELDS, is_filtered=False, news=("dumps", "refused", "upkeep")
+    ),
 }
 ROUTES = (
     *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),

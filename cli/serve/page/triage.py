@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.access.authorization import Scope, Unauthorized
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.cells import link
 from cli.serve.page.forms import read_form
-from cli.serve.page.site import ERRORS, problem_parts, show, to_login
+from cli.serve.page.site import ERRORS, show_problem
 from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
 from cli.upkeep.store_task import Task
@@ -48,11 +48,8 @@ def _form_of_task(
             job: Job = request.app.state.jobs.begin(bearer, task)
             await job.wait()
             return RedirectResponse(target(form, job.result()), 303)
-        except Unauthorized:
-            return to_login(request)
         except ERRORS as error:
-            status, parts = problem_parts(request, error)
-            return show(request, "tables", parts, status=status)
+            return show_problem(request, error)
 
     return handle
 

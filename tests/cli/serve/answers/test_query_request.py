@@ -33,7 +33,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
 def devices(reader: Warehouse, params: Params, *pools: str) -> list[str]:
     asked = QueryRequest(find_header("dumps"), params, frozenset(pools) or None)
     asked.check_pools()
-    return sorted(asked.answer(reader, Settings())["device"].to_pylist())
+    with asked.answer(reader, Settings()) as rows:
+        return sorted(rows.read_all()["device"].to_pylist())
 
 
 def test_without_a_limit_all_pools_and_devices_without_one_are_told_of(reader: Warehouse) -> None:

@@ -1,0 +1,115 @@
+"""Questions: canned queries, answered portion by portion within a limit of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.catalogue.portions import Portion
+from warehouse.catalogue.queries import Query
+from warehouse.errors import LongQuestionError, QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_ROWS = 100_000
+_SHORT_SHARE = 1 / 60  # of the limit: a portion that takes less says little about the others
+
+
+class Question(NamedTuple):
+    """A canned query, asked of a connection.
+
+    Attributes:
+        connection: A connection to the store, which has no other use meanwhile.
+        query: The query.
+        seconds: Limit of the answer's time; None without a limit.
+        most_rows: How many rows are read at most; None if all may be read.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    query: Query
+    seconds: float | None
+    most_rows: int | None
+
+    def answer(
+        self, column: str, portions: Sequence[Portion], *, count: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of the first `count` portions, by default all, while they are read.
+
+        `column` is the parameter by which the question is split.
+
+        Raises:
+            LongQuestionError: The pace of these portions shows that the limit is too short for all.
+        """
+        start = time.monotonic()
+        left = sum(portion.weight for portion in portions)
+        pending = list(portions[:count])
+        while pending:
+            last = time.monotonic()
+            is_answered = yield from self._answer_portion(column, pending[0])
+            if not is_answered:
+                pending = [half for portion in pending for half in portion.halves(column)]
+                continue
+            done, now = pending.pop(0), time.monotonic()
+            left -= done.weight
+            spent, pace = now - start, (now - last) / max(done.weight, 1)
+            expected = spent + left * pace
+            if self.seconds is None or spent <= self.seconds * _SHORT_SHARE:
+                continue
+            if left and expected > self.seconds:
+                filters = _filters_to_add(self.query, portions[0].values, column)
+                raise LongQuestionError(self.query.header.name, expected, self.seconds, filters)
+
+    def _answer_portion(
+        self, column: str, portion: Portion
+    ) -> Generator[pa.RecordBatch, None, bool]:
+        """The rows of a portion; returns whether the memory was enough, or a half should be tried.
+
+        Raises:
+            QueryError: The memory is not enough for a single device or model.
+        """
+        count = 0
+        try:
+            for batch in self._read(portion):
+                count += 1
+                yield batch
+        except duckdb.OutOfMemoryException as error:
+            if count or len(portion.halves(column)) == 1:
+                raise QueryError(self._explain(error, portion)) from error
+            return False
+        return True
+
+    def _read(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        answer = self.connection.sql(duckdb_text(self.query.sql), params=portion.values)
+        if self.most_rows is not None:
+            answer = answer.limit(self.most_rows)
+        with answer.to_arrow_reader(_BATCH_ROWS) as rows:
+            is_empty = True
+            for batch in rows:
+                is_empty = False
+                yield batch
+            if is_empty:
+                yield pa.RecordBatch.from_pylist([], rows.schema)
+
+    def _explain(self, error: duckdb.OutOfMemoryException, portion: Portion) -> str:
+        less = "select fewer dumps, such as those of one device and build"
+        if portion.values.get("approx") is False:
+            less += ", or accept approximate answers with --approx"
+        problem = f"needs more memory than is available ({str(error).splitlines()[0]}): {less}"
+        return f"query '{self.query.header.name}': {problem}"
+
+
+def _filters_to_add(query: Query, values: Mapping[str, object], split: str) -> list[str]:
+    """Parameters that would select less, and that the question lacks."""
+    return [
+        param.name
+        for param in query.header.params
+        if (param.type.endswith("[]") or param.type == "TIMESTAMP")
+        and (param.name == split or values[param.name] is None)
+    ]
