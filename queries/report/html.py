@@ -40,7 +40,8 @@ FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 12  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
-MAX_ROWS = 250  # of any other table
+MAX_ROWS = 1000  # of any other table
+PAGE_ROWS = 50  # of them in a part of a table; readers unfold the other parts
 
 
 class GroupView(NamedTuple):
@@ -77,7 +78,6 @@ def body_parts(report: Report) -> dict[str, object]:
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "Evidence", [table for table in grounds if table.rows]),
         ],
-        "max_rows": MAX_ROWS,
         "triage": {},
         "why": "",
         "drifts": [
@@ -100,7 +100,13 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        figures=figures, plots=plots, outline=outlines, plotted=PLOTTED, shown=SHOWN
+        figures=figures,
+        plots=plots,
+        outline=outlines,
+        plotted=PLOTTED,
+        shown=SHOWN,
+        max_rows=MAX_ROWS,
+        page_rows=PAGE_ROWS,
     )
     return environment
 
