@@ -174,8 +174,8 @@ SELECT
         + CASE WHEN j.refusal IS NULL THEN 0 ELSE 1 END
         + CASE WHEN j.heat IS NULL THEN 0 ELSE 1 END AS INT
     ) AS problem_count,
-    a.build AS last_build, j.newest - 1 AS builds_behind, j.missing_count,
-    j.refused_count, j.refused_share, j.pool_refused_share,
+    a.build AS last_build, CAST(j.newest - 1 AS BIGINT) AS builds_behind,
+    j.missing_count, j.refused_count, j.refused_share, j.pool_refused_share,
     j.temperature_c, j.pool_temperature_c,
     j.model_count, j.dump_count, j.event_count, j.last_captured_at, j.last_ingested_at
 FROM judged AS j
