@@ -6,7 +6,7 @@
 -- last build is at least 5 degrees above the median of the devices of its pool. Refusals
 -- and missing builds are those of the last builds. A refusal counts if the manifest that
 -- came with the dump names the device and its pool; of the filters, device, pool, since
--- and until apply to it.
+-- and until apply to it. With a filter of devices, no others count as their pool.
 --
 -- params:
 --   last_n  INT(1..) = 20  Builds whose refusals and missing recordings count.
