@@ -29,7 +29,6 @@ LAST_ID = "Last-Event-ID"
 _RETRY_MILLISECONDS = 2000  # until a client connects again
 _MEDIA_TYPE = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_COUNT = {"type": "integer", "minimum": 0}
 
 
 class Counts(NamedTuple):
