@@ -34,6 +34,11 @@ class BuildPoint(Part):
     )
     p90: float | None = Field(default=None, description="90th percentile of the same values.")
 
+    @property
+    def value(self) -> float | None:
+        """The median in the unit of the series."""
+        return self.median if self.median_ns is None else self.median_ns
+
 
 class Member(Part):
     """A series that moved: an operator of a model on a device."""

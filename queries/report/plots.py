@@ -50,7 +50,7 @@ def history_plot(
     Marks are where the change begins and ends, and at those notes that are on points of the member.
     """
     points = member.history[-MAX_BUILDS:]
-    medians = [point.median if point.median_ns is None else point.median_ns for point in points]
+    medians = [point.value for point in points]
     counts = [count_text(point.dump_count, "dump") for point in points]
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
