@@ -50,20 +50,22 @@ class Accept:
 
         from queries.report.choosing import GroupFilter, choose_groups
         from queries.report.settings import read_settings
-        from queries.report.stored_nights import read_night
+        from queries.report.stored_nights import last_night, read_night
 
-        night = read_night(store.warehouse, read_settings(store.config), self.head)
-        if not night.is_stored:
-            store.warehouse.keep_night(night.packed())
-        ordered = "SELECT build FROM builds_in_order ORDER BY position"
-        builds = store.warehouse.sql(ordered)["build"].to_pylist()
-        earlier = store.warehouse.sql("SELECT group_id FROM group_decisions")["group_id"]
+        warehouse, settings = store.warehouse, read_settings(store.config)
         chosen = GroupFilter(self.model, self.device, self.since)
-        decided = set(earlier.to_pylist())
-        ids = choose_groups(night.report, builds, self.groups, chosen, decided)
-        decide = partial(
-            store.warehouse.decide, state=self.state, reason=self.reason, user=store.user
-        )
+        known = set(warehouse.sql("SELECT group_id FROM group_decisions")["group_id"].to_pylist())
+        last = last_night(warehouse, settings, self.head)
+        known |= {group.id for group in last.report.groups} if last else set()
+        ids = list(dict.fromkeys(self.groups))
+        if last is None or chosen.is_given or not known.issuperset(ids):
+            night = read_night(warehouse, settings, self.head)
+            if not night.is_stored:
+                warehouse.keep_night(night.packed())
+            ordered = "SELECT build FROM builds_in_order ORDER BY position"
+            builds = warehouse.sql(ordered)["build"].to_pylist()
+            ids = choose_groups(night.report, builds, self.groups, chosen, known)
+        decide = partial(warehouse.decide, state=self.state, reason=self.reason, user=store.user)
         for group_id in ids:
             decide(group_id)
         rows = [{"group_id": group_id, "state": self.state} for group_id in ids]

@@ -25,7 +25,8 @@ _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
 _LAST = """SELECT n.build, n.settings, n.inputs, n.judged_at, n.report FROM judged_nights AS n
 JOIN builds_in_order AS b ON b.build = n.build
-WHERE b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
+WHERE n.build = $head
+    OR $head IS NULL AND b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
 ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
 
 
@@ -96,12 +97,12 @@ def find_report(store: Queryable, key: NightKey) -> Report | None:
     return with_notes(unpack_report(found[0]), store) if found else None
 
 
-def last_night(store: Queryable, settings: Settings) -> LastNight | None:
-    """The night of the newest judged build of the report's branch, even if its data changed.
+def last_night(store: Queryable, settings: Settings, head: str | None = None) -> LastNight | None:
+    """The night of a build, by default the newest judged one of the report's branch.
 
-    None if there is none, or another version of tracehouse judged it.
+    Its data may have changed since. None if there is none, or another version judged it.
     """
-    found = store.sql(_LAST, {"branch": settings.report.branch}).to_pylist()
+    found = store.sql(_LAST, {"branch": settings.report.branch, "head": head}).to_pylist()
     if not found:
         return None
     key = NightKey(*(found[0][name] for name in NightKey._fields))

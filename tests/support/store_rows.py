@@ -67,6 +67,7 @@ class StoreRows:
         quantization=None,
         tags=None,
         captured_at=LONG_AGO,
+        ingested_at=LONG_AGO,
         ns_per_tick=1.0,
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
@@ -93,7 +94,7 @@ class StoreRows:
                     "models", name=model, backend=backend, quantization=quantization
                 ),
                 "captured_at": captured_at,
-                "ingested_at": LONG_AGO,
+                "ingested_at": ingested_at,
                 "tick_unit": "ns",
                 "ns_per_tick": ns_per_tick,
                 "delegate_ns_per_tick": delegate_ns_per_tick,
@@ -216,7 +217,7 @@ class StoreRows:
             if one is not None
         ]
 
-    def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
+    def add_error(self, source, *, sha256=None, refused_at=LONG_AGO, device=None, pool=None):
         self._rows["ingest_errors"].append(
             {
                 "source": source,
@@ -225,6 +226,7 @@ class StoreRows:
                 "byte_offset": 24,
                 "detail": "table ends past the buffer",
                 "refused_at": refused_at,
+                "manifest": device and json.dumps({"device": {"name": device, "pool": pool}}),
             }
         )
 

@@ -208,11 +208,21 @@ def group_rows(table: pa.Table) -> tuple[Ints, Ints]:
             encoded = encoded.dictionary_encode()
         codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy().astype(np.int64)
         if limit > _MOST_CODES:
-            known, number = np.unique(number, return_inverse=True)
-            limit = len(known)
+            number, limit = _number_codes(number, limit)
         number = number * (len(encoded.dictionary) + 1) + codes
         limit *= len(encoded.dictionary) + 1
-    known, number = np.unique(number, return_inverse=True)
-    first = np.empty(len(known), np.int64)
+    number, count = _number_codes(number, limit)
+    first = np.empty(count, np.int64)
     first[number[::-1]] = np.arange(len(number))[::-1]
     return number, first
+
+
+def _number_codes(codes: Ints, limit: int) -> tuple[Ints, int]:
+    """The rank of each code, all below a limit, among the codes there are; and their count."""
+    if limit > len(codes):
+        known, number = np.unique(codes, return_inverse=True)
+        return number, len(known)
+    is_there = np.zeros(limit, bool)
+    is_there[codes] = True
+    rank = np.cumsum(is_there) - 1
+    return rank[codes], int(is_there.sum())
