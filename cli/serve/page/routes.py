@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from cli.serve.changes import Counts
 from cli.serve.page import (
+    alert_history,
     comparison,
     dumps,
     explain,
@@ -45,9 +46,15 @@ _VIEWS = {
         explain.explain,
         "group",
         "head",
-        builds={"head": "the last build"},
+        builds=explain.BUILDS,
         is_filtered=False,
         news=(),
+    ),
+    "/history": view(
+        alert_history.alert_history, *alert_history.FIELDS, builds=explain.BUILDS, is_filtered=False
+    ),
+    "/history.svg": view(
+        chart_file(alert_history.alert_history), *alert_history.FIELDS, is_filtered=False
     ),
     "/notes/{note_id}": view(notes.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
