@@ -9,11 +9,11 @@
 WITH firsts AS (
     SELECT t.dump_id, n.run, min(t.run_index) AS run_index
     FROM run_totals AS t
-    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN runs_of(grouped_dumps) AS r
+        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     JOIN named_run_signatures AS n
         ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     GROUP BY t.dump_id, n.run
 ),
 kinds AS (
@@ -25,8 +25,7 @@ kinds AS (
 SELECT k.dump_id, r.run_signature_id, t.execute_ticks
 FROM kinds AS k
 JOIN run_totals AS t ON t.dump_id = k.dump_id AND t.run_index = k.run_index
-JOIN runs AS r ON r.dump_id = k.dump_id AND r.run_index = k.run_index
+JOIN runs_of(grouped_dumps) AS r ON r.dump_id = k.dump_id AND r.run_index = k.run_index
 LEFT JOIN loads AS l ON l.dump_id = k.dump_id
 WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     AND k.kind <= greatest(coalesce(l.load_count, 1), 1)
