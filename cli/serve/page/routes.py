@@ -23,7 +23,7 @@ from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
 from cli.serve.page.triage import triage
 
-_VIEWS = {
+VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS),
     "/latency": view(history.latency, *history.FIELDS),
     "/operators": view(operators.operators, *operators.FIELDS),
@@ -45,7 +45,7 @@ _VIEWS = {
     "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
 }
 ROUTES = (
-    *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
+    *(Route(path, handler, include_in_schema=False) for path, handler in VIEWS.items()),
     Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
