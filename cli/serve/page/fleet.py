@@ -64,7 +64,7 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-sick_count", part="pool_")
     shown = sort_page(request, devices, columns, sort="-problem_count")
     newest = builds[-NEWEST:]
-    names = [row["device"] for row in shown.rows]
+    names = [row["device"] for row in shown.rows] or [""]  # which no device has
     counts: dict[tuple[str | None, str | None], dict[str, int]] = defaultdict(dict)
     for row in request.rows("page_coverage", build=newest, shown=names):
         count = row["device_count"] if row["device"] is None else row["model_count"]

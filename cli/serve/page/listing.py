@@ -108,7 +108,8 @@ def sort_page(
     for field in (*fields[:1], wanted):
         order = _sort(order, rows[field.removeprefix("-")].to_pylist(), field.startswith("-"))
     start, pager = turn_pages(request, rows.num_rows, part=part, size=size)
-    return Shown(rows.take(order[start : start + size]).to_pylist(), wanted, pager)
+    shown = pa.array(order[start : start + size], pa.int64())
+    return Shown(rows.take(shown).to_pylist(), wanted, pager)
 
 
 def turn_pages(

@@ -53,6 +53,11 @@ def test_pools_stand_above_devices_with_problems(wide_site: TestClient) -> None:
     assert rows[2][1:3] == ["silent for 1 build", "b2 (1 build behind)"]
 
 
+def test_pools_whose_devices_are_well_stand_alone(wide_site: TestClient) -> None:
+    rows = table_rows(wide_site.get("/", params={"device": ["device-1", "device-2"]}).text)
+    assert [row[:3] for row in rows] == [["pool-0", "1", "0"], ["pool-1", "1", "0"]]
+
+
 def test_squares_of_a_pool_count_its_devices(wide_site: TestClient) -> None:
     text = wide_site.get("/").text
     assert "b3: 5 of 6 devices" in text
