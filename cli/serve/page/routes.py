@@ -26,7 +26,7 @@ from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
 from cli.serve.page.triage import triage, write_note
 
-_VIEWS = {
+VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
     "/latency": view(history.latency, *history.FIELDS),
     "/operators": view(operators.operators, *operators.FIELDS),
@@ -66,7 +66,7 @@ _VIEWS = {
     ),
 }
 ROUTES = (
-    *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
+    *(Route(path, handler, include_in_schema=False) for path, handler in VIEWS.items()),
     Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/notes", write_note, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
