@@ -133,7 +133,7 @@ test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebo
 
 # Where Java is missing they are skipped, and say so.
 test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17
-	.venv-spark/bin/python -m pytest -rs tests/spark tests/warehouse/spark
+	.venv-spark/bin/python -m pytest -rs --dist worksteal -n 2 tests/spark tests/warehouse/spark
 
 .venv-spark/.installed: pyproject.toml requirements.txt tests/spark/requirements.txt
 	$(PYTHON) -m venv .venv-spark

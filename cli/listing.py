@@ -64,6 +64,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse explain 3f9c2a7d1e0b --output why.html",
         ),
         "accept": ("tracehouse accept 3f9c2a7d1e0b --reason 'more accurate, worth it'",),
+        "note": (
+            "tracehouse note 'driver update' --on build=b42,device=pixel8",
+            "tracehouse note --withdraw 5d1c0e9f7a2b",
+        ),
         "bisect-step": ("tracehouse bisect-step 3f9c2a7d1e0b --head b42 --build b40",),
         "plan": ("tracehouse plan --change 5% --device 'pixel*'",),
     },

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from warehouse.catalogue.header import Parameter
 
 DEFAULT_STORE = Path(DEFAULT_PATH)
+_NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
 
 class TextOption(NamedTuple):
@@ -232,3 +234,18 @@ def _parameter(option: TextOption) -> inspect.Parameter:
         default=False if option.is_flag else None,
         annotation=Annotated[bool if option.is_flag else type_, declaration],
     )
+
+
+def parse_fields(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Values by name, of texts FIELD=VALUE,... of an option.
+
+    Raises:
+        BadParameter: A part is not FIELD=VALUE.
+    """
+    parts = [part for text in texts for part in _NEXT_FIELD.split(text)]
+    wrong = [part for part in parts if "=" not in part]
+    if wrong:
+        raise typer.BadParameter(
+            f"found '{wrong[0]}', wanted FIELD=VALUE", param_hint=f"'{option}'"
+        )
+    return dict(part.split("=", 1) for part in parts)

@@ -130,6 +130,7 @@ class Refusal(NamedTuple):
         detail: The reason in words.
         data: The bytes, for the archive; None if unreadable or already archived.
         refused_at: When it was refused; NOW for a new refusal.
+        manifest: Manifest of the dump, as canonical JSON; None if it is not known.
     """
 
     source: str
@@ -139,6 +140,7 @@ class Refusal(NamedTuple):
     detail: str
     data: Any = None
     refused_at: datetime = NOW
+    manifest: str | None = None
 
     @classmethod
     def of_error(cls, name: str, error: ManifestError | SourceError) -> Refusal:

@@ -48,6 +48,10 @@
 --   tick_unit             STRING     Unit of a clock tick: ns, us, ms, s or cycles.
 --   byte_count            BIGINT     Size in bytes.
 --   sha256                STRING     SHA-256 of the dump's bytes, hex.
+--   note_id               STRING     Id of the note.
+--   text                  STRING     Text of the note.
+--   written_by            STRING     User who wrote it.
+--   written_at            TIMESTAMP  Time of writing.
 --   place_id              BIGINT     Place of the dumps.
 --   run                   STRING     Name of the runs, stable across builds.
 --   run_name              STRING     Name of the runs; null if they have none.

@@ -14,7 +14,7 @@ from tests.support.documents import ROOT
 TESTS = ROOT / "tests"
 # Files about no single module, by folder: what holds in a whole folder, or of several at once.
 OTHERS = {
-    "browser": "accessibility charts explain_page report_page site timeline_page",
+    "browser": "accessibility changing_page charts explain_page report_page site timeline_page",
     "cli": "absurd_clocks against_a_service demo failing_disk json lake_addresses "
     "strange_names uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",

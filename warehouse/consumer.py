@@ -54,7 +54,7 @@ class Consumer:
         memory: DuckDB's memory limit, which readers of the live store raise temporarily.
         known: Dumps in the store and the backlog, with the backlog's size, number and lag.
         accepted: Dumps accepted since the start.
-        indexed: Dumps indexed since the start.
+        indexed: Dumps indexed since the start, by the pool of their device.
         refused: Files refused since the start, by reason.
         refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
@@ -88,7 +88,8 @@ class Consumer:
         self.known = KnownDumps(warehouse.stored_dumps())
         self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
-        self.accepted, self.indexed = 0, 0
+        self.accepted = 0
+        self.indexed: Counter[str | None] = Counter()
         self.refused: Counter[str] = Counter()
         self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
         self.drain_seconds = 0.0
@@ -266,7 +267,7 @@ class Consumer:
 
     def _take_in(self, summary: IngestSummary) -> None:
         self._has_new |= bool(summary.n_files)
-        self.indexed += summary.n_dumps
+        self.indexed += summary.pools
         self.refused.update(refusal.reason for refusal in summary.refused)
         self.drain_seconds = summary.seconds
 

@@ -334,6 +334,34 @@ class Warehouse:
 
         decide_group(self.writing, self._path, group_id, state=state, reason=reason, user=user)
 
+    def write_note(self, text: str, *, user: str | None = None, **point: Any) -> str:
+        """Record a note on points, as a row of group_decisions; returns its id.
+
+        Args:
+            text: The note.
+            user: Who writes; by default the user of this process.
+            **point: build, and where the note is not on all: device, pool, model, backend,
+                event_name, delegate_id, ordinal.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+            QueryError: The store has no dump with these points.
+        """
+        from warehouse.upkeep.decide import Point, write_note
+
+        return write_note(self.writing, self._path, Point(**point), text, user=user)
+
+    def withdraw_note(self, note_id: str, *, user: str | None = None) -> None:
+        """Withdraw a note, which no query shows from then on.
+
+        Raises:
+            StoreError: The store cannot be written, or was opened to be read.
+            QueryError: The store has no such note.
+        """
+        from warehouse.upkeep.decide import withdraw_note
+
+        withdraw_note(self.writing, self._path, note_id, user=user)
+
     def keep_night(self, night: JudgedNight) -> None:
         """Record the result of a night, as a row of judged_nights.
 

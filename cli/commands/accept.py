@@ -10,7 +10,7 @@ from cli.errors import as_usage_errors
 from cli.options import DEFAULT_STORE, Config, Head, Store, Wait
 from cli.output.streams import write_note
 from cli.upkeep.running import run_task
-from cli.upkeep.tasks import Accept
+from cli.upkeep.triage import Accept
 
 _Groups = Annotated[
     list[str] | None,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from cli.errors import as_usage_errors
-from cli.options import Dump, StoreOptions, Yes
+from cli.options import Dump, StoreOptions, Yes, parse_fields
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import Amend
-
-_NEXT_FIELD = re.compile(r",(?=[\w.]+=)")
 
 
 def amend(
@@ -44,18 +40,7 @@ def amend(
     manifests agree, it counts as a duplicate.
     """
     with as_usage_errors():
-        task = Amend(set=tuple(stated), where=_parse(where or []), dump=dump, yes=is_meant)
+        task = Amend(
+            set=tuple(stated), where=parse_fields(where or [], "--where"), dump=dump, yes=is_meant
+        )
     options.write(run_task(task, options.store, wait=options.wait))
-
-
-def _parse(where: Sequence[str]) -> dict[str, str]:
-    """Fields by name.
-
-    Raises:
-        BadParameter: A part is not FIELD=VALUE.
-    """
-    parts = [part for text in where for part in _NEXT_FIELD.split(text)]
-    wrong = [part for part in parts if "=" not in part]
-    if wrong:
-        raise typer.BadParameter(f"found '{wrong[0]}', wanted FIELD=VALUE", param_hint="'--where'")
-    return dict(part.split("=", 1) for part in parts)

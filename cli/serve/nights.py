@@ -43,6 +43,9 @@ class Nights:
     """The reports of a service's store.
 
     A night is judged in a child process, which reads a snapshot, and the result is stored.
+
+    Attributes:
+        judged_count: Nights judged since the start.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Nights:
         self._wanted: dict[NightKey, Future[JudgedNight]] = {}
         self._changed, self._is_ending = threading.Condition(), False
         self._child: ChildProcess | None = None
+        self.judged_count = 0
 
     @property
     def settings(self) -> Settings:
@@ -187,11 +191,12 @@ class Nights:
 
     def _keep(self, night: JudgedNight) -> None:
         kept = self._consumer.perform(lambda: self._warehouse.keep_night(night))
-        kept.add_done_callback(self._note_failure)
+        kept.add_done_callback(self._note_end)
 
-    def _note_failure(self, kept: Future[None]) -> None:
+    def _note_end(self, kept: Future[None]) -> None:
         with self._noting("a report cannot be stored"):
             kept.result()
+            self.judged_count += 1
 
     def _judge(self, key: NightKey) -> JudgedNight:
         night = self._in_child(key)

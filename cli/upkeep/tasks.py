@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from cli.upkeep.store_task import TRIAGE, UPKEEP, Task, TaskStore, with_notes
+from cli.upkeep.store_task import UPKEEP, Task, TaskStore, with_notes
+from cli.upkeep.triage import Accept, Note
 from warehouse.errors import NoSuchDumpError, QueryError
 
 if TYPE_CHECKING:
@@ -173,57 +173,6 @@ class Forget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accept:
-    """Record a decision about groups of alerts: accepted, acknowledged or reopened."""
-
-    name: ClassVar = "accept"
-    scopes: ClassVar[tuple[str, ...]] = (TRIAGE, UPKEEP)
-    reason: str
-    groups: tuple[str, ...] = ()
-    state: str = "accepted"
-    model: tuple[str, ...] = ()
-    device: tuple[str, ...] = ()
-    since: str | None = None
-    head: str | None = None
-
-    def __post_init__(self) -> None:
-        from ingest.schemas.decisions import DECISION_STATES
-
-        if not self.reason.strip():
-            raise QueryError("wanted a reason, found none")
-        if not (self.groups or self.model or self.device or self.since):
-            raise QueryError("wanted groups, or the model, the device or the build (since) of some")
-        if self.state not in DECISION_STATES:
-            wanted = ", ".join(DECISION_STATES)
-            raise QueryError(f"state: found '{self.state}', wanted one of: {wanted}")
-
-    def run(self, store: TaskStore) -> pa.Table:
-        """The groups that were decided, each with its new state."""
-        import pyarrow as pa
-
-        from queries.report.choosing import GroupFilter, choose_groups
-        from queries.report.settings import read_settings
-        from queries.report.stored_nights import read_night
-
-        night = read_night(store.warehouse, read_settings(store.config), self.head)
-        if not night.is_stored:
-            store.warehouse.keep_night(night.packed())
-        ordered = "SELECT build FROM builds_in_order ORDER BY position"
-        builds = store.warehouse.sql(ordered)["build"].to_pylist()
-        earlier = store.warehouse.sql("SELECT group_id FROM group_decisions")["group_id"]
-        chosen = GroupFilter(self.model, self.device, self.since)
-        decided = set(earlier.to_pylist())
-        ids = choose_groups(night.report, builds, self.groups, chosen, decided)
-        decide = partial(
-            store.warehouse.decide, state=self.state, reason=self.reason, user=store.user
-        )
-        for group_id in ids:
-            decide(group_id)
-        rows = [{"group_id": group_id, "state": self.state} for group_id in ids]
-        return pa.Table.from_pylist(rows)
-
-
-@dataclass(frozen=True, kw_only=True)
 class TakeSnapshot:
     """Publish a snapshot of the store, and keep this number of them."""
 
@@ -277,7 +226,7 @@ class RebuildDumps:
 
 
 TASKS: tuple[type[Task], ...] = (
-    *(Retention, Compact, Amend, Forget, Accept),
+    *(Retention, Compact, Amend, Forget, Accept, Note),
     *(TakeSnapshot, RebuildDumps),
 )
 

@@ -190,6 +190,7 @@ INGEST_ERRORS = _table(
     _field("byte_offset", pa.int64(), "Offset of the first fault; null where none applies.", nullable=True),
     _field("detail", pa.string(), "What was found and what was wanted."),
     _field("refused_at", UTC_US, "Time of the refusal."),
+    _field("manifest", pa.string(), "Manifest that came with the dump, as canonical JSON; null if none did, or it was invalid.", nullable=True),
 )  # fmt: skip
 
 STORED: dict[str, pa.Schema] = {

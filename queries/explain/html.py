@@ -19,7 +19,6 @@ from queries.report.html import page_environment
 from queries.report.outline import state_text, tone_of
 
 PACKAGE = "queries.explain"
-MAX_ROWS = 250  # of a table
 _OPEN_SHARE = 0.05  # of the run's change, for a frame that is unfolded
 _STEADY = 0.03  # change of a frame that has no colour
 
@@ -61,7 +60,6 @@ def body_parts(explanation: Explanation) -> dict[str, object]:
         "hidden": hidden_text(explanation),
         "runs": [_run_view(times) for times in explanation.times],
         "tables": [table for table in listings(explanation) if table.rows],
-        "max_rows": MAX_ROWS,
         "commands": explanation.commands,
     }
 

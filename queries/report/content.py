@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from queries.report.notes import Note
 from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
 
@@ -26,6 +27,17 @@ class BuildPoint(Part):
     median: float | None = Field(
         default=None, description="Median of a measure other than time, in its unit."
     )
+    p10: float | None = Field(
+        default=None,
+        description="10th percentile of the dumps' values, in the unit of the series; null with "
+        "fewer than two.",
+    )
+    p90: float | None = Field(default=None, description="90th percentile of the same values.")
+
+    @property
+    def value(self) -> float | None:
+        """The median in the unit of the series."""
+        return self.median if self.median_ns is None else self.median_ns
 
 
 class Member(Part):
@@ -254,6 +266,9 @@ class Report(Part):
     verdict: Verdict
     summary: str = Field(description="The verdict in a sentence.")
     notes: list[str] = Field(description="Notes to read first; shown in every form.")
+    point_notes: list[Note] = Field(
+        description="Notes that people wrote on points of the groups' series; in nightly reports."
+    )
     groups: list[Group] = Field(description="Open regressions first, by cost; then the others.")
     run_shifts: list[RunShift]
     operator_changes: list[OperatorChange]

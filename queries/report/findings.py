@@ -22,6 +22,7 @@ from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.statistics.arrays import Mask
 from warehouse.statistics.device_states import MAD_TO_SD
+from warehouse.statistics.two_samples import row_median
 
 _LEAST_SHIFT = 0.03
 _SHIFT_GATE = 3.5
@@ -170,21 +171,24 @@ class _PartView:
         """The shift of each family in the head's last night."""
         shifts = self._night.replay.shifts
         last = int(np.flatnonzero(self._own)[-1])
-        found = []
-        for number, family in enumerate(self._families):
-            there = np.flatnonzero(self._family_there[number, :last])
-            before = shifts[number, there[-self._night.rules.base_builds :]]
-            if not self._family_there[number, last] or not len(before):
-                continue
-            usual = float(np.median(before))
-            spread = MAD_TO_SD * float(np.median(np.abs(before - usual)))
-            limit = max(_LEAST_SHIFT, _SHIFT_GATE * spread * float(np.sqrt(1 + 1 / len(before))))
-            shift = float(np.expm1(shifts[number, last] - usual))
-            is_notable = abs(shift) > limit
-            found.append(
-                RunShift(**family._asdict(), shift=shift, limit=limit, is_notable=is_notable)
+        there = self._family_there[:, :last]
+        back = np.cumsum(there[:, ::-1], axis=1)[:, ::-1]  # 1 for a family's last night, ...
+        is_base = there & (back <= self._night.rules.base_builds)
+        before = np.where(is_base, shifts[: len(there), :last], np.nan)
+        usual, count = row_median(before), is_base.sum(axis=1)
+        spread = MAD_TO_SD * row_median(np.abs(before - usual[:, None]))
+        limit = np.fmax(_LEAST_SHIFT, _SHIFT_GATE * spread * np.sqrt(1 + 1 / np.maximum(count, 1)))
+        shift = np.expm1(shifts[: len(there), last] - usual)
+        chosen = np.flatnonzero(self._family_there[:, last] & (count > 0))
+        return [
+            RunShift(
+                **self._families[number]._asdict(),
+                shift=float(shift[number]),
+                limit=float(limit[number]),
+                is_notable=bool(abs(shift[number]) > limit[number]),
             )
-        return found
+            for number in chosen.tolist()
+        ]
 
     def operator_changes(self) -> list[OperatorChange]:
         """Operators that only one of the head and the previous build has."""

@@ -21,6 +21,7 @@ from queries.report.outline import (
     commits_url,
     facts,
     is_card,
+    notes_on,
     outline,
     sections,
     verdict_text,
@@ -31,6 +32,7 @@ from queries.report.tables import changes, evidence
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Member, Report
+    from queries.report.notes import Note
 
 PLOTTED = 2  # members of a group
 SHOWN = 5  # members in a group's table
@@ -38,7 +40,8 @@ FOLDED = 19  # further members, which readers can unfold
 OPENED = 2  # sections whose groups may be unfolded
 MAX_OPEN = 12  # groups unfolded from the start
 MAX_DRIFTS = 40  # devices whose reference is plotted
-MAX_ROWS = 250  # of any other table
+MAX_ROWS = 1000  # of any other table
+PAGE_ROWS = 50  # of them in a part of a table; readers unfold the other parts
 
 
 class GroupView(NamedTuple):
@@ -51,6 +54,7 @@ class GroupView(NamedTuple):
     ends: tuple[float, float]
     is_card: bool
     is_open: bool
+    notes: list[Note]
 
 
 def html_text(report: Report) -> str:
@@ -74,7 +78,6 @@ def body_parts(report: Report) -> dict[str, object]:
             ("changes", "Other changes", [table for table in changed if table.rows]),
             ("evidence", "Evidence", [table for table in grounds if table.rows]),
         ],
-        "max_rows": MAX_ROWS,
         "triage": {},
         "why": "",
         "drifts": [
@@ -97,7 +100,13 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        figures=figures, plots=plots, outline=outlines, plotted=PLOTTED, shown=SHOWN
+        figures=figures,
+        plots=plots,
+        outline=outlines,
+        plotted=PLOTTED,
+        shown=SHOWN,
+        max_rows=MAX_ROWS,
+        page_rows=PAGE_ROWS,
     )
     return environment
 
@@ -151,6 +160,7 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
                     interval_ends(rows),
                     is_card(group),
                     is_open,
+                    notes_on(group, report),
                 )
             )
         yield section, views

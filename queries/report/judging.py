@@ -16,7 +16,8 @@ from warehouse.queryable import Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, PartResult, View, judge_part
-from warehouse.regressions.series_values import RECORDING, number_rows
+from warehouse.regressions.series_values import encode_texts, list_recordings
+from warehouse.statistics.arrays import Ints
 
 _VALUES_AT_ONCE = 250_000  # about 150 MB while they are judged
 _MOST_FILES = 128
@@ -63,11 +64,12 @@ class _Spilled:
     def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._paths = [folder / f"{number}.arrows" for number in range(files)]
-        writers = [pa.ipc.new_stream(path, values.schema, options=options) for path in self._paths]
-        nights = []
+        no_rows = encode_texts(values.schema.empty_table())
+        writers = [pa.ipc.new_stream(path, no_rows.schema, options=options) for path in self._paths]
+        nights = [list_recordings(no_rows)]
         for batch in values:
-            rows = pa.Table.from_batches([batch])
-            nights.append(rows.group_by(RECORDING, use_threads=False).aggregate([]))
+            rows = encode_texts(pa.Table.from_batches([batch]))
+            nights.append(list_recordings(rows))
             place = _place_parts(rows, files)
             order = np.argsort(place, kind="stable")
             ends = np.searchsorted(place[order], np.arange(files + 1)).tolist()
@@ -77,7 +79,7 @@ class _Spilled:
                 writers[number].write_table(rows.slice(start, end - start))
         for writer in writers:
             writer.close()
-        self.nights = pa.concat_tables(nights).group_by(RECORDING, use_threads=False).aggregate([])
+        self.nights = list_recordings(pa.concat_tables(nights))
 
     def read(self) -> Iterator[pa.Table]:
         """The rows of each file; at least one table, if only an empty one."""
@@ -89,11 +91,14 @@ class _Spilled:
                 yield rows
 
 
-def _place_parts(rows: pa.Table, files: int) -> np.ndarray:
+def _place_parts(rows: pa.Table, files: int) -> Ints:
     """The number of the file of each row, equal for the rows of a part."""
-    has_pool = rows["pool"].is_valid()
-    device = pa.compute.if_else(has_pool, None, rows["device"])
-    number, first = number_rows(rows.select(PART).append_column("device", device))
-    parts = rows.select(PART).append_column("device", device).take(pa.array(first)).to_pylist()
-    file = [crc32("\0".join(map(str, part.values())).encode()) % files for part in parts]
-    return np.array(file, np.int64)[number]
+    place = np.zeros(len(rows), np.uint64)
+    for name in ("device", *PART):
+        column = rows[name].combine_chunks()
+        texts = ["" if text is None else text for text in column.dictionary.to_pylist()]
+        hashes = np.array([*(crc32(text.encode()) for text in texts), 0], np.uint64)
+        place = place * 31 + hashes[column.indices.fill_null(-1)]
+        if name == "device":
+            place[rows["pool"].is_valid()] = 0
+    return (place % files).astype(np.int64)

@@ -48,11 +48,11 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A vertical line at a place, in which an alert begins (bad) or ends (good)."""
+    """A vertical line at a place: an alert begins (bad) or ends (good) there, or it has a note."""
 
     place: str
     text: str
-    kind: Literal["bad", "good"] = "bad"
+    kind: Literal["bad", "good", "note"] = "bad"
     href: str = ""
 
 
@@ -67,6 +67,7 @@ class LineChart(NamedTuple):
         marks: Places of note.
         axis: Unit and kind of the axis.
         is_live: Whether a script may draw it again, for which the SVG has its data.
+        at: The place whose values are shown from the start; empty for none.
     """
 
     what: str
@@ -76,6 +77,7 @@ class LineChart(NamedTuple):
     marks: Sequence[Mark] = ()
     axis: AxisKind = AxisKind()
     is_live: bool = False
+    at: str = ""
 
 
 def line_chart(chart: LineChart, *, width: int, height: int, class_: str) -> str:
@@ -203,7 +205,8 @@ def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
         label(x, 10, head, side, "told"),
     ]
     data = {"name": safe(name)} if chart.is_live else None
-    return svg.G(elements=elements, class_=["at"], data=data)
+    classes = ["at", *(["here"] if chart.places[i] == chart.at else [])]
+    return svg.G(elements=elements, class_=classes, data=data)
 
 
 def _hover(i: int, kind: AxisKind, line: Line) -> str:

@@ -39,7 +39,7 @@ _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
 _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
-WHERE $until IS NULL OR decided_at < $until ORDER BY decided_at"""
+WHERE build IS NULL AND ($until IS NULL OR decided_at < $until) ORDER BY decided_at"""
 
 
 _Group = TypeVar("_Group", ChangeGroup, Group)

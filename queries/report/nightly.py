@@ -94,6 +94,7 @@ def nightly_report(
             *list_broken(budgets),
             *list_notes(missing, facts.reference_drift, found.relative_devices),
         ],
+        point_notes=[],
         groups=groups,
         run_shifts=shifts,
         operator_changes=[*found.operator_changes, *_moved_series(night)],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queries.report.content import Group, Member, Missing, Report, Sensitivity
+    from queries.report.notes import Note
     from queries.report.parts import Budget
     from queries.report.verdicts import Tone
 
@@ -191,9 +192,16 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Next step", next_step(group, report)),
         ("Decided because", group.reason),
         ("Fixed in", group.fixed_in),
+        *((f"Note on {note.build}", note.said) for note in notes_on(group, report)),
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]
+
+
+def notes_on(group: Group, report: Report) -> list[Note]:
+    """The notes on points of a group's series."""
+    series = [vars(member) for member in (*group.members, *group.explains)]
+    return [note for note in report.point_notes if any(map(note.is_on, series))]
 
 
 def _guess(group: Group) -> str | None:

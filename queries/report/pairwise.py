@@ -105,6 +105,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         verdict=find_verdict(sort_groups(groups), sensitivity, missing),
         summary=f"{head} against {base}: {_count_operators(groups)}, series: {len(own):,}{blind}",
         notes=[order, *notes] if order else notes,
+        point_notes=[],
         groups=groups,
         run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),

@@ -20,6 +20,7 @@ from queries.report.figures import (
     value_text,
 )
 from queries.report.line_chart import Line, LineChart, Mark, line_chart
+from queries.report.notes import Note
 
 MAX_BUILDS = 40
 _WIDTH = 360
@@ -41,16 +42,29 @@ def strip_plot(member: Member) -> str:
     return picture(parts, width=_WIDTH, height=104, text=text, class_="strip")
 
 
-def history_plot(member: Member, first_bad: str, fixed_in: str | None = None) -> str:
-    """The medians of the builds up to the head, with marks where the change begins and ends."""
+def history_plot(
+    member: Member, first_bad: str, fixed_in: str | None = None, notes: Sequence[Note] = ()
+) -> str:
+    """The medians of the builds up to the head, and the band from the 10th to the 90th percentile.
+
+    Marks are where the change begins and ends, and at those notes that are on points of the member.
+    """
     points = member.history[-MAX_BUILDS:]
-    medians = [point.median if point.median_ns is None else point.median_ns for point in points]
+    medians = [point.value for point in points]
     counts = [count_text(point.dump_count, "dump") for point in points]
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
         marks.append(Mark(fixed_in, "fixed in", "good"))
-    builds, line = [point.build for point in points], Line("", medians, details=counts)
+    marks += [note_mark(note) for note in notes if note.is_on(vars(member))]
+    builds = [point.build for point in points]
+    edges = [point.p10 for point in points], [point.p90 for point in points]
+    line = Line("", medians, *edges, details=counts)
     return _course(LineChart("History", "build", builds, [line], marks, AxisKind(member.unit)))
+
+
+def note_mark(note: Note) -> Mark:
+    """The mark of a note on charts."""
+    return Mark(note.build, note.said, "note", note.href)
 
 
 def drift_plot(drift: ReferenceDrift) -> str:

@@ -18,7 +18,7 @@ from queries.report.missing_data import ModelCounts, list_missing
 from queries.report.part_night import PartNight
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.regressions.sensitivity import smallest_changes
-from warehouse.regressions.series_values import CONTAINERS
+from warehouse.regressions.series_values import CONTAINERS, name_rows
 from warehouse.statistics.arrays import Floats, Mask
 
 BLIND_CHANGE = 0.10  # a model is blind if a larger typical change could hide
@@ -97,7 +97,8 @@ def part_sensitivity(night: PartNight, dumps: Mapping[Family, int]) -> list[Sens
     there = night.replay.cells.dump_count[:, own].max(axis=1, initial=0)
     level = np.nan_to_num(np.exp(night.replay.cells.median[:, own])).max(axis=1, initial=0)
     is_container = pc.is_in(keys["kind"], pa.array(CONTAINERS)).to_numpy()
-    rows, names = _rows_of_families(night), _list_names(keys)
+    rows = _rows_of_families(night)
+    names = name_rows(keys.select(["event_name", "delegate_id", "ordinal"]), operator_text)
     found = []
     for family, own_rows in rows.items():
         chosen = np.array([row for row in own_rows if there[row]], np.int64)
@@ -145,8 +146,3 @@ def _rows_of_families(night: PartNight) -> Mapping[Family, list[int]]:
             continue
         rows[Family(device, model, backend)].append(row)
     return rows
-
-
-def _list_names(keys: pa.Table) -> list[str]:
-    columns = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "ordinal"))
-    return [operator_text(*parts) for parts in zip(*columns, strict=True)]

@@ -14,17 +14,19 @@ from pydantic import ValidationError
 from queries.report.content import Report
 from queries.report.night import find_head
 from queries.report.nightly import nightly_report
+from queries.report.notes import read_notes
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable, Streamable
 from warehouse.upkeep.nights import JudgedNight
 
-_REPORT_VERSION = 2  # raise it whenever the same data get another report
+_REPORT_VERSION = 3  # raise it whenever the same data get another report
 _STORED = """SELECT report FROM judged_nights
 WHERE build = $build AND settings = $settings AND inputs = $inputs"""
 _LAST = """SELECT n.build, n.settings, n.inputs, n.judged_at, n.report FROM judged_nights AS n
 JOIN builds_in_order AS b ON b.build = n.build
-WHERE b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
+WHERE n.build = $head
+    OR $head IS NULL AND b.build_role IS NULL AND ($branch IS NULL OR b.branch = $branch)
 ORDER BY b.position DESC, n.judged_at DESC LIMIT 1"""
 
 
@@ -85,34 +87,47 @@ def read_night(store: Streamable, settings: Settings, head: str | None) -> Night
     key = NightKey.of(store, settings, head)
     if found := find_report(store, key):
         return Night(key, found, is_stored=True)
-    return Night(key, nightly_report(store, settings, head=key.build), is_stored=False)
+    made = nightly_report(store, settings, head=key.build)
+    return Night(key, with_notes(made, store), is_stored=False)
 
 
 def find_report(store: Queryable, key: NightKey) -> Report | None:
     """The stored report of a night; None if the store has none."""
     found = store.sql(_STORED, key._asdict())["report"].to_pylist()
-    return unpack_report(found[0]) if found else None
+    return with_notes(unpack_report(found[0]), store) if found else None
 
 
-def last_night(store: Queryable, settings: Settings) -> LastNight | None:
-    """The night of the newest judged build of the report's branch, even if its data changed.
+def last_night(store: Queryable, settings: Settings, head: str | None = None) -> LastNight | None:
+    """The night of a build, by default the newest judged one of the report's branch.
 
-    None if there is none, or another version of tracehouse judged it.
+    Its data may have changed since. None if there is none, or another version judged it.
     """
-    found = store.sql(_LAST, {"branch": settings.report.branch}).to_pylist()
+    found = store.sql(_LAST, {"branch": settings.report.branch, "head": head}).to_pylist()
     if not found:
         return None
     key = NightKey(*(found[0][name] for name in NightKey._fields))
     try:
-        return LastNight(key, unpack_report(found[0]["report"]), found[0]["judged_at"])
+        report = with_notes(unpack_report(found[0]["report"]), store)
+        return LastNight(key, report, found[0]["judged_at"])
     except ValidationError:
         return None
 
 
 def pack_night(key: NightKey, report: Report) -> JudgedNight:
-    """A report as the store keeps it."""
-    packed = zlib.compress(report.model_dump_json().encode())
+    """A report as the store keeps it: without notes, which change afterwards."""
+    bare = report.model_copy(update={"point_notes": []})
+    packed = zlib.compress(bare.model_dump_json().encode())
     return JudgedNight(*key, report.verdict, report.summary, packed)
+
+
+def with_notes(report: Report, store: Queryable) -> Report:
+    """The report with the notes on points of its groups' series."""
+    notes = read_notes(store)
+    if not notes:
+        return report
+    series = [vars(one) for group in report.groups for one in (*group.members, *group.explains)]
+    shown = [note for note in notes if any(map(note.is_on, series))]
+    return report.model_copy(update={"point_notes": shown})
 
 
 @lru_cache(maxsize=2)  # pages ask for it again and again

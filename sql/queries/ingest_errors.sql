@@ -2,8 +2,8 @@
 --
 -- Uploads that a service refused are among them. A conflict is a file that the store
 -- has under another manifest. It stays unresolved until the same file comes again and
--- agrees with the store; then its reason becomes settled_conflict. A refused file has
--- no device, build or model, so only its time of refusal can be filtered.
+-- agrees with the store; then its reason becomes settled_conflict. Only the time of
+-- refusal can be filtered: a file whose manifest is not known has no device.
 --
 -- params:
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.
@@ -17,11 +17,15 @@
 --                           conflict, settled_conflict.
 --   byte_offset  BIGINT     Offset of the first fault; null where none applies.
 --   detail       STRING     The problem: what was found, and what was expected.
+--   device       STRING     Device in the manifest that came with it; null if none did.
+--   pool         STRING     Pool in that manifest; null if none.
 --   is_resolved  BOOLEAN    Whether a dump with the same bytes, or a dump or ETRecord
 --                           from the same source or zip, is in the store now; for a
 --                           conflict, whether it is settled.
 SELECT
     refused_at, source, sha256, reason, byte_offset, detail,
+    get_json_object(manifest, '$.device.name') AS device,
+    get_json_object(manifest, '$.device.pool') AS pool,
     reason <> 'conflict' AND (
         coalesce(sha256 IN (SELECT sha256 FROM dumps), FALSE)
         OR source IN (SELECT source FROM dumps)

@@ -1,4 +1,8 @@
--- Delete rows that no dump refers to.
+-- Delete rows that no dump refers to, and notes on points that no dump has.
+DELETE FROM group_decisions AS n
+WHERE build IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM named_dumps AS d WHERE is_noted(n, d)
+);
 DELETE FROM run_signatures
 WHERE run_signature_id NOT IN (
     SELECT run_signature_id FROM runs WHERE run_signature_id IS NOT NULL

@@ -18,7 +18,7 @@ SELECT
     (
         SELECT bit_xor(hash(group_id, state, reason, decided_at))
         FROM group_decisions
-        WHERE $until IS NULL OR decided_at < $until
+        WHERE build IS NULL AND ($until IS NULL OR decided_at < $until)
     ) AS decisions,
     (
         SELECT bit_xor(hash(e))

@@ -32,10 +32,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = ingest_nights(tmp_path_factory.mktemp("site") / "s")
     with Warehouse.open(store) as warehouse:
         warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
-    service = Service(store, ServiceSettings(port=0, free_bytes=0))
-    server = uvicorn.Server(
-        uvicorn.Config(make_app(service), host="127.0.0.1", port=0, log_config=None)
+    service = Service(store, ServiceSettings(port=0, free_bytes=0, batch_seconds=0.1))
+    config = uvicorn.Config(
+        *(make_app(service), "127.0.0.1", 0), log_config=None, timeout_graceful_shutdown=1
     )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     deadline = time.monotonic() + 30

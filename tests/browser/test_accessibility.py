@@ -10,7 +10,7 @@ from cli.serve.page.site import VIEWS
 from queries.report.html import html_text
 from tests.support.axe import find_obstacles
 from tests.support.browser import DESK, PHONE, Page
-from tests.support.reports import full_report
+from tests.support.reports import coverage, full_report
 
 MORE = (
     "/operator?event=native_call_convolution.out",
@@ -32,7 +32,9 @@ def test_every_view_can_be_heard_and_used_with_keys(
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_a_report_can_be_heard_and_used_with_keys(page: Page, tmp_path: Path, width: int) -> None:
     place = tmp_path / "report.html"
-    place.write_text(html_text(full_report()), encoding="utf-8")
+    long = coverage(too_few=[f"row {number}" for number in range(120)])
+    whole = full_report().model_copy(update={"coverage": long})
+    place.write_text(html_text(whole), encoding="utf-8")
     page.show(place, width=width)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     assert find_obstacles(page) == []

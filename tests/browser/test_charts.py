@@ -82,6 +82,15 @@ def test_a_click_on_a_point_opens_the_operators_of_its_build(site: str, page: Pa
     assert "build=b4" in page.evaluate("location.href")
 
 
+def test_a_link_to_a_point_opens_the_chart_at_its_build(site: str, page: Page) -> None:
+    _open(page, site, more="&at=b4")
+    assert page.evaluate(PLACE) == "b4"
+    page.evaluate("document.querySelector('.live').focus()")
+    page.press("ArrowRight")
+    assert page.evaluate(PLACE) == "b5"
+    assert page.complaints() == []
+
+
 def test_dragging_over_the_plot_or_the_overview_zooms_and_escape_ends_it(
     site: str, page: Page
 ) -> None:

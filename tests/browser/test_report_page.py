@@ -9,7 +9,7 @@ import pytest
 
 from queries.report.html import html_text
 from tests.support.browser import DESK, PHONE
-from tests.support.reports import full_report, large_report, named_report
+from tests.support.reports import coverage, full_report, large_report, named_report, report
 from tests.support.strange_names import LONG_NAME, NAMES
 
 HOSTILE = (
@@ -45,8 +45,8 @@ CONTRASTS = """(() => {
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     reports = {"full": full_report(), "large": large_report(), "named": named_report(HOSTILE)}
-    for name, report in reports.items():
-        (folder / f"{name}.html").write_text(html_text(report), encoding="utf-8")
+    for name, one in reports.items():
+        (folder / f"{name}.html").write_text(html_text(one), encoding="utf-8")
     return folder
 
 
@@ -103,6 +103,22 @@ def test_dark_mode_is_dark_and_paper_is_not(page, pages) -> None:
     assert lights["dark"] < 100
     assert lights["paper"] == 3 * 255
     assert lights["light picture"] != lights["dark picture"]
+
+
+def test_a_long_table_keeps_its_headings_in_sight(page, tmp_path) -> None:
+    place = tmp_path / "long.html"
+    long = coverage(too_few=[f"row {number}" for number in range(120)])
+    place.write_text(html_text(report(coverage=long)), encoding="utf-8")
+    for width in (390, 1920):
+        page.show(place, width=width)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        tops = page.evaluate(
+            "(() => { const one = document.querySelector('.scroll'); one.scrollTop = 500;"
+            " const top = element => element.getBoundingClientRect().top;"
+            " return [top(one), top(one.querySelector('th')), top(one.querySelector('td'))] })()"
+        )
+        assert width == 390 or tops[0] == tops[1] > tops[2] + 400
+        assert page.evaluate("document.querySelectorAll('.more:not([open])').length") == 2
 
 
 def test_paper_has_what_is_folded(page, pages) -> None:

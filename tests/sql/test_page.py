@@ -92,14 +92,6 @@ def test_builds_count_their_devices_models_and_dumps(farm: Warehouse) -> None:
     assert farm.query(find_query("page_builds", "page"), since="2100-01-01").num_rows == 0
 
 
-def test_devices_have_their_newest_build(farm: Warehouse) -> None:
-    rows = farm.query(find_query("page_devices", "page")).to_pylist()
-    assert [(row["device"], row["last_position"], row["dump_count"]) for row in rows] == [
-        ("phone", 12, 96),
-        ("tablet", 11, 88),
-    ]
-
-
 def test_coverage_has_rows_of_pools_and_of_the_named_devices(farm: Warehouse) -> None:
     rows = farm.query(
         find_query("page_coverage", "page"), build=["b10", "b11"], shown=["tablet"]

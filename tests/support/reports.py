@@ -102,7 +102,7 @@ def report(*groups: Group, **changes: Any) -> Report:
     fields: dict[str, Any] = {
         "kind": "nightly", "head": "b42", "base": ["b41", "b40", "b39"],
         "recorded_on": date(2026, 3, 1), "commits": {}, "repo_url": None, "notes": [],
-        "reference_drift": [],
+        "reference_drift": [], "point_notes": [],
         "verdict": "regressions" if is_bad else "clear",
         "summary": f"{len(groups)} groups of series changed.", "groups": list(groups),
         "run_shifts": [], "operator_changes": [], "exact_changes": [], "budgets": [],

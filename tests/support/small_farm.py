@@ -40,6 +40,8 @@ def small_farm(runs: int = RUNS):
                 differs = build if device["device"] == "tablet" else "same"
                 values = [(0, "a"), (1, "b"), (relu, f"c {differs}"), (relu, number / 2)]
                 store.add_values(dump, values, run_index=1)
+    store.add_note("driver update", "new", device="phone")
+    store.add_note("known: see PR 123", "old", model="net", event_name="x", ordinal=2)
     store.add_error("001.etdp")
     store.add_error("cut.etdp", sha256="0" * 64, refused_at=LONG_AGO + timedelta(hours=3))
     return store.connect()

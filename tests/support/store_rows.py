@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from ingest.producers import shipped_producers
+from ingest.schemas.decisions import GROUP_DECISIONS
 from ingest.schemas.dumps import STORED
 from ingest.signatures import event_kind
 from tests.support.plain_rollups import plain_rollups
@@ -66,6 +67,7 @@ class StoreRows:
         quantization=None,
         tags=None,
         captured_at=LONG_AGO,
+        ingested_at=LONG_AGO,
         ns_per_tick=1.0,
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
@@ -92,7 +94,7 @@ class StoreRows:
                     "models", name=model, backend=backend, quantization=quantization
                 ),
                 "captured_at": captured_at,
-                "ingested_at": LONG_AGO,
+                "ingested_at": ingested_at,
                 "tick_unit": "ns",
                 "ns_per_tick": ns_per_tick,
                 "delegate_ns_per_tick": delegate_ns_per_tick,
@@ -215,7 +217,7 @@ class StoreRows:
             if one is not None
         ]
 
-    def add_error(self, source, *, sha256=None, refused_at=LONG_AGO):
+    def add_error(self, source, *, sha256=None, refused_at=LONG_AGO, device=None, pool=None):
         self._rows["ingest_errors"].append(
             {
                 "source": source,
@@ -224,8 +226,15 @@ class StoreRows:
                 "byte_offset": 24,
                 "detail": "table ends past the buffer",
                 "refused_at": refused_at,
+                "manifest": device and json.dumps({"device": {"name": device, "pool": pool}}),
             }
         )
+
+    def add_note(self, text, build, *, state="noted", written_at=LONG_AGO, **point):
+        """Add a note on points; its id is its text."""
+        on = dict.fromkeys(GROUP_DECISIONS.names[5:]) | {"build": build} | point
+        row = {"group_id": text, "state": state, "reason": text, "decided_by": "ann", **on}
+        self._rows["group_decisions"].append(row | {"decided_at": written_at})
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         connection = connect_new_store()

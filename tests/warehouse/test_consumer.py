@@ -54,7 +54,7 @@ def test_dumps_that_are_given_are_indexed_and_counted(store: Path) -> None:
         give(consumer, inbox, Dump.of_bytes("bad", b"bad", tiny_incoming(1).manifest()))
         until(lambda: consumer.known.backlog_dumps == 0)
 
-        assert (consumer.accepted, consumer.indexed) == (2, 1)
+        assert (consumer.accepted, consumer.indexed.total()) == (2, 1)
         assert consumer.refused == {"truncated": 1}
         assert consumer.drain_seconds > 0
         assert not consumer.known.is_waiting(sha256)
@@ -90,7 +90,7 @@ def test_duckdb_has_the_memory_that_long_values_need(store: Path) -> None:
             for dump in dumps:
                 give(consumer, inbox, Dump.of_bytes("a", dump, manifest))
             until(lambda: consumer.known.backlog_dumps == 0 or consumer.problem is not None)
-            assert (consumer.problem, consumer.indexed) == (None, len(dumps))
+            assert (consumer.problem, consumer.indexed.total()) == (None, len(dumps))
 
     bring_in([dump_of_values(number, count=8, byte_count=1 << 20) for number in range(12)])
     bring_in([dump_of_values(12, count=1, byte_count=16)])  # which DuckDB puts beside the others
@@ -121,7 +121,7 @@ def test_dumps_that_were_in_the_inbox_before_are_indexed_first(store: Path) -> N
 
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, _):
         until(lambda: consumer.is_caught_up)
-        assert consumer.indexed == 1
+        assert consumer.indexed.total() == 1
 
 
 @pytest.mark.slow
@@ -132,9 +132,9 @@ def test_few_dumps_that_are_large_do_not_wait_for_more(
     with consuming(store, batch_seconds=3600, batch_dumps=10) as (consumer, inbox):
         until(lambda: consumer.is_caught_up)
         give(consumer, inbox, tiny_incoming(1))
-        assert consumer.indexed == 0
+        assert consumer.indexed.total() == 0
         give(consumer, inbox, tiny_incoming(2))
-        until(lambda: consumer.indexed == 2)
+        until(lambda: consumer.indexed.total() == 2)
 
 
 def test_dumps_that_are_left_at_the_end_are_indexed_and_published(store: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_full_disk_is_told_and_overcome_by_itself(
         monkeypatch.setattr(Warehouse, "drain", drain)
         until(lambda: not consumer.known.is_waiting(sha256))
         until(lambda: consumer.problem is None)
-        assert consumer.indexed == 1
+        assert consumer.indexed.total() == 1
 
 
 def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
@@ -248,7 +248,7 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         assert str(consumer.problem) == f"{store}: cannot be read: Permission denied"
 
         monkeypatch.setattr(module, "find_logs", look)
-        until(lambda: consumer.indexed == 1)
+        until(lambda: consumer.indexed.total() == 1)
         until(lambda: consumer.problem is None)
 
 
@@ -271,7 +271,7 @@ def test_the_backlog_shrinks_while_it_is_indexed(
         consumer = Consumer(warehouse, store, **QUICK)
         give(consumer, inbox, tiny_incoming(1))  # before the thread starts: drained when known
         with consumer:
-            until(lambda: consumer.indexed > 0)
+            until(lambda: consumer.indexed.total() > 0)
     assert backlogs[1] == backlogs[0] - len(tiny_dump(1))
 
 
@@ -283,7 +283,7 @@ def test_small_segments_are_merged_while_it_runs(
     with consuming(store) as (consumer, inbox):
         for number in range(5):
             give(consumer, inbox, tiny_incoming(number))
-            until(lambda number=number: consumer.indexed > number)
+            until(lambda number=number: consumer.indexed.total() > number)
 
     assert len(list((store / "archive").rglob("*.parquet"))) < 4
 
@@ -326,11 +326,11 @@ def test_upkeep_runs_after_the_dumps_that_were_accepted_before(store: Path) -> N
     ):
         until(lambda: held.is_caught_up)
         give(held, inbox, tiny_incoming(1))
-        count = held.perform(lambda: held.indexed).result(30)
+        count = held.perform(lambda: held.indexed.total()).result(30)
         with pytest.raises(ZeroDivisionError):
             held.perform(lambda: 1 // 0).result(30)
         give(held, inbox, tiny_incoming(2))
-        assert held.perform(lambda: held.indexed).result(30) == 2
+        assert held.perform(lambda: held.indexed.total()).result(30) == 2
     assert (count, held.upkeep_count) == (1, 3)
     with pytest.raises(StoreError, match="run the command again"):
         held.perform(lambda: 1).result(0)
@@ -340,7 +340,7 @@ def test_a_store_is_compacted_while_it_is_read_and_dumps_come_in(store: Path) ->
     with consuming(store) as (consumer, inbox):
         for number in range(8):
             give(consumer, inbox, tiny_incoming(number))
-        until(lambda: consumer.indexed == 8)
+        until(lambda: consumer.indexed.total() == 8)
         with consumer.readers.lend() as reader:
             grow = "INSERT INTO events SELECT e.* FROM events AS e, range(50_000)"
             writing = consumer._warehouse.writing
@@ -363,6 +363,6 @@ def test_a_store_is_compacted_while_it_is_read_and_dumps_come_in(store: Path) ->
             assert reader.sql("SELECT count(*) AS n FROM events").to_pylist() == wanted
         assert limit_of(consumer._warehouse) in ("64.0 MiB", "512.0 MiB")
         sha256 = give(consumer, inbox, tiny_incoming(9))
-        until(lambda: consumer.indexed == 9)
+        until(lambda: consumer.indexed.total() == 9)
         assert sha256 in consumer.known.manifests([sha256])
     assert len(stored_event_counts(store)) == 9

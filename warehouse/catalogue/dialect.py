@@ -11,6 +11,7 @@ lists everything that DuckDB spells differently, and the expressions that many f
 * `same_family(a, b)`: whether two rows are of the same model and backend on the same device;
   `same_operator(a, b)`: and of the same operator; `same_event(a, b)`: of the same event of runs
   that are alike.
+* `is_noted(n, d)`: whether a note is on points of a dump.
 * `tick_ns(s, d)`: nanoseconds per tick of an event, by its signature and its dump.
 * `resolution_ticks(s, d)`: the smallest step of the event's clock, in its ticks.
 * `tag_of(tags, key)`: the value of a tag of a dump.
@@ -39,6 +40,9 @@ _MACROS = {  # each may use those after it
     "AND {0}.backend IS NOT DISTINCT FROM {1}.backend",
     "same_event": "{0}.run_signature_id = {1}.run_signature_id "
     "AND {0}.event_signature_id = {1}.event_signature_id",
+    "is_noted": "{0}.build = {1}.build AND coalesce({0}.device, {1}.device) = {1}.device "
+    "AND ({0}.pool IS NULL OR {0}.pool = {1}.pool) AND coalesce({0}.model, {1}.model) = {1}.model "
+    "AND ({0}.backend IS NULL OR {0}.backend = {1}.backend)",
     "tick_ns": "CASE WHEN {0}.unit IS NOT NULL THEN {0}.unit_ns "
     "WHEN {0}.kind = 'delegate_op' THEN {1}.delegate_ns_per_tick ELSE {1}.ns_per_tick END",
     "resolution_ticks": "CASE WHEN {0}.kind = 'delegate_op' AND {0}.unit IS NULL "

@@ -22,7 +22,7 @@ from warehouse.errors import OldStoreError, StoreVersionError
 
 # The first released schema. Stores of development versions have lower numbers, and no
 # migration exists for them.
-FIRST_SCHEMA = 11
+FIRST_SCHEMA = 12
 _FOLDER = "migrations"
 
 

@@ -91,7 +91,7 @@ class Acceptor:
         for index, one in enumerate(deliveries):
             if index in faults:
                 refusal = Refusal(one.name, one.sha256, **vars(faults[index]))
-                refusal = explain_refusal(refusal, one.files[0])
+                refusal = explain_refusal(refusal, one.files[0])._replace(manifest=one.manifest)
                 outcomes.append(Outcome("refused", refusal=refusal))
                 continue
             is_waiting = one.sha256 in earlier or self._known.is_waiting(one.sha256)
@@ -110,7 +110,9 @@ def _compare(delivery: Delivery, known: str | None, *, is_waiting: bool) -> Outc
         return Outcome(ACCEPTED, is_new=True)
     if known != delivery.manifest:
         detail = describe_conflict(delivery.sha256, delivery.manifest, known)
-        refusal = Refusal(delivery.name, delivery.sha256, CONFLICT, None, detail)
+        refusal = Refusal(
+            *(delivery.name, delivery.sha256, CONFLICT, None, detail), manifest=delivery.manifest
+        )
         return Outcome(CONFLICT, refusal=refusal, known_manifest=known)
     if len(delivery.files) > 1:  # its companions may be new
         return Outcome(ACCEPTED, is_new=True)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from ingest.schemas.dumps import STORED
 
 FORMAT = 1
-SCHEMA = 10  # number of the store schema with these tables
+SCHEMA = 12  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
 _NOT_SHARED = {"archive_segments", "archived_files", "judged_nights"}  # of a store itself

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -86,9 +87,9 @@ class Committer:
     def _load_contents(
         self, contents: Sequence[Content], refusals: Sequence[Refusal] = ()
     ) -> IngestSummary:
-        n_dumps = self.loader.load(contents, refusals)
+        pools = self.loader.load(contents, refusals)
         n_events = sum(one.decoded.tables["events"].num_rows for one in contents)
-        return IngestSummary(n_dumps=n_dumps, n_events=n_events)
+        return IngestSummary(n_dumps=pools.total(), pools=pools, n_events=n_events)
 
     def _load_apart(self, batches: Sequence[Batch]) -> IngestSummary:
         """Commit the good dumps of batches that cannot be committed together."""
@@ -115,7 +116,8 @@ class Committer:
     def _load_stream(self, dumps: Sequence[NewDump]) -> IngestSummary:
         (dump,) = dumps
         parts = stream_apart(self._decoder.stream(dump), dump.source)
-        return IngestSummary(n_dumps=1, n_events=self.loader.load_stream(dump, parts))
+        n_events, pool = self.loader.load_stream(dump, parts), dump.manifest.device.pool
+        return IngestSummary(n_dumps=1, pools=Counter([pool]), n_events=n_events)
 
     def _load_each(
         self,
@@ -155,7 +157,9 @@ class Committer:
 
     def _refuse(self, dump: NewDump, batch: Batch, refusal: Refusal) -> None:
         self._bad[dump.sha256] = refusal
-        batch.refused.append(refusal._replace(data=dump.data))
+        batch.refused.append(
+            refusal._replace(data=dump.data, manifest=dump.manifest.canonical_json())
+        )
 
     def _agrees(self, dump: NewDump) -> bool:
         """Whether a duplicate is in the store under the same manifest."""
@@ -166,12 +170,14 @@ class Committer:
         """Refusals of duplicates whose bytes are malformed, or whose manifests conflict."""
         refused = []
         for dump in (dump for batch in batches for dump in batch.duplicates):
+            manifest = dump.manifest.canonical_json()
             if known := self._bad.get(dump.sha256):
-                refused.append(known._replace(source=dump.source))
+                refused.append(known._replace(source=dump.source, manifest=manifest))
             elif not self._agrees(dump):
-                manifests = dump.manifest.canonical_json(), str(dump.known_manifest)
-                detail = describe_conflict(dump.sha256, *manifests)
-                refused.append(Refusal(dump.source, dump.sha256, CONFLICT, None, detail))
+                detail = describe_conflict(dump.sha256, manifest, str(dump.known_manifest))
+                refused.append(
+                    Refusal(dump.source, dump.sha256, CONFLICT, None, detail, manifest=manifest)
+                )
         return refused
 
     def _attach(self, dumps: Sequence[NewDump]) -> list[Refusal]:

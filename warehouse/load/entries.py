@@ -73,6 +73,7 @@ def refusal_entries(refusals: Sequence[Refusal], history: History) -> Iterator[E
             one.refused_at,
             one.source,
             one.sha256,
+            manifest=one.manifest,
             reason=one.reason,
             byte_offset=one.byte_offset,
             detail=one.detail,

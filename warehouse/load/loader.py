@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -48,10 +49,10 @@ class Loader:
         self._connection, self._archive, self._around = connection, archive, around
         self._rows: DumpRows | None = None
 
-    def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> int:
+    def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> Counter[str | None]:
         """Commit decoded dumps, without the malformed ones, and record refusals, each once.
 
-        Returns the number of dumps committed.
+        Returns the number of dumps committed, by the pool of their device.
         """
         failpoint("decoded")
         for one in contents:
@@ -72,7 +73,7 @@ class Loader:
                 rows.insert_statistics(number_dumps([one.tables for one in statistics], indexed))
                 resolution = [one.statistics.resolution[one.good] for one in contents]
                 rows.insert_dumps(good, facts, decoded["dumps"], np.concatenate(resolution))
-        return len(good)
+        return Counter(dump.manifest.device.pool for dump in good)
 
     def load_stream(self, dump: NewDump, parts: Iterable[DecodedBatch]) -> int:
         """Commit one dump that is decoded in parts.

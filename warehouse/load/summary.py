@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from ingest.dump import Refusal
@@ -34,6 +35,7 @@ class IngestSummary:
     Attributes:
         n_files: Files handled: dumps, and companions that were refused.
         n_dumps: Dumps committed.
+        pools: Number of them by the pool of their device.
         n_events: Profile events in these dumps.
         byte_count: Bytes of dumps read, including duplicates and refused dumps.
         n_duplicates: Files that were already in the store with the same manifest.
@@ -47,6 +49,7 @@ class IngestSummary:
 
     n_files: int = 0
     n_dumps: int = 0
+    pools: Counter[str | None] = field(default_factory=Counter)
     n_events: int = 0
     byte_count: int = 0
     n_duplicates: int = 0
@@ -57,5 +60,5 @@ class IngestSummary:
     seconds: float = 0.0
 
     def __add__(self, other: IngestSummary) -> IngestSummary:
-        names = (field.name for field in fields(self))
+        names = (one.name for one in fields(self))
         return IngestSummary(*(getattr(self, name) + getattr(other, name) for name in names))

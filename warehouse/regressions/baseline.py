@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from warehouse.regressions.history import Cells, SeriesHistory
+from warehouse.regressions.history import Cells
 from warehouse.regressions.states import StateCells, find_reaction, row_mean
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.two_samples import row_median
@@ -17,12 +18,14 @@ _QUIETER = (
 _BUILDS_TO_KNOW = 8  # builds of a base; with fewer, values without the states always decide
 _SPLIT_SHARE = 0.25  # share of a base's builds with two modes from which medians say little
 
+NO_BUILD = -1
+
 
 class Base(NamedTuple):
     """The base of every series: statistics of earlier builds, to compare a night with.
 
     Attributes:
-        chosen: Builds of the base; shape (series, earlier builds).
+        chosen: Builds of the base, newest first, then NO_BUILD; shape (most builds, series).
         builds: Number of these builds.
         dumps: Number of their dumps.
         raw: Median of the builds' medians; NaN without builds.
@@ -39,7 +42,7 @@ class Base(NamedTuple):
         excess_spread: Factor by which the night may be farther from its base than usual.
     """
 
-    chosen: Mask
+    chosen: Ints
     builds: Ints
     dumps: Ints
     raw: Floats
@@ -54,6 +57,16 @@ class Base(NamedTuple):
     residual_error: Floats
     moved: Floats
     excess_spread: Floats
+
+    def list_builds(self, series: int) -> Ints:
+        """The builds of the base of a series, in order."""
+        return np.sort(self.chosen[: self.builds[series], series])
+
+    def find_builds(self, series: Ints) -> Mask:
+        """Whether builds are of the base of each of some series; shape (series, builds)."""
+        is_chosen = np.zeros((len(series), self.chosen.max(initial=NO_BUILD) + 2), bool)
+        is_chosen[np.arange(len(series)), self.chosen[:, series]] = True
+        return is_chosen[:, :-1]  # without NO_BUILD
 
     @property
     def is_residual(self) -> Mask:
@@ -77,40 +90,79 @@ class Base(NamedTuple):
         return error * self.excess_spread
 
 
-def find_base(
-    history: SeriesHistory,
-    cells: Cells,
-    states: StateCells,
-    usable: Mask,
-    most_builds: int,
-) -> Base:
-    """The last builds of each series among the `usable` ones, shape (series, earlier builds)."""
-    before = usable.shape[1]
-    there = usable & (cells.dump_count[:, :before] > 0)
-    newest_first = np.cumsum(there[:, ::-1], axis=1, dtype=np.int32)[:, ::-1]
-    chosen = there & (newest_first <= most_builds)
-    row, build = np.nonzero(chosen)
-    slot = newest_first[row, build] - 1
-    shape = history.series_count, most_builds
-    raw, value, state, spread = (np.full(shape, np.nan) for _ in range(4))
-    raw[row, slot] = cells.median[row, build]
-    reaction, doubt = find_reaction(states, row, build)
-    state[row, slot], value[row, slot] = states.state[row, build], states.value[row, build]
-    spread[row, slot] = states.spread[row, build]
-    return Base(
-        chosen,
-        chosen.sum(axis=1),
-        np.where(chosen, cells.dump_count[:, :before], 0).sum(axis=1),
-        row_median(raw),
-        row_median(value - reaction[:, None] * state),
-        row_mean(value),
-        row_mean(state),
-        reaction,
-        doubt,
-        row_median(spread),
-        (cells.is_split[:, :before] & chosen).sum(axis=1) > _SPLIT_SHARE * chosen.sum(axis=1),
-        np.full(len(chosen), np.nan),
-        np.full(len(chosen), np.nan),
-        np.zeros(len(chosen)),
-        np.ones(len(chosen)),
-    )
+class Bases:
+    """The bases of all series, from night to night, and the builds that they may consist of."""
+
+    def __init__(self, cells: Cells, states: StateCells, most_builds: int) -> None:
+        """Bases that may consist of all builds.
+
+        Args:
+            cells: Summaries of the cells.
+            states: Statistics of the states of the nights, to be filled in night by night.
+            most_builds: Largest number of builds in a base.
+        """
+        self._has_dumps = np.ascontiguousarray(cells.dump_count.T > 0)
+        self._median = np.ascontiguousarray(cells.median.T)
+        self._is_split = np.ascontiguousarray(cells.is_split.T)
+        self._states = states
+        self._usable = self._has_dumps.copy()
+        self._chosen = np.full((most_builds, self._usable.shape[1]), NO_BUILD)
+        self._next = 0  # the first build that was not considered yet
+        self._changed: set[int] = set()
+
+    def use(self, series: int, builds: int | slice | Ints, *, is_usable: bool = True) -> None:
+        """Let bases of a series consist of some builds with dumps; or not, unless `is_usable`."""
+        self._usable[builds, series] = is_usable & self._has_dumps[builds, series]
+        self._changed.add(series)
+
+    def find(self, build: int) -> Base:
+        """The base of a build: the last usable builds before it. The errors are not known."""
+        self._choose(build)
+        chosen = self._chosen
+        missing = np.nonzero(chosen == NO_BUILD)
+        places = np.maximum(chosen, 0) * chosen.shape[1] + np.arange(chosen.shape[1])
+
+        def read(table: NDArray[Any], default: float = np.nan) -> NDArray[Any]:
+            values: NDArray[Any] = table.ravel().take(places)
+            values[missing] = default
+            return values
+
+        builds = (chosen != NO_BUILD).sum(axis=0)
+        moments = [read(each, 0) for each in self._states.moments]
+        with np.errstate(invalid="ignore"):
+            state, value = moments[1] / moments[0], moments[3] / moments[0]
+        reaction, doubt = find_reaction(moments, state, builds)
+        unknown = np.full(len(builds), np.nan)
+        return Base(
+            chosen,
+            builds,
+            moments[0].sum(axis=0).astype(np.int64),
+            _median(read(self._median)),
+            _median(value - reaction * state),
+            row_mean(np.ascontiguousarray(value.T)),
+            row_mean(np.ascontiguousarray(state.T)),
+            reaction,
+            doubt,
+            _median(read(self._states.spread)),
+            read(self._is_split, 0).sum(axis=0) > _SPLIT_SHARE * builds,
+            raw_error=unknown,
+            residual_error=unknown,
+            moved=np.zeros(len(builds)),
+            excess_spread=np.ones(len(builds)),
+        )
+
+    def _choose(self, build: int) -> None:
+        """Choose the last usable builds before a build."""
+        for number in range(self._next, build):
+            later = np.concatenate([np.full_like(self._chosen[:1], number), self._chosen[:-1]])
+            self._chosen = np.where(self._usable[number], later, self._chosen)
+        for series in self._changed:
+            usable = np.flatnonzero(self._usable[:build, series])[: -len(self._chosen) - 1 : -1]
+            self._chosen[:, series] = NO_BUILD
+            self._chosen[: len(usable), series] = usable
+        self._next = build
+        self._changed.clear()
+
+
+def _median(values: Floats) -> Floats:
+    return row_median(np.ascontiguousarray(values.T))

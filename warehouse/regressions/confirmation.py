@@ -85,7 +85,7 @@ def _errors(
     history: SeriesHistory, states: StateCells, change: LevelChange, nights: Ints
 ) -> tuple[float, float]:
     """Usual distance of as many nights from their base, and the part due to their state."""
-    state, spread = states.state[change.series], states.spread[change.series]
+    state, spread = states.state.T[change.series], states.spread.T[change.series]
     moved = abs(float(np.mean(state[nights]) - np.mean(state[change.base])))
     excess_spread = float(
         find_excess_spread(np.nanmean(spread[nights]), np.nanmedian(spread[change.base]))

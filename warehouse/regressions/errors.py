@@ -35,11 +35,11 @@ class Errors:
     """
 
     def __init__(self, family: Ints, build_count: int) -> None:
-        shape = len(family), build_count
+        shape = build_count, len(family)
         self._raw, self._value = np.full(shape, np.nan), np.full(shape, np.nan)
         self._state = np.zeros(shape)
         self._raw_base, self._value_base, self._state_base = np.full((3, *shape), np.nan)
-        self._family, self._kin = family, _Families(family)
+        self._family = family
 
     def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
         """Add the errors of a build: its distances from its base, NaN if unknown.
@@ -51,53 +51,59 @@ class Errors:
             state: Distance by the mean state.
             base: The base of the build.
         """
-        self._raw[:, build], self._value[:, build], self._state[:, build] = raw, value, state
-        self._raw_base[:, build], self._value_base[:, build] = base.raw, base.value
-        self._state_base[:, build] = base.state
+        self._raw[build], self._value[build], self._state[build] = raw, value, state
+        self._raw_base[build], self._value_base[build] = base.raw, base.value
+        self._state_base[build] = base.state
 
     def forget(self, series: int, builds: slice) -> None:
         """Remove errors that turned out to be a change."""
-        self._raw[series, builds] = self._value[series, builds] = np.nan
+        self._raw[builds, series] = self._value[builds, series] = np.nan
 
-    def size(self, build: int, reaction: Floats) -> Floats:
-        """Standard deviation of the errors before a build, shrunk towards that of the family.
+    def complete(self, build: int, base: Base, series: Ints) -> Base:
+        """The base of a build, with the errors before it for the families of some series.
 
-        The value applies where the state of the device is near that of the base: see
-        `state_error`. NaN if the whole family has no errors.
-
-        Args:
-            build: Number of the build.
-            reaction: Factor of the state that is subtracted from the errors of each series.
+        The errors apply where the state of the device is near that of the base; `state_error` is
+        what its distance adds. They are NaN for a family without errors, and for other families.
         """
-        made = self._without_state_error(build, slice(None), reaction)
-        own = self._kin.sizes(made)
-        count = np.count_nonzero(~np.isnan(made), axis=1)
-        common = self._kin.median(own)
-        most = _FAMILY_GROWTH * count**2
-        nights = np.fmax(np.minimum(self._kin.likeness(own, count), most), _FAMILY_NIGHTS)
-        weighed = np.where(count > 0, count * own**2, 0) + nights * common**2
-        doubt = 1 + _DOUBT / np.maximum(count + np.minimum(nights, most), 1)
-        size: Floats = doubt * np.sqrt(weighed / (count + nights))
-        return size
+        if not len(series):
+            return base
+        kin = _Families.of(series, self._family)
+        own, reaction = kin.series, base.reaction[kin.series]
+        raw = self._read(self._raw, build, own)
+        residual, slope = self._without_states(build, kin, reaction)
+        sizes = np.full((3, len(self._family)), np.nan)
+        sizes[:, own] = (
+            kin.shrunken_sizes(raw),
+            kin.shrunken_sizes(residual),
+            np.hypot(base.state_error[own], slope[kin.family] * reaction),
+        )
+        return base._replace(raw_error=sizes[0], residual_error=sizes[1], state_error=sizes[2])
 
     def size_over_nights(self, build: int, base: Base, series: Ints) -> Floats:
-        """`size` for means of 1, 2, ... consecutive builds: (MOST_NIGHTS_TOGETHER, len(series)).
+        """Errors of means of 1, 2, ... consecutive builds: (MOST_NIGHTS_TOGETHER, len(series)).
 
         Consecutive builds are compared with the base of the first, like those of a suspicion. How
         much smaller the errors of their means are is learned from the family, because a single
         series has too few such sequences. Without any, errors are assumed to be independent.
+
+        Args:
+            build: Number of the build.
+            base: The base of the build, with the errors of the families.
+            series: Numbers of the series.
         """
-        reaction = base.reaction * base.is_residual
-        one = np.where(base.is_residual, base.residual_error, base.raw_error)
-        families = np.unique(self._family[series])
-        chosen = np.flatnonzero(np.isin(self._family, families))
-        kin = _Families(np.searchsorted(families, self._family[chosen]))
-        made = self._without_state_error(build, chosen, reaction)
-        level = self._read_bases(build, chosen, reaction)
-        level[base.is_split[chosen]] = (
-            0.0  # the median of two modes jumps from one mode to the other
+        kin = _Families.of(series, self._family)
+        own, reaction = kin.series, (base.reaction * base.is_residual)[kin.series]
+        made, _ = self._without_states(build, kin, reaction)
+        times = reaction[:, None]
+        level = np.where(
+            times,
+            self._read(self._value_base, build, own)
+            - times * self._read(self._state_base, build, own),
+            self._read(self._raw_base, build, own),
         )
-        single, place = kin.sizes(made), np.searchsorted(chosen, series)
+        level[base.is_split[own]] = 0.0  # the median of two modes jumps from one mode to the other
+        single, place = kin.sizes(made), np.searchsorted(own, series)
+        one = np.where(base.is_residual, base.residual_error, base.raw_error)
         rows, total = [one[series]], made
         for count in range(2, MOST_NIGHTS_TOGETHER + 1):
             first = slice(max(0, made.shape[1] - count + 1))
@@ -108,40 +114,27 @@ class Errors:
             rows.append(rows[0] * np.where(np.isfinite(ratio), ratio, 1 / np.sqrt(count)))
         return np.stack(rows)
 
-    def state_error(self, build: int, reaction: Floats) -> Floats:
-        """The squared error of each series added by a state at distance 1 from the base's state.
+    def _without_states(
+        self, build: int, kin: _Families, reaction: Floats
+    ) -> tuple[Floats, Floats]:
+        """The errors without reactions to states; and for each family, their growth with a state.
 
         Operators do not react to the state in exactly the same way every night. The growth of a
         family's errors with the distance of the state from the base's is learned from its nights.
-
-        Args:
-            build: Number of the build.
-            reaction: Factor of the state that is subtracted from the errors of each series.
+        A series with a reaction of 0 has its raw errors.
         """
-        errors, moved = self._read(build, slice(None), reaction)
-        _, slope = _find_state_error(self._family, np.abs(errors), moved)
-        error: Floats = slope[self._family] * reaction
-        return error
+        times, own = reaction[:, None], kin.series
+        state = times * self._read(self._state, build, own)
+        errors = np.where(
+            times, self._read(self._value, build, own) - state, self._read(self._raw, build, own)
+        )
+        moved = np.abs(state)
+        steady, slope = _find_state_error(kin.family, np.abs(errors), moved)
+        return errors / _state_error_ratio(steady[kin.family], slope[kin.family], moved), slope
 
-    def _without_state_error(self, build: int, series: Ints | slice, reaction: Floats) -> Floats:
-        errors, moved = self._read(build, series, reaction)
-        family = self._family[series]
-        steady, slope = _find_state_error(family, np.abs(errors), moved)
-        return errors / _state_error_ratio(steady[family], slope[family], moved)
-
-    def _read(self, build: int, series: Ints | slice, reaction: Floats) -> tuple[Floats, Floats]:
-        """The errors of the nights before a build, and the movement due to states."""
-        nights = slice(max(0, build - ERROR_NIGHTS), build)
-        times = reaction[series, None]
-        state = times * self._state[series, nights]
-        without_state = self._value[series, nights] - state
-        return np.where(times, without_state, self._raw[series, nights]), np.abs(state)
-
-    def _read_bases(self, build: int, series: Ints, reaction: Floats) -> Floats:
-        """The levels of the bases of those errors."""
-        nights, times = slice(max(0, build - ERROR_NIGHTS), build), reaction[series, None]
-        without_state = self._value_base[series, nights] - times * self._state_base[series, nights]
-        return np.where(times, without_state, self._raw_base[series, nights])
+    def _read(self, table: Floats, build: int, series: Ints) -> Floats:
+        """Rows of some series in the nights before a build that count."""
+        return np.ascontiguousarray(table[max(0, build - ERROR_NIGHTS) : build, series].T)
 
 
 def _find_state_error(family: Ints, errors: Floats, moved: Floats) -> tuple[Floats, Floats]:
@@ -168,10 +161,36 @@ def _state_error_ratio(steady: Floats, slope: Floats, moved: Floats) -> Floats:
 
 
 class _Families:
-    """The families of some series, and statistics over their members."""
+    """Some families, and statistics over their members.
 
-    def __init__(self, family: Ints) -> None:
-        self._family, self._members = family, _list_members(family)
+    Attributes:
+        series: Numbers of their series, ascending.
+        family: The family of each of these series, counted over these families.
+    """
+
+    def __init__(self, series: Ints, family: Ints) -> None:
+        self.series, self.family = series, family
+        self._members = _list_members(family)
+
+    @classmethod
+    def of(cls, series: Ints, family: Ints) -> _Families:
+        """The families of some series; `family` is that of every series."""
+        is_chosen = np.zeros(int(family.max(initial=-1)) + 1, bool)
+        is_chosen[family[series]] = True
+        own = np.flatnonzero(is_chosen[family])
+        return cls(own, (np.cumsum(is_chosen) - 1)[family[own]])
+
+    def shrunken_sizes(self, made: Floats) -> Floats:
+        """Standard deviation of each series' errors, shrunk towards that of the family."""
+        own = self.sizes(made)
+        count = np.count_nonzero(~np.isnan(made), axis=1)
+        common = self.median(own)
+        most = _FAMILY_GROWTH * count**2
+        nights = np.fmax(np.minimum(self._likeness(own, count), most), _FAMILY_NIGHTS)
+        weighed = np.where(count > 0, count * own**2, 0) + nights * common**2
+        doubt = 1 + _DOUBT / np.maximum(count + np.minimum(nights, most), 1)
+        size: Floats = doubt * np.sqrt(weighed / (count + nights))
+        return size
 
     def sizes(self, made: Floats) -> Floats:
         """Root mean square of each series' errors."""
@@ -187,7 +206,7 @@ class _Families:
             own: Floats = np.sqrt(np.nansum(squares, axis=1) / count)
         return own
 
-    def likeness(self, sizes: Floats, count: Ints) -> Floats:
+    def _likeness(self, sizes: Floats, count: Ints) -> Floats:
         """The weight of a family's size, in nights of a series.
 
         The less sizes in the family differ beyond chance in `count` nights, the higher the weight.
@@ -196,14 +215,14 @@ class _Families:
             logs = 2 * np.log(sizes)
             squares = (logs - self.median(logs)) ** 2 - 2 / np.maximum(count - 1, 1)
         known = np.isfinite(squares)
-        total = np.bincount(self._family, np.where(known, squares, 0.0))
-        excess = total / np.maximum(np.bincount(self._family, known) - 1, 1)
-        nights: Floats = 2 / np.maximum(excess, 1e-9)[self._family]
+        total = np.bincount(self.family, np.where(known, squares, 0.0))
+        excess = total / np.maximum(np.bincount(self.family, known) - 1, 1)
+        nights: Floats = 2 / np.maximum(excess, 1e-9)[self.family]
         return nights
 
     def median(self, values: Floats) -> Floats:
         """The median of each series' family."""
-        median: Floats = row_median(np.append(values, np.nan)[self._members])[self._family]
+        median: Floats = row_median(np.append(values, np.nan)[self._members])[self.family]
         return median
 
 

@@ -21,7 +21,11 @@ from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
     CONTAINERS,
     MEASURES,
+    RECORDING,
     SeriesValues,
+    group_rows,
+    list_recordings,
+    name_rows,
     number_families,
     number_rows,
     number_series,
@@ -144,16 +148,15 @@ def _find_units(values: SeriesValues) -> Ints:
 
 
 def _operator_types(keys: pa.Table) -> tuple[str, ...]:
-    names = (keys[name].to_pylist() for name in ("event_name", "delegate_id", "kind"))
-    return tuple(operator_type(*parts) for parts in zip(*names, strict=True))
+    return tuple(name_rows(keys.select(["event_name", "delegate_id", "kind"]), operator_type))
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
     """The nights of rows, oldest first; the head always has a night."""
-    own = rows.filter(pc.is_valid(rows["distance"]))
-    found = own.group_by(["distance", "build", "session", "recorded_at"]).aggregate([])
+    found = list_recordings(rows)
+    own = zip(*(found[name].to_pylist() for name in RECORDING), strict=True)
     places = sorted(
-        zip(*(found[name].to_pylist() for name in found.column_names), strict=True),
+        (row for row in own if row[0] is not None),
         key=lambda row: (-row[0], row[3] is None, row[3] or 0, row[2]),
     )
     nights = tuple(FleetNight(build, session) for _, build, session, _ in places)
@@ -164,7 +167,7 @@ def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:
 
 def _number_nights(rows: pa.Table, nights: tuple[FleetNight, ...]) -> Ints:
     numbers = {night: number for number, night in enumerate(nights)}
-    number, first = number_rows(rows.select(["build", "session"]))
+    number, first = group_rows(rows.select(["build", "session"]))
     named = rows.select(["build", "session"]).take(pa.array(first)).to_pylist()
     of_pair = [numbers.get(FleetNight(**pair), -1) for pair in named]
     return np.array(of_pair, np.int64)[number]

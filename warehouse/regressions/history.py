@@ -13,7 +13,7 @@ import numpy as np
 
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import MAD_TO_SD
-from warehouse.statistics.runs import places_in_runs
+from warehouse.statistics.runs import order_in_runs, places_in_runs
 from warehouse.statistics.two_samples import LEAST_GAP
 
 
@@ -105,7 +105,7 @@ def lay_out(
         values: Logarithms of the values, cell by cell, in any order within a cell.
         dump: Number of the dump of each value.
     """
-    by_value = np.lexsort((values, np.repeat(np.arange(len(count)), count)))
+    by_value = order_in_runs(count, values)
     counts = np.zeros(len(series.family) * build_count, np.int64)
     counts[cell] = count
     start = np.concatenate([[0], np.cumsum(counts)])

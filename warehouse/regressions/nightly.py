@@ -78,26 +78,34 @@ class Status(enum.IntEnum):
     HIT = 7
 
 
-class NightComparison(NamedTuple):
-    """The values of a night compared with those of its base.
+class Choice(NamedTuple):
+    """The series of a night that are worth a test.
 
     Attributes:
         status: UNCHANGED for each series that can be tested, otherwise why it cannot.
-        tested: Numbers of the tested series, ascending; others are near their base.
-        raw: The comparison of raw values, a row per tested series.
-        residual: The comparison without the states of the device.
-        decisive: The comparison of the values that decide.
-        raw_moved: Distance of every series from its base; NaN if unknown.
+        tested: Numbers of the series to test, ascending; others are near their base.
+        raw_moved: Distance of every series' median from its base; NaN if unknown.
         family_size: For each series, the number of series in its family that can be tested.
     """
 
     status: Ints
     tested: Ints
+    raw_moved: Floats
+    family_size: Ints
+
+
+class NightComparison(NamedTuple):
+    """The tested series of a night compared with their base, a row each.
+
+    Attributes:
+        raw: The comparison of raw values.
+        residual: The comparison without the states of the device.
+        decisive: The comparison of the values that decide.
+    """
+
     raw: SampleComparison
     residual: SampleComparison
     decisive: SampleComparison
-    raw_moved: Floats
-    family_size: Ints
 
 
 class NightResult(NamedTuple):
@@ -122,10 +130,10 @@ class NightResult(NamedTuple):
     is_residual: Mask
 
 
-def compare_night(
+def choose_series(
     history: SeriesHistory, cells: Cells, level: Floats, night: int, base: Base, rules: Rules
-) -> NightComparison:
-    """Compare build number `night` of every series with its base.
+) -> Choice:
+    """The series whose build number `night` is worth a test.
 
     Args:
         history: The values.
@@ -141,35 +149,38 @@ def compare_night(
     size = np.bincount(family[ready], minlength=history.family_count)[family]
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
-    ready = status == Status.UNCHANGED
     raw_moved = cells.median[:, night] - base.raw
-    residual_moved = level - base.residual
     limit = _WORTH_TESTING * np.log1p(history.series.min_change)
-    far = (np.abs(raw_moved) >= limit) | (np.abs(residual_moved) >= limit)
-    tested = np.flatnonzero(ready & (far | base.is_split))
-    raw = _compare(history, night, tested, base.chosen, np.zeros(len(tested)))
-    residual = _compare(history, night, tested, base.chosen, base.reaction[tested])
-    raw_moved[tested] = raw.shift
+    far = (np.abs(raw_moved) >= limit) | (np.abs(level - base.residual) >= limit)
+    tested = np.flatnonzero((status == Status.UNCHANGED) & (far | base.is_split))
+    return Choice(status, tested, raw_moved, size)
+
+
+def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) -> NightComparison:
+    """Compare build number `night` of some series with their base."""
+    raw = _compare(history, night, tested, base, np.zeros(len(tested)))
+    residual = _compare(history, night, tested, base, base.reaction[tested])
     is_residual = base.is_residual[tested]
     decisive = SampleComparison(
         *(np.where(is_residual, a, b) for a, b in zip(residual, raw, strict=True))
     )
-    return NightComparison(status, tested, raw, residual, decisive, raw_moved, size)
+    return NightComparison(raw, residual, decisive)
 
 
 def judge_night(
-    history: SeriesHistory, night: NightComparison, base: Base, rules: Rules
+    history: SeriesHistory, choice: Choice, night: NightComparison, base: Base, rules: Rules
 ) -> NightResult:
     """The result of a night for every series.
 
     Args:
         history: The values.
+        choice: The series that were tested.
         night: The night compared with its base.
-        base: The base of the comparison.
+        base: The base of the comparison, with errors.
         rules: The thresholds.
     """
-    tested, raw, decisive = night.tested, night.raw, night.decisive
-    family, size = history.series.family[tested], night.family_size[tested]
+    tested, raw, decisive = choice.tested, night.raw, night.decisive
+    family, size = history.series.family[tested], choice.family_size[tested]
     raw_p, p = adjust_p(raw.p, family, size), adjust_p(decisive.p, family, size)
     least = np.maximum(
         np.log1p(history.series.min_change[tested]),
@@ -189,7 +200,7 @@ def judge_night(
         (moved > gate * error) & (beside > gate * error_of_state)
         for gate in (rules.gate, rules.weak_gate)
     )
-    status = night.status.copy()
+    status = choice.status.copy()
     status[tested[seen & ~agrees]] = Status.EXPLAINED_BY_RUN_SHIFT
     status[tested[agrees]] = Status.WITHIN_BUILD_NOISE
     status[tested[agrees & hits]] = Status.HIT
@@ -228,12 +239,12 @@ def _eligible(history: SeriesHistory, cells: Cells, night: int, base: Base, rule
 
 
 def _compare(
-    history: SeriesHistory, night: int, rows: Ints, chosen: Mask, reaction: Floats
+    history: SeriesHistory, night: int, rows: Ints, base: Base, reaction: Floats
 ) -> SampleComparison:
     head = np.zeros((len(rows), night + 1), bool)
     head[:, night] = True
     return compare_samples(
-        gather_values(history, rows, chosen[rows], reaction),
+        gather_values(history, rows, base.find_builds(rows), reaction),
         gather_values(history, rows, head, reaction),
     )
 

@@ -50,9 +50,11 @@ def cancel_partners(rows: pa.Table, night: Ints) -> pa.Table:
         rows: A row per operator and recording, with a list of `pairs`: '' for no pair.
         night: The night of each row; -1 for rows of a reference build.
     """
+    pinned = np.flatnonzero(night < 0)
+    if not len(pinned):
+        return rows
     values = _list_values(rows)
     is_paired = np.bincount(values.row, values.pair >= 0, len(rows)) > 0
-    pinned = np.flatnonzero(night < 0)
     if not is_paired[pinned].any():
         return rows
     series = number_rows(rows.select(KEY))[0]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warehouse.regressions.baseline import Base, find_base
+from warehouse.regressions.baseline import Base, Bases
 from warehouse.regressions.confirmation import STILL_THERE, Answer, check_nights
 from warehouse.regressions.errors import Errors
 from warehouse.regressions.history import Cells, SeriesHistory, summarise_cells
@@ -31,6 +31,7 @@ from warehouse.regressions.nightly import (
     NightResult,
     Rules,
     Status,
+    choose_series,
     compare_night,
     find_other_shares,
     judge_night,
@@ -84,7 +85,7 @@ def replay(history: SeriesHistory, rules: Rules = Rules()) -> Replay:  # noqa: B
         change for change in nights.changes if change.is_loud or change.confirmed is not None
     ]
     return Replay(
-        reported, nights.latest, nights.shifts, nights.cells, nights.states.state, nights.history
+        reported, nights.latest, nights.shifts, nights.cells, nights.states.state.T, nights.history
     )
 
 
@@ -92,7 +93,7 @@ class _Nights:
     """The state from night to night."""
 
     def __init__(self, history: SeriesHistory, rules: Rules) -> None:
-        shape = history.series_count, history.build_count
+        shape = history.build_count, history.series_count
         self.changes: list[LevelChange] = []
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
@@ -104,26 +105,30 @@ class _Nights:
         self._series_of_value, build_of_value = np.divmod(cell, history.build_count)
         self._by_build = np.argsort(build_of_value, kind="stable")
         self._build_ends = np.cumsum(np.bincount(build_of_value, minlength=history.build_count))
-        self._usable = np.ones(shape, bool)
-        family = history.series.family
-        self._errors = Errors(family, history.build_count)
+        self._dump_count = int(history.dump.max(initial=-1)) + 1
+        self._bases = Bases(self.cells, self.states, rules.base_builds)
+        self._errors = Errors(history.series.family, history.build_count)
         self._suspects: dict[int, LevelChange] = {}
         self._open: dict[int, list[LevelChange]] = {}
 
     def judge(self, build: int) -> None:
-        base = self._find_base(build)
+        base = self._bases.find(build)
         self._find_states(build, base)
-        state = self.states.state[:, build]
-        level = self.states.value[:, build] - base.reaction * state
+        state, value = self.states.state[build], self.states.value[build]
         moved = np.nan_to_num(state - base.state)
-        excess_spread = find_excess_spread(self.states.spread[:, build], base.dump_spread)
+        excess_spread = find_excess_spread(self.states.spread[build], base.dump_spread)
         base = base._replace(moved=moved, excess_spread=excess_spread)
-        night = compare_night(self._history, self.cells, level, build, base, self._rules)
-        self.latest = judge_night(self._history, night, base, self._rules)
-        value = self.states.value[:, build] - base.value
-        tested = night.tested
-        value[tested] = night.residual.shift + (base.reaction * moved)[tested]
-        self._errors.add(build, night.raw_moved, value, moved, base)
+        level = value - base.reaction * state
+        choice = choose_series(self._history, self.cells, level, build, base, self._rules)
+        tested, is_last = choice.tested, build == self._history.build_count - 1
+        shown = np.arange(len(level)) if is_last else tested
+        base = self._errors.complete(build, base, shown)
+        night = compare_night(self._history, build, tested, base)
+        self.latest = judge_night(self._history, choice, night, base, self._rules)
+        raw_moved, moved_alone = choice.raw_moved, value - base.value
+        raw_moved[tested] = night.raw.shift
+        moved_alone[tested] = night.residual.shift + (base.reaction * moved)[tested]
+        self._errors.add(build, raw_moved, moved_alone, moved, base)
         there = self.cells.dump_count[:, build] > 0
         known = self._settle_open(build, there) | self._settle_suspects(build, there)
         known |= self._suspects.keys()
@@ -140,9 +145,9 @@ class _Nights:
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
         own, value = self._series_of_value[chosen], history.values[chosen]
         family = history.series.family[own]
-        dumps = np.stack([family, history.dump[chosen]])
-        numbers, dump = np.unique(dumps, axis=1, return_inverse=True)
-        night = NightValues(own, dump.ravel(), value, numbers.shape[1])
+        dumps = family * self._dump_count + history.dump[chosen]
+        numbers, dump = np.unique(dumps, return_inverse=True)
+        night = NightValues(own, dump, value, len(numbers))
         usual = UsualLevels(base.residual, base.dump_spread, base.reaction)
         operators = Operators(history.series.kernel, history.series.unit, history.series.half_tick)
         state = np.nan_to_num(dump_states(operators, night, usual))
@@ -151,16 +156,6 @@ class _Nights:
         known = history.series.unit[own] != NO_UNIT
         self.shifts[family[known], build] = group_median(family[known], state[known])
 
-    def _find_base(self, build: int) -> Base:
-        base = find_base(
-            self._history, self.cells, self.states, self._usable[:, :build], self._rules.base_builds
-        )
-        return base._replace(
-            raw_error=self._errors.size(build, np.zeros(len(base.reaction))),
-            residual_error=self._errors.size(build, base.reaction),
-            state_error=np.hypot(base.state_error, self._errors.state_error(build, base.reaction)),
-        )
-
     def _suspect(self, series: int, build: int, errors: list[float]) -> None:
         night = self.latest
         place = int(np.searchsorted(night.tested, series))
@@ -168,7 +163,7 @@ class _Nights:
         is_share = found.share_p[place] <= WATCHED_P and not (
             night.direction[series] and found.is_centred[place]
         )
-        before = np.flatnonzero(night.base.chosen[series])
+        before = night.base.list_builds(series)
         change = LevelChange(
             series=series,
             direction=int(night.direction[series] or find_other_shares(night)[series]),
@@ -187,24 +182,26 @@ class _Nights:
         )
         self._suspects[series] = change
         self.changes.append(change)
-        self._usable[series, build] = False
+        self._bases.use(series, build, is_usable=False)
 
     def _settle_suspects(self, build: int, there: Mask) -> set[int]:
         """Confirm or clear suspicions; returns the confirmed series."""
         waiting = [self._suspects[n] for n in sorted(self._suspects) if there[n]]
+        if not waiting:
+            return set()
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
         answers = check_nights(self._history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:
-                self._usable[change.series, build] = False
+                self._bases.use(change.series, build, is_usable=False)
                 continue
             del self._suspects[change.series]
             if answer is Answer.YES:
                 confirmed.append(change)
             else:
                 self.changes.remove(change)
-                self._usable[change.series, change.suspected : build + 1] = True
+                self._bases.use(change.series, slice(change.suspected, build + 1))
         self._confirm(confirmed, build)
         return {change.series for change in confirmed}
 
@@ -225,9 +222,8 @@ class _Nights:
                 found = compare_mode_shares(self._history, change, nights)
                 change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
-            usable = self._usable[change.series]
-            usable[: change.first_bad] = False
-            usable[change.first_bad : build + 1] = True
+            self._bases.use(change.series, slice(change.first_bad), is_usable=False)
+            self._bases.use(change.series, slice(change.first_bad, build + 1))
             self._errors.forget(change.series, slice(change.first_bad, build + 1))
 
     def _localise(self, changes: Sequence[LevelChange], build: int) -> None:
@@ -272,17 +268,16 @@ class _Nights:
         if not change.reaction:
             level: Floats = self.cells.median[change.series]
             return level
-        moments = self.states.moments[:, change.series]
+        moments = self.states.moments[:, :, change.series]
         with np.errstate(invalid="ignore"):
             level = (moments[3] - change.reaction * moments[1]) / moments[0]
         return level
 
     def _fix(self, change: LevelChange, build: int) -> None:
         change.fixed = change.back[0]
-        usable = self._usable[change.series]
-        usable[change.first_bad : change.fixed] = False
-        usable[change.base] = True
-        usable[change.fixed : build + 1] = True
+        self._bases.use(change.series, slice(change.first_bad, change.fixed), is_usable=False)
+        self._bases.use(change.series, change.base)
+        self._bases.use(change.series, slice(change.fixed, build + 1))
         self._errors.forget(change.series, slice(change.fixed, build + 1))
 
     def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.statistics.arrays import Floats, Ints, Mask
+from warehouse.statistics.runs import order_in_runs
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
 OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
@@ -49,21 +51,49 @@ class SeriesValues(NamedTuple):
     has_reference: Mask
 
 
+def encode_texts(values: pa.Table) -> pa.Table:
+    """The rows with columns of texts as dictionaries, whose codes take less memory and time."""
+    columns = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column
+        for column in values.columns
+    ]
+    return pa.table(dict(zip(values.column_names, columns, strict=True)))
+
+
+def decode_texts(rows: pa.Table) -> pa.Table:
+    """The rows with columns of texts instead of dictionaries."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in rows.columns
+    ]
+    return pa.table(dict(zip(rows.column_names, columns, strict=True)))
+
+
+def list_recordings(rows: pa.Table) -> pa.Table:
+    """The recordings in rows, once each."""
+    recordings = rows.select(RECORDING)
+    return decode_texts(recordings.take(pa.array(group_rows(recordings)[1])))
+
+
 def gather_recordings(values: pa.Table) -> pa.Table:
     """A row per operator and recording, with lists of `logs`, `dumps` and `pairs`.
 
     Args:
         values: Rows of the statement fleet_values, one per operator and dump.
     """
-    lists = {name: f"{name}_list" for name in ("log", "dump", "pair")}
-    limits = {name: f"{name}_max" for name in ("floor", "half_tick")}
-    rows = values.group_by([*KEY, *RECORDING], use_threads=False).aggregate(
-        [*((name, "list") for name in lists), *((name, "max") for name in limits)]
-    )
-    names = {new: f"{name}s" for name, new in lists.items()} | {
-        new: name for name, new in limits.items()
-    }
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+    values = encode_texts(values).unify_dictionaries().combine_chunks()
+    number, first = group_rows(values.select([*KEY, *RECORDING]))
+    order = np.argsort(number, kind="stable")
+    start = np.append(0, np.cumsum(np.bincount(number, minlength=len(first))))
+    rows = values.select([*KEY, *RECORDING]).take(pa.array(first))
+    for name in ("log", "dump", "pair"):
+        ordered = values[name].combine_chunks().take(pa.array(order))
+        lists = pa.ListArray.from_arrays(pa.array(start, pa.int32()), ordered)
+        rows = rows.append_column(f"{name}s", lists)
+    for name in ("floor", "half_tick"):
+        most = np.maximum.reduceat(values[name].to_numpy()[order], start[:-1])
+        rows = rows.append_column(name, pa.array(most))
+    return rows
 
 
 def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
@@ -75,7 +105,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     row = np.repeat(np.arange(len(size)), size)
     dump = rows["dumps"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     dump = _number_dumps(dump, number[row], logs)
-    order = np.lexsort((dump, logs, row))
+    order = order_in_runs(size, dump, logs)
     dump, logs = dump[order], logs[order]
     level = _reference_levels(rows, number, night)
     is_relative = np.zeros(len(first), bool)
@@ -83,7 +113,7 @@ def number_series(rows: pa.Table, night: Ints) -> SeriesValues:
     kept = (night >= 0) & ~(np.isnan(level) & is_relative[number])
     logs = logs - np.repeat(np.nan_to_num(level), size) if is_relative.any() else logs
     return SeriesValues(
-        rows.select(KEY).take(pa.array(first)),
+        decode_texts(rows.select(KEY).take(pa.array(first))),
         number[kept],
         night[kept],
         size[kept],
@@ -114,8 +144,8 @@ def _reference_levels(rows: pa.Table, number: Ints, night: Ints) -> Floats:
     references = np.flatnonzero(night < 0)
     if not len(references):
         return level
-    pinned = rows["build"].take(pa.array(references))
-    references = references[pc.sort_indices(pinned).to_numpy()]  # of several, the last one counts
+    build = decode_texts(rows.select(["build"]).take(pa.array(references)))["build"]
+    references = references[pc.sort_indices(build).to_numpy()]  # of several, the last one counts
     sessions = rows["session"].to_pylist()
     logs = rows["logs"].take(pa.array(references)).to_pylist()
     found = {
@@ -152,19 +182,47 @@ def number_families(keys: pa.Table) -> Ints:
 
 def number_rows(table: pa.Table) -> tuple[Ints, Ints]:
     """A number for each row, in order, equal for equal rows; and the first row of each number."""
-    number, limit = np.zeros(len(table), np.int64), 1
-    for name in table.column_names:
-        column = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        limit *= len(column.dictionary)
-        if limit > _MOST_CODES:
-            known, number = np.unique(number, return_inverse=True)
-            limit = len(known) * len(column.dictionary)
-        number = number * len(column.dictionary) + codes
-    _, first, number = np.unique(number, return_index=True, return_inverse=True)
-    order = pc.sort_indices(
-        table.take(pa.array(first)), sort_keys=[(name, "ascending") for name in table.column_names]
-    ).to_numpy()
+    number, first = group_rows(table)
+    rows = decode_texts(table.take(pa.array(first)))
+    keys = [(name, "ascending") for name in table.column_names]
+    order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    return place[number.ravel()], first[order]
+    return place[number], first[order]
+
+
+def name_rows(table: pa.Table, name: Callable[..., str]) -> list[str]:
+    """The name of each row, by its values; equal rows are named once."""
+    number, first = group_rows(table)
+    columns = decode_texts(table.take(pa.array(first))).columns
+    names = [name(*values) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
+    return [names[each] for each in number.tolist()]
+
+
+def group_rows(table: pa.Table) -> tuple[Ints, Ints]:
+    """A number for each row, equal for equal rows; and the first row of each number."""
+    number, limit = np.zeros(len(table), np.int64), 1
+    for column in table.columns:
+        encoded = column.combine_chunks()
+        if not pa.types.is_dictionary(encoded.type):
+            encoded = encoded.dictionary_encode()
+        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy().astype(np.int64)
+        if limit > _MOST_CODES:
+            number, limit = _number_codes(number, limit)
+        number = number * (len(encoded.dictionary) + 1) + codes
+        limit *= len(encoded.dictionary) + 1
+    number, count = _number_codes(number, limit)
+    first = np.empty(count, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return number, first
+
+
+def _number_codes(codes: Ints, limit: int) -> tuple[Ints, int]:
+    """The rank of each code, all below a limit, among the codes there are; and their count."""
+    if limit > len(codes):
+        known, number = np.unique(codes, return_inverse=True)
+        return number, len(known)
+    is_there = np.zeros(limit, bool)
+    is_there[codes] = True
+    rank = np.cumsum(is_there) - 1
+    return rank[codes], int(is_there.sum())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from warehouse.statistics.device_states import (
     NightValues,
     group_median,
 )
+from warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
 _REACTIONS = (0.1, 4.0)  # limits
@@ -25,7 +27,7 @@ _FAR = 3.0  # standard deviations
 
 
 class StateCells(NamedTuple):
-    """Statistics of values and states of each series; each of shape (series, builds).
+    """Statistics of values and states of each series; each of shape (builds, series).
 
     Attributes:
         spread: Robust standard deviation of the values without the states; NaN without values.
@@ -53,22 +55,24 @@ def row_mean(rows: Floats) -> Floats:
     return mean
 
 
-def find_reaction(cells: StateCells, series: Ints, build: Ints) -> tuple[Floats, Floats]:
-    """The movement of each series when the device moves by 1, by a regression over chosen cells.
+def find_reaction(moments: Sequence[Floats], means: Floats, nights: Ints) -> tuple[Floats, Floats]:
+    """The movement of each series when the device moves by 1, by a regression over some builds.
 
-    The result is shrunk towards 1, more strongly the less the states of those cells differ. The
+    The result is shrunk towards 1, more strongly the less the states of those builds differ. The
     second array is the error of the result: the spread over operators if nothing is known, and
     smaller the more the nights differ, because dumps of one night give only one reaction.
+
+    Args:
+        moments: `StateCells.moments` of the builds of each series, newest first, each of shape
+            (builds, series); 0 in place of a missing build.
+        means: Mean states of these builds; NaN in place of a missing one.
+        nights: Number of builds of each series.
     """
-    shape = len(cells.state)
-    count, state, square, value, product = (
-        np.bincount(series, each[series, build], minlength=shape) for each in cells.moments
+    known_means = np.nan_to_num(means)
+    count, state, square, value, product, mean, mean_square = (
+        each[::-1].sum(axis=0) for each in (*moments, known_means, known_means**2)
     )
     least = np.maximum(count, 1)
-    nights, mean, mean_square = (
-        np.bincount(series, each, minlength=shape)
-        for each in (None, cells.state[series, build], cells.state[series, build] ** 2)
-    )
     drawn = count / np.maximum(nights, 1) * _UNKNOWN_STATE**2
     with np.errstate(invalid="ignore"):
         known = np.maximum(square - state**2 / least, 0)
@@ -83,20 +87,20 @@ def summarise_states(
 ) -> None:
     """Fill in the cells of a night; outliers are shrunk."""
     own = night.series
-    series = np.unique(own)
+    series = own[find_starts([own])]
     residual = night.value - reaction[own] * state
     level = group_median(own, residual)
     distance = residual - level
     spread = MAD_TO_SD * group_median(own, np.abs(distance))
-    cells.spread[own, build] = spread
+    cells.spread[build, own] = spread
     far = _FAR * np.maximum(spread, LEAST_SPREAD)
     value = level + np.clip(distance, -far, far) + reaction[own] * state
     sums = (np.ones(len(own)), state, state**2, value, value * state)
     for moment, each in zip(cells.moments, sums, strict=True):
-        moment[series, build] = np.bincount(own, each, minlength=len(moment))[series]
-    count, state_sum, _, value_sum, _ = cells.moments[:, series, build]
-    cells.state[series, build] = state_sum / count
-    cells.value[series, build] = value_sum / count
+        moment[build, series] = np.bincount(own, each)[series]
+    count, state_sum, _, value_sum, _ = cells.moments[:, build, series]
+    cells.state[build, series] = state_sum / count
+    cells.value[build, series] = value_sum / count
 
 
 def find_excess_spread(spread: Floats, usual: Floats) -> Floats:

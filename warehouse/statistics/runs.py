@@ -39,3 +39,16 @@ def rank_in_groups(group: Ints, key: NDArray[np.generic]) -> Ints:
     rank = np.empty(len(order), np.int64)
     rank[order] = places_in_runs(count)
     return rank
+
+
+def order_in_runs(count: Ints, *keys: NDArray[np.generic]) -> Ints:
+    """The order of items in which those of each run ascend by keys, the last key first.
+
+    >>> order_in_runs(np.array([1, 3]), np.array([9, 7, 5, 6])).tolist()
+    [0, 2, 3, 1]
+    """
+    order = np.arange(int(count.sum()))
+    several = np.flatnonzero(np.repeat(count > 1, count))
+    run = np.repeat(np.arange(len(count)), count)[several]
+    order[several] = several[np.lexsort((*(key[several] for key in keys), run))]
+    return order

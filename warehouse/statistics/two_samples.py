@@ -308,9 +308,12 @@ def normal_p(excess: Floats, variance: Floats) -> Floats:
 
 def least_p(base_count: Ints, head_count: Ints) -> Floats:
     """The least p that samples of each of these sizes can give."""
+    width = int(head_count.max(initial=0)) + 1
+    sizes, place = np.unique(base_count * width + head_count, return_inverse=True)
+    base_count, head_count = np.divmod(sizes, width)
     pairs = (base_count * head_count).astype(np.float64)
     variance = pairs / 12 * (base_count + head_count + 1)
-    return two_sided_p(base_count, head_count, pairs / 2, variance)
+    return two_sided_p(base_count, head_count, pairs / 2, variance)[place]
 
 
 @cache

@@ -1,23 +1,42 @@
-"""Decisions about groups of alerts, in the store and in its archive."""
+"""Decisions about groups of alerts and notes on points, in the store and in its archive."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
 from warehouse.archive.entries import DECIDED, Entry
+from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows
 from warehouse.errors import QueryError
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608
+
+
+class Point(NamedTuple):
+    """The points that a note is on: those of a build with these names; None is any."""
+
+    build: str
+    device: str | None = None
+    pool: str | None = None
+    model: str | None = None
+    backend: str | None = None
+    event_name: str | None = None
+    delegate_id: str | None = None
+    ordinal: int | None = None
+
+
+_FIND = f"SELECT {', '.join(Point._fields)} FROM point_notes WHERE note_id = ?"  # noqa: S608
 
 
 def decide_group(
@@ -37,8 +56,60 @@ def decide_group(
     """
     if state not in DECISION_STATES:
         raise QueryError(f"state: found '{state}', wanted one of: {', '.join(DECISION_STATES)}")
-    detail = json.dumps({"reason": reason, "decided_by": user or current_user()})
-    entry = Entry(DECIDED, datetime.now(UTC), group_id, reason=state, detail=detail)
+    _record(connection, store, group_id, state, {"reason": reason, "decided_by": _named(user)})
+
+
+def write_note(
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    point: Point,
+    text: str,
+    *,
+    user: str | None = None,
+) -> str:
+    """Record a user's note on points, by default of this process's user; returns the note's id.
+
+    Raises:
+        QueryError: The store has no dump with these points.
+        StoreError: The store cannot be written.
+    """
+    if not connection.execute(read_statement("noted_dumps"), point._asdict()).fetchone():
+        names = ", ".join(f"{name} '{value}'" for name, value in point._asdict().items() if value)
+        raise QueryError(f"no dump has {names}: see 'tracehouse query coverage'")
+    facts = {"reason": text, "decided_by": _named(user), **point._asdict()}
+    note_id = sha256(f"{datetime.now(UTC)} {facts}".encode()).hexdigest()[:12]
+    _record(connection, store, note_id, "noted", facts)
+    return note_id
+
+
+def withdraw_note(
+    connection: duckdb.DuckDBPyConnection, store: Path, note_id: str, *, user: str | None = None
+) -> None:
+    """Record that a user withdraws a note, which no query shows from then on.
+
+    Raises:
+        QueryError: The store has no such note.
+        StoreError: The store cannot be written.
+    """
+    found = connection.execute(_FIND, [note_id]).fetchone()
+    if not found:
+        raise QueryError(f"no note '{note_id}': see 'tracehouse query notes'")
+    facts = {"reason": "", "decided_by": _named(user), **Point(*found)._asdict()}
+    _record(connection, store, note_id, "withdrawn", facts)
+
+
+def _named(user: str | None) -> str:
+    return user or current_user()
+
+
+def _record(
+    connection: duckdb.DuckDBPyConnection,
+    store: Path,
+    name: str,
+    state: str,
+    facts: Mapping[str, object],
+) -> None:
+    entry = Entry(DECIDED, datetime.now(UTC), name, reason=state, detail=json.dumps(facts))
     with recorded_upkeep(connection, store) as history:
         history.add([entry])
         store_decisions(connection, [entry])

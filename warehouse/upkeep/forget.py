@@ -14,7 +14,15 @@ import pyarrow as pa
 from ingest.schemas.archive import ARCHIVED_FILES
 from ingest.schemas.dumps import STORED
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import DEBUG_BUFFER, ERASED, ETRECORD, FORGOTTEN, JUDGED, Entry
+from warehouse.archive.entries import (
+    DEBUG_BUFFER,
+    DECIDED,
+    ERASED,
+    ETRECORD,
+    FORGOTTEN,
+    JUDGED,
+    Entry,
+)
 from warehouse.archive.rewriting import delete_segments, rewrite_segments
 from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
@@ -31,6 +39,7 @@ _COMPANIONS = (ETRECORD, DEBUG_BUFFER)
 _FILE = pa.schema([ARCHIVED_FILES.field(name) for name in ("sha256", "segment")])
 _FORGOTTEN = STORED["forgotten_dumps"]
 _LAST = "SELECT coalesce(max(forgotten_at), to_timestamp(0)) AS last FROM forgotten_dumps"
+_DECIDED = "SELECT group_id FROM group_decisions"
 _GONE = "SELECT dump_id FROM dumps WHERE sha256 IN (SELECT sha256 FROM forgotten)"
 
 UNCOMPACTED = (
@@ -67,7 +76,10 @@ def forget_dumps(
 
 
 def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
-    """Delete dumps, refusals of their bytes, results of nights, and rows without other dumps."""
+    """Delete dumps, refusals of their bytes, results of nights, and rows without other dumps.
+
+    Notes on points without other dumps are such rows.
+    """
     rows = [
         {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
         for one in entries
@@ -113,7 +125,8 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     archive = Archive(store)
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
     last = connection.sql(_LAST).to_arrow_table()["last"][0].as_py()
-    found = _Contents(archive, hashes, last)
+    decided = {row[0] for row in connection.execute(_DECIDED).fetchall()}
+    found = _Contents(archive, hashes, decided, last)
     dirty_paths, kept_files = found.sort()
     for _, same in groupby(archive.files(), attrgetter("first", "last")):
         files = list(same)
@@ -133,10 +146,14 @@ class _Contents:
     """Entries of an archive, divided into those to erase and the rest.
 
     The results of nights up to the last forgetting may contain values of forgotten dumps.
+    Decisions up to then that the store lacks are notes, which may contain names of forgotten dumps.
     """
 
-    def __init__(self, archive: Archive, hashes: set[str], forgotten_at: datetime) -> None:
-        self._archive, self._hashes, self._forgotten_at = archive, hashes, forgotten_at
+    def __init__(
+        self, archive: Archive, hashes: set[str], decided: set[str], forgotten_at: datetime
+    ) -> None:
+        self._archive, self._hashes, self._decided = archive, hashes, decided
+        self._forgotten_at = forgotten_at
         kept = (entry for _, (_, entry) in self._entries() if not self._is_forgotten(entry))
         used = ((entry.etrecord_sha256, entry.debug_buffer_sha256) for entry in kept)
         self._used = set(chain.from_iterable(used))
@@ -166,5 +183,8 @@ class _Contents:
 
     def _is_erased(self, entry: Entry) -> bool:
         is_unused = entry.kind in _COMPANIONS and entry.sha256 not in self._used
-        is_old = entry.kind == JUDGED and entry.recorded_at <= self._forgotten_at
+        is_gone = entry.kind == JUDGED or (
+            entry.kind == DECIDED and entry.name not in self._decided
+        )
+        is_old = is_gone and entry.recorded_at <= self._forgotten_at
         return is_unused or is_old or self._is_forgotten(entry)

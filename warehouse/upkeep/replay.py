@@ -59,7 +59,7 @@ def replay(
                 # A new committer caches no ids of deleted rows.
                 committer = Committer(connection, None, OWN_DECODER)
             n_ended = _end_segments(connection, group)
-            done += IngestSummary(n_ended, loaded.n_dumps, loaded.n_events)
+            done += IngestSummary(n_ended, loaded.n_dumps, n_events=loaded.n_events)
             del group  # otherwise its columns would stay in memory until the next group
             gc.collect(1)  # objects of this group
             if progress:
@@ -91,6 +91,7 @@ def _record(loader: Loader, changes: Sequence[Entry]) -> None:
         Refusal(
             *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
             refused_at=one.recorded_at,
+            manifest=one.manifest,
         )
         for one in changes
         if one.kind == REFUSED

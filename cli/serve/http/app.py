@@ -18,6 +18,7 @@ from cli.serve.answers.explanations import explain
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
 from cli.serve.answers.sql import WAITING, sql
+from cli.serve.changes import Changes, changes
 from cli.serve.http.health import healthz, readyz
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
@@ -41,13 +42,16 @@ def make_app(service: Service) -> Starlette:
     """The application of a service, which is closed when the application shuts down.
 
     The application's state has the `service`, its `metrics`, the queue `audit` of the audit
-    log, the `jobs` of upkeep, and the limits of queries of the live store and of SQL.
+    log, the `jobs` of upkeep, the streams of `changes`, and the limits of queries of the live
+    store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
     lines = LineQueue(write_standard_error, patience=1.0)
     log = Log(lines, is_terminal=sys.stderr.isatty())
-    metrics = Metrics(service, audit, lines)
+    jobs = Jobs(service)
+    streams = Changes(service, jobs)
+    metrics = Metrics(service, audit, lines, streams)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -69,7 +73,7 @@ def make_app(service: Service) -> Starlette:
     )
     app.state.service, app.state.metrics, app.state.audit = service, metrics, audit
     workers = service.settings.sql_workers
-    app.state.jobs = Jobs(service)
+    app.state.jobs, app.state.changes = jobs, streams
     app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
     app.state.sql_limit = ConcurrencyLimit(workers, WAITING * workers)
     return app
@@ -83,5 +87,5 @@ def _close(service: Service) -> None:
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
     uploads = put_dump, get_dump, post_dumps
-    reads = list_queries, query, schema, report, explain, status, sql
+    reads = list_queries, query, schema, report, explain, status, sql, changes
     return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, *UPKEEP]

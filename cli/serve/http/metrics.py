@@ -21,6 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cli.serve.changes import Changes
 from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
@@ -35,8 +36,11 @@ _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 class Metrics(Collector):
     """Counts answers, and collects all other figures when they are read."""
 
-    def __init__(self, service: Service, audit: LineQueue, log: LineQueue) -> None:
+    def __init__(
+        self, service: Service, audit: LineQueue, log: LineQueue, changes: Changes
+    ) -> None:
         self._service, self._audit, self._log = service, audit, log
+        self._changes = changes
         self._registry = CollectorRegistry()
         self._answers = Counter(
             "tracehouse_http_answers",
@@ -88,7 +92,7 @@ class Metrics(Collector):
         consumer, killed = self._service.consumer, self._service.sandbox.killed
         for name, text, count in (
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
-            ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed),
+            ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed.total()),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
             (
                 "log_lines_dropped",
@@ -109,6 +113,7 @@ class Metrics(Collector):
             ("backlog_bytes", "Size of the dumps that wait.", known.backlog_bytes),
             ("lag_seconds", "How long the oldest of them has waited.", known.lag_seconds),
             ("drain_seconds", "Time to index the last batch.", consumer.drain_seconds),
+            ("listeners", "Open streams of changes.", self._changes.listeners),
             ("disk_free_bytes", "Free space on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
             ("consumer_failing", "1 if dumps cannot be indexed.", bool(consumer.problem)),

@@ -18,6 +18,7 @@ import uvicorn
 from cli.errors import OutputError
 from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
+from cli.serve.changes import Changes
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection, most_connections
 from cli.serve.http.signals import Signals
@@ -35,8 +36,9 @@ _MALLOC_OPTIONS = {_ARENA_MAX: 2, _MMAP_THRESHOLD: 1 << 20, _TRIM_THRESHOLD: 8 <
 class Server(uvicorn.Server):
     """A server that ends when a signal requests it."""
 
-    def __init__(self, config: uvicorn.Config, signals: Signals) -> None:
+    def __init__(self, config: uvicorn.Config, signals: Signals, changes: Changes) -> None:
         super().__init__(config)
+        self._changes = changes
         signals.end = self._end
         self.should_exit = signals.is_end_wanted
 
@@ -44,6 +46,11 @@ class Server(uvicorn.Server):
         """Begin to accept connections, and tell the supervisor."""
         await super().startup(sockets)
         tell_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of changes, which would never end, and wait for other answers."""
+        self._changes.end()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -74,8 +81,9 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
         host, port = listening[0].getsockname()[:2]
         service.announce(f"http://{_own_address(host)}:{port}")
         write_note(f"serving {store} at {' and '.join(map(_url_of, listening))}")
+        app = make_app(service)
         server_config = uvicorn.Config(
-            make_app(service),
+            app,
             http=Connection,
             ws="none",
             lifespan="on",
@@ -85,7 +93,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
             timeout_graceful_shutdown=LAST_SECONDS,
         )
         gc.freeze()  # a search for garbage among the imports would delay uploads
-        Server(server_config, signals).run(sockets=listening)
+        Server(server_config, signals, app.state.changes).run(sockets=listening)
         gc.unfreeze()
     service.close()
     if service.problem:

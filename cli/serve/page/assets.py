@@ -11,7 +11,11 @@ from cli.serve.page.site import page_template
 from cli.serve.page.timeline import KINDS
 from queries.report.line_chart import COLOURS
 
-SCRIPTS = {"/charts.js": "charts.js", "/uplot.js": "uplot/uPlot.iife.min.js"}  # by address
+SCRIPTS = {  # by address
+    "/changes.js": "changes.js",
+    "/charts.js": "charts.js",
+    "/uplot.js": "uplot/uPlot.iife.min.js",
+}
 _STATIC = files("cli.serve.page") / "static"
 _KEPT = {"Cache-Control": "max-age=300"}
 

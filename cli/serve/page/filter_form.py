@@ -118,7 +118,7 @@ def _form(
     hidden = [
         (name, value)
         for name, value in address.fields.items()
-        if name not in builds and not name.endswith("page")
+        if name not in (*builds, "at") and not name.endswith("page")
     ]
     lists = {
         name: sorted(own, key=natural_key)[:MOST_NAMES]

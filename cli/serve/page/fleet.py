@@ -1,4 +1,4 @@
-"""The view of the fleet: its pools and devices, the age of their data, and what they recorded."""
+"""The view of the fleet: its pools and devices, their health, and what they recorded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 
 from cli.serve.page.cells import Cell, Row, age_text, link
 from cli.serve.page.charts import coverage_plot
+from cli.serve.page.device_days import add_days, day_table, heat_text
 from cli.serve.page.last_night import night_parts
 from cli.serve.page.listing import Column, Table, listing, sort_page
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a coverage
-FIELDS = ("sort", "page", "pool_sort", "pool_page")
+FIELDS = ("sort", "page", "pool_sort", "pool_page", "day_sort", "day_page")
 
 
 def fleet(request: PageRequest) -> dict[str, Any]:
@@ -26,11 +27,11 @@ def fleet(request: PageRequest) -> dict[str, Any]:
     if not builds:
         return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
     whole, *builds = builds
-    positions = pa.array([row["position"] for row in builds], pa.int32())
-    devices = request.table("page_devices")
-    delays = pc.subtract(len(builds) - 1, pc.index_in(devices["last_position"], positions))
-    devices = devices.append_column("behind", delays)
-    late = pc.sum(pc.greater(delays, 0)).as_py()
+    devices = request.table("device_health")
+    if "device" in request.filters:  # which must not change what they are compared with
+        others = request.table("device_health", device=None)
+        devices = others.filter(pc.is_in(others["device"], value_set=devices["device"]))
+    late = pc.sum(pc.greater(devices["builds_behind"], 0)).as_py() or 0
     tiles = [
         ("", whole["device_count"], "device", ""),
         ("", len(builds), "build", ""),
@@ -53,12 +54,15 @@ def fleet(request: PageRequest) -> dict[str, Any]:
 
 
 def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> list[Table]:
-    """The devices; of several pools, the pools and the devices without the newest build."""
+    """The devices; of several pools, the pools and the devices with problems."""
     pools = _pools(devices)
     if pools.num_rows > 1:  # a pool leads to its other devices
-        devices = devices.filter(pc.greater(devices["behind"], 0))
-    shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-late_count", part="pool_")
-    shown = sort_page(request, devices, _DEVICE_COLUMNS, sort="-behind")
+        devices = devices.filter(pc.greater(devices["problem_count"], 0))
+    has_heat = devices["temperature_c"].null_count < devices.num_rows
+    unneeded = [*([] if has_heat else [_HEAT]), *([_POOL] if pools.num_rows == 1 else [])]
+    columns = [one for one in _DEVICE_COLUMNS if one not in unneeded]
+    shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-sick_count", part="pool_")
+    shown = sort_page(request, devices, columns, sort="-problem_count")
     newest = builds[-NEWEST:]
     names = [row["device"] for row in shown.rows]
     counts: dict[tuple[str | None, str | None], dict[str, int]] = defaultdict(dict)
@@ -68,7 +72,7 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     for row in shown.rows:
         own = counts[row["device"], row["pool"]]
         row["squares"] = coverage_plot(newest, own, row["model_count"])
-        row["newest"] = builds[-1 - row["behind"]]
+    days = add_days(request, shown.rows)
     for row in shown_pools.rows:
         own = counts[None, row["pool"]]
         row["squares"] = coverage_plot(newest, own, row["device_count"], "device")
@@ -79,46 +83,88 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     )
     text = note.format("models of the device were")
     if pools.num_rows == 1:
-        return [listing(request, "Devices", _DEVICE_COLUMNS, shown, note=text)]
-    title = "Devices without the newest build"
-    late = [listing(request, title, _DEVICE_COLUMNS, shown, note=text)] if shown.rows else []
+        whole = listing(request, "Devices", columns, shown, note=text)
+        return [whole, *([day_table(request, days)] if devices.num_rows == 1 else [])]
+    title = "Devices with problems"
+    late = [listing(request, title, columns, shown, note=text)] if shown.rows else []
     text = note.format("devices of the pool")
     return [listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text), *late]
 
 
 def _pools(devices: pa.Table) -> pa.Table:
     """A row for each pool, in the order of their names."""
-    is_late = pc.cast(pc.greater(devices["behind"], 0), pa.int64())
-    sums = [("device", "count"), ("is_late", "sum"), ("dump_count", "sum"), ("last_at", "max")]
-    pools = devices.append_column("is_late", is_late).group_by("pool").aggregate(sums)
-    names = ["pool", "device_count", "late_count", "dump_count", "last_at"]
+    is_sick = pc.cast(pc.greater(devices["problem_count"], 0), pa.int64())
+    sums = [
+        ("device", "count"),
+        ("is_sick", "sum"),
+        ("dump_count", "sum"),
+        ("last_ingested_at", "max"),
+    ]
+    pools = devices.append_column("is_sick", is_sick).group_by("pool").aggregate(sums)
+    names = ["pool", "device_count", "sick_count", "dump_count", "last_ingested_at"]
     return pools.rename_columns(names).sort_by("pool")
 
 
+def _device(row: Row) -> Cell:
+    return Cell(row["device"], link("/latency", device=row["device"]) if row["dump_count"] else "")
+
+
+def _problems(row: Row) -> Cell:
+    """What is wrong with a device, in words; the link leads to its days."""
+    own, pool = heat_text(row["temperature_c"]), heat_text(row["pool_temperature_c"])
+    texts = {
+        "silent": f"silent for {count_text(row['builds_behind'] or 0, 'build')}",
+        "refused": f"{_refused(row)} refused, {_share(row['pool_refused_share'])} in its pool",
+        "hot": f"{own}, its pool {pool}",
+    }
+    wrong = [texts[problem] for problem in (row["problems"] or "").split(", ") if problem]
+    device = row["device"] if row["dump_count"] else None
+    return Cell("; ".join(wrong) or "none", link("/", device=device, pool=row["pool"]))
+
+
+def _refused(row: Row) -> str:
+    return f"{row['refused_count']:,} ({_share(row['refused_share'])})"
+
+
+def _share(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.0f} %"
+
+
 def _newest(row: Row) -> Cell:
-    late = f" ({count_text(row['behind'], 'build')} behind)" if row["behind"] else ""
-    href = link("/operators", device=row["device"], build=row["newest"])
-    return Cell(f"{row['newest']}{late}", href)
+    if row["last_build"] is None:
+        return Cell(NONE)
+    late = row["builds_behind"]
+    text = f" ({count_text(late, 'build')} behind)" if late else ""
+    href = link("/operators", device=row["device"], build=row["last_build"])
+    return Cell(f"{row['last_build']}{text}", href)
 
 
-_LAST = Column("Last recorded", lambda row: age_text(row["last_at"]), "last_at")
+_LAST = Column("Last upload", lambda row: age_text(row["last_ingested_at"]), "last_ingested_at")
+_HEAT = Column(
+    "Temperature",
+    lambda row: Cell(heat_text(row["temperature_c"]), picture=row["heat_days"]),
+    "temperature_c",
+)
+_POOL = Column("Pool", lambda row: row["pool"] or NONE, "pool")
 _COVERAGE = Column("Coverage", lambda row: Cell("", picture=row["squares"]))
 _DUMPS = Column("Dumps", lambda row: f"{row['dump_count']:,}", "dump_count", is_number=True)
 _DEVICE_COLUMNS = (
-    Column("Device", lambda row: Cell(row["device"], link("/latency", device=row["device"])),
-           "device"),
-    Column("Newest build", _newest, "behind"),
+    Column("Device", _device, "device"),
+    Column("Problems", _problems, "problem_count"),
+    Column("Newest build", _newest, "builds_behind"),
     _COVERAGE,
     _LAST,
-    Column("Pool", lambda row: row["pool"] or NONE, "pool"),
-    Column("Models", lambda row: f"{row['model_count']:,}", "model_count", is_number=True),
+    Column("Dumps a day", lambda row: Cell("", picture=row["dump_days"])),
+    Column("Refused", _refused, "refused_share", is_number=True),
+    _HEAT,
+    _POOL,
     _DUMPS,
 )  # fmt: skip
 _POOL_COLUMNS = (
     Column("Pool", lambda row: Cell(row["pool"] or NONE, row["href"] if row["pool"] else ""),
            "pool"),
     Column("Devices", lambda row: f"{row['device_count']:,}", "device_count", is_number=True),
-    Column("Behind", lambda row: f"{row['late_count']:,}", "late_count", is_number=True),
+    Column("Problems", lambda row: f"{row['sick_count']:,}", "sick_count", is_number=True),
     _COVERAGE,
     _LAST,
     _DUMPS,

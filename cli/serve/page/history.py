@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cli.serve.http.problems import Problem
 from cli.serve.page.alert_marks import known_marks, merge_marks
 from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
 from cli.serve.page.charts import spark_plot, trend_chart
-from cli.serve.page.listing import Column, Shown, listing, plain_table, sort_page
+from cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
+from cli.serve.page.notes import find_notes, note_columns, note_form, note_table
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import (
     delta_text,
@@ -21,12 +23,13 @@ from queries.report.figures import (
     operator_text,
 )
 from queries.report.line_chart import COLOURS, Line, LineChart
+from queries.report.plots import note_mark
 from warehouse.errors import ParameterError
 
 METHOD = "Method::execute"
 NEWEST, MOST_BUILDS = 20, 40  # builds of all devices, and of chosen ones
 ROWS = 30  # of a page, each with a small plot if they are too many for one plot
-FIELDS = ("sort", "page", "scale", "zero")
+FIELDS = ("sort", "page", "scale", "zero", "at")
 OPERATOR_FIELDS = ("event", "delegate_id", "ordinal", *FIELDS)
 _OPERATOR = ("event_name", "delegate_id", "ordinal")
 _FAMILY = ("model", "backend", "run", *_OPERATOR)  # what devices have in common
@@ -56,9 +59,20 @@ def operator(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _newest_builds(request: PageRequest, most: int) -> list[str]:
-    """The newest of the chosen builds, in their order."""
-    return [row["build"] for row in request.rows("page_builds")[1:][-most:]]
+def _some_builds(request: PageRequest, most: int) -> list[str]:
+    """The newest of the chosen builds, or those around the one in the address (at=), in order.
+
+    Raises:
+        Problem: 400 if no chosen build has that name.
+    """
+    builds = [row["build"] for row in request.rows("page_builds")[1:]]
+    at = request.fields.get("at")
+    if at is None:
+        return builds[-most:]
+    if at not in builds:
+        raise Problem(400, "at", f"at={at}: no chosen build has this name")
+    end = max(most, builds.index(at) + most // 2)
+    return builds[:end][-most:]
 
 
 def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[str, Any]:
@@ -67,7 +81,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     Raises:
         ParameterError: A filter has an unknown name.
     """
-    builds = _newest_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
+    builds = _some_builds(request, MOST_BUILDS if "device" in request.filters else NEWEST)
     if not builds:
         return {}
     try:
@@ -81,23 +95,29 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         return {}
     shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
     is_one_chart = series.num_rows <= len(COLOURS)
+    notes = find_notes(request, builds)
+    columns = [*_COLUMNS, *note_columns(notes, shown.rows)]
     marks = known_marks(request, shown.rows)
     for number, row in enumerate(shown.rows):
         colour = number if is_one_chart else None
+        marks[number] += map(note_mark, row["notes"])
         medians, row["marks"] = _values(builds, row, "p50_ns"), marks[number]
         row["spark"] = spark_plot(builds, _name(row), medians, colour=colour, marks=marks[number])
     note = "Change is that of the last build against the one before."
     title = f"Time of one {'run' if what == METHOD else 'call'}, by build"
-    tables = [listing(request, title, _COLUMNS, shown, note=note)]
+    seen = [one for one in notes if any(one in row["notes"] for row in shown.rows)]
+    tables = [*note_table(seen), listing(request, title, columns, shown, note=note)]
+    places = [(_name(row), row) for row in shown.rows]
+    form = note_form(request, builds, places, **(params if what != METHOD else {}))
     if is_one_chart:
         lines = [_line(builds, row) for row in shown.rows]
-        chart = LineChart(what, "build", builds, lines, merge_marks(marks))
+        at = request.fields.get("at", "")
+        chart = LineChart(what, "build", builds, lines, merge_marks(marks), at=at)
         drawn: dict[str, Any] = {"charts": trend_chart(request, path, chart, **params)}
-        tables += [plain_table(_name(row), _POINT_COLUMNS, _points(row)) for row in shown.rows
-                   if what != METHOD]  # fmt: skip
+        tables += [_points_table(row) for row in shown.rows if what != METHOD]
     else:
         drawn = _multiples(request, builds, found, shown, params)
-    return {**drawn, "tables": tables}
+    return {**drawn, "tables": tables, "noting": form}
 
 
 def _multiples(
@@ -162,11 +182,12 @@ def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
 
 
 def _name(row: Row) -> str:
-    """Where a series was measured: the run if the model has several, and the operator's number."""
+    """Where a series was measured, and the operator; the run if the model has several."""
     place = " · ".join(name_text(row[name]) for name in PLACE if row[name])
-    run = f", {name_text(row['run'])}" if " " in row["run"] else ""
-    number = "" if row["event_name"] == METHOD else f" #{row['ordinal']}"
-    return f"{place}{run}{number}"
+    if row["event_name"] == METHOD:
+        return f"{place}, {name_text(row['run'])}" if " " in row["run"] else place
+    operator = operator_text(row["event_name"], row["delegate_id"], row["ordinal"], row["run"])
+    return f"{place} · {operator}"
 
 
 def _place_cell(row: Row) -> Cell:
@@ -176,6 +197,11 @@ def _place_cell(row: Row) -> Cell:
 def _last(row: Row) -> Row:
     point: Row = row["points"][-1]
     return point
+
+
+def _points_table(row: Row) -> Table:
+    points = _points(row)
+    return plain_table(_name(row), [*_POINT_COLUMNS, *note_columns(row["notes"], points)], points)
 
 
 def _points(row: Row) -> list[Row]:

@@ -11,6 +11,7 @@ from queries.report.content import Group, Member, Report
 from queries.report.figures import count_text, is_measure, member_operator, name_text
 from queries.report.line_chart import Mark
 from queries.report.outline import commits_url, outline, verdict_text
+from queries.report.plots import note_mark
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings, SettingsError
 from queries.report.stored_nights import LastNight, NightKey, last_night
@@ -97,13 +98,13 @@ def _line(report: Report, group: Group) -> AlertLine:
     first = group.members[0]
     href = f"{link('/regressions', head=report.head)}#{group.id}"
     links = [
-        (_history(first), "History"),
+        (_history(report, group), "History"),
         (href, "Distributions"),
         (_timelines(group, first), "Timelines"),
         (commits_url(group, report), "Commits"),
         (link("/explain", group=group.id, head=report.head), "Why"),
     ]
-    return AlertLine(group, _spark(group, first), href, [pair for pair in links if pair[0]])
+    return AlertLine(group, _spark(report, group), href, [pair for pair in links if pair[0]])
 
 
 def _place(member: Member) -> dict[str, str | None]:
@@ -112,10 +113,11 @@ def _place(member: Member) -> dict[str, str | None]:
     return row | {"pool": None} if member.device else row
 
 
-def _history(member: Member) -> str:
-    """The address of the operator over the builds; empty for a measure."""
+def _history(report: Report, group: Group) -> str:
+    """The address of the operator over the builds; that of the alert for a measure."""
+    member = group.members[0]
     if is_measure(member):
-        return ""
+        return link("/history", group=group.id, head=report.head)
     operator = pick(vars(member), "delegate_id", "ordinal")
     return link("/operator", event=member.event_name, **operator, **_place(member))
 
@@ -128,12 +130,14 @@ def _timelines(group: Group, member: Member) -> str:
     return link("/timelines", **builds, run=member.run, **_place(member))
 
 
-def _spark(group: Group, member: Member) -> str:
+def _spark(report: Report, group: Group) -> str:
+    member = group.members[0]
     points = member.history[-BUILDS:]
-    values = [point.median if point.median_ns is None else point.median_ns for point in points]
+    values = [point.value for point in points]
     is_bad = group.direction == "regression"
     marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
     if group.fixed_in is not None:
         marks.append(Mark(group.fixed_in, "fixed", "good"))
+    marks += [note_mark(note) for note in report.point_notes if note.is_on(vars(member))]
     builds = [point.build for point in points]
     return spark_plot(builds, member_operator(member), values, marks=marks, unit=member.unit)

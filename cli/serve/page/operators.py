@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from cli.serve.page.cells import PLACE, Cell, Row, link, natural_key, pick
 from cli.serve.page.listing import Column, Table, plain_table, turn_pages
+from cli.serve.page.notes import find_notes, note_columns
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import count_text, duration_text, name_text
+from queries.report.notes import Note
 
 TOP = 30  # operators of a table
 TABLES = 12  # of a page
@@ -40,11 +42,12 @@ def operators(request: PageRequest) -> dict[str, Any]:
     places = {row["build"]: row["position"] for row in shown}
     groups.sort(key=lambda group: _order(group[0], places))
     start, pager = turn_pages(request, len(groups), size=TABLES)
+    notes = find_notes(request, list(places))
     together = _TOGETHER.format(count_text(count, "device"), MOST_DEVICES) if is_whole else ""
     return {
         "title": "Operators",
         "lead": _LEAD + together,
-        "tables": [_table(group) for group in groups[start : start + TABLES]],
+        "tables": [_table(notes, group) for group in groups[start : start + TABLES]],
         "empty": "No build has a complete run here: widen the filters.",
         "pager": pager,
     }
@@ -56,9 +59,10 @@ def _order(row: Row, places: Mapping[str, int]) -> tuple[object, ...]:
     return names[0], -places[row["build"]], *names[1:]
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(notes: Sequence[Note], rows: list[Row]) -> Table:
     place = " · ".join(name_text(rows[0][name]) for name in PLACE if rows[0][name])
-    return plain_table(f"{place}, {name_text(rows[0]['build'])}", _COLUMNS, rows)
+    columns = [*_COLUMNS, *note_columns(notes, rows)]
+    return plain_table(f"{place}, {name_text(rows[0]['build'])}", columns, rows)
 
 
 def _operator(row: Row) -> Cell:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
+from cli.serve.changes import Counts
 from cli.serve.page import (
+    alert_history,
     comparison,
     dumps,
     explain,
     feed,
     fleet,
     history,
+    notes,
     operators,
     refused,
     regressions,
@@ -21,10 +24,10 @@ from cli.serve.page.charts import chart_file
 from cli.serve.page.login import login, logout
 from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
-from cli.serve.page.triage import triage
+from cli.serve.page.triage import triage, write_note
 
 VIEWS = {
-    "/": view(fleet.fleet, *fleet.FIELDS),
+    "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
     "/latency": view(history.latency, *history.FIELDS),
     "/operators": view(operators.operators, *operators.FIELDS),
     "/operator": view(history.operator, *history.OPERATOR_FIELDS),
@@ -33,20 +36,39 @@ VIEWS = {
     "/compare": view(comparison.comparison, *comparison.FIELDS, builds=comparison.BUILDS),
     "/timelines": view(timelines.timelines, *timelines.FIELDS),
     "/regressions": view(
-        regressions.regressions, *regressions.FIELDS, builds=regressions.BUILDS, is_filtered=False
+        regressions.regressions,
+        *regressions.FIELDS,
+        builds=regressions.BUILDS,
+        is_filtered=False,
+        news=("nights", "decisions"),
     ),
     "/explain": view(
-        explain.explain, "group", "head", builds={"head": "the last build"}, is_filtered=False
+        explain.explain,
+        "group",
+        "head",
+        builds=explain.BUILDS,
+        is_filtered=False,
+        news=(),
     ),
+    "/history": view(
+        alert_history.alert_history, *alert_history.FIELDS, builds=explain.BUILDS, is_filtered=False
+    ),
+    "/history.svg": view(
+        chart_file(alert_history.alert_history), *alert_history.FIELDS, is_filtered=False
+    ),
+    "/notes/{note_id}": view(notes.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
     "/dumps/{sha256}/run.svg": view(chart_file(dumps.dump), *dumps.DUMP_FIELDS, is_filtered=False),
-    "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False),
+    "/dumps/{sha256}": view(dumps.dump, *dumps.DUMP_FIELDS, is_filtered=False, news=()),
     "/nights.atom": view(feed.feed, is_filtered=False),
-    "/errors": view(refused.refused, *refused.FIELDS, is_filtered=False),
+    "/errors": view(
+        refused.refused, *refused.FIELDS, is_filtered=False, news=("dumps", "refused", "upkeep")
+    ),
 }
 ROUTES = (
     *(Route(path, handler, include_in_schema=False) for path, handler in VIEWS.items()),
     Route("/regressions", triage, methods=["POST"], include_in_schema=False),
+    Route("/notes", write_note, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),
     Route("/style.css", style, include_in_schema=False),
     *(Route(path, script, include_in_schema=False) for path in SCRIPTS),

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
+from cli.serve.changes import Changes
 from cli.serve.http.negotiation import check_parameters
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.page.cells import link
@@ -42,7 +43,7 @@ _UNFILTERED = ("/regressions", "/errors", "/sql")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -57,6 +58,7 @@ def view(
     *fields: str,
     builds: Mapping[str, str] = MappingProxyType({}),
     is_filtered: bool = True,
+    news: Sequence[str] = ("dumps", "upkeep"),
 ) -> Callable[[Request], Awaitable[Response]]:
     """The handler of a view: readers see it, others are sent to the login form.
 
@@ -65,6 +67,7 @@ def view(
         fields: Parameters of the view besides filters.
         builds: Those of them that name builds, with what each means without a value.
         is_filtered: Whether the view has filters. Their form is shown with an error, too.
+        news: Fields of `Counts` that change what the view shows.
     """
     filters = (*NAMES, *DATES) if is_filtered else ()
 
@@ -84,16 +87,20 @@ def view(
 
         try:
             bearer = service.access.need(request, Scope.READ)
+        except ERRORS as error:
+            return show_problem(request, error)
+        changes: Changes = request.app.state.changes
+        frame = {"news_since": changes.name(changes.count(bearer.pools)), "news": news}
+        parts: Parts | Response
+        try:
             parts = await query_store(request, render)
-        except Unauthorized:
-            return to_login(request)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
             if filters or builds:
                 parts["form"] = await _form_of_problem(request, bearer, filters, builds)
         if isinstance(parts, Response):
             return parts
-        return show(request, parts.pop("template", "tables"), parts, status=status)
+        return show(request, parts.pop("template", "tables"), frame | parts, status=status)
 
     return answer
 
@@ -145,6 +152,7 @@ def show(
         ],
         "form": None,
         "problem": "",
+        "news": (),
         "signed_in": bearer.name if COOKIE in request.cookies else "",
     }
     text = page_template(f"{template}.html").render(frame | dict(parts))
@@ -154,6 +162,14 @@ def show(
 def page_template(name: str) -> Template:
     """A template of the site, or of reports."""
     return page_environment("cli.serve.page", PACKAGE).get_template(f"{name}.jinja")
+
+
+def show_problem(request: Request, error: Exception) -> Response:
+    """The page of an error; without a valid token, the way to the login form."""
+    if isinstance(error, Unauthorized):
+        return to_login(request)
+    status, parts = problem_parts(request, error)
+    return show(request, "tables", parts, status=status)
 
 
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:

@@ -1,42 +1,78 @@
-"""Decisions about alerts, from the forms of the nightly report."""
+"""Decisions about alerts and notes on points, from the forms of the page."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cli.serve.access.authorization import Scope, Unauthorized
+from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.cells import link
 from cli.serve.page.forms import read_form
-from cli.serve.page.site import ERRORS, problem_parts, show, to_login
+from cli.serve.page.site import ERRORS, show_problem
 from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
-from cli.upkeep.tasks import Accept
+from cli.upkeep.store_task import Task
+from cli.upkeep.triage import POINT, Accept, Note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCOPES = (Scope.TRIAGE, Scope.UPKEEP)
 CHOICES = {"accepted": "Accept", "acknowledged": "Acknowledge", "reopened": "Reopen"}
+_Form = Mapping[str, str]
 
 
-async def triage(request: Request) -> Response:
-    """Decide about the `group` of the form, and show the report of its `head` again."""
-    try:
-        bearer = request.app.state.service.access.need(request, *SCOPES)
-        need_all_pools(bearer, "triage")
-        form = await read_form(request, "group, state and reason")
-        task = Accept(
-            reason=form.get("reason", ""),
-            groups=tuple(filter(None, [form.get("group")])),
-            state=form.get("state", "accepted"),
-            head=form.get("head"),
-        )
-        request.state.what = describe(task)
-        job: Job = request.app.state.jobs.begin(bearer, task)
-        await job.wait()
-        job.result()
-    except Unauthorized:
-        return to_login(request)
-    except ERRORS as error:
-        status, parts = problem_parts(request, error)
-        return show(request, "tables", parts, status=status)
-    return RedirectResponse(link("/regressions", head=task.head), 303)
+def _form_of_task(
+    wanted: str, make: Callable[[_Form], Task], target: Callable[[_Form, pa.Table], str]
+) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of a form: does the task that the form describes, and leads to an address.
+
+    Args:
+        wanted: The form's fields, for errors.
+        make: Makes the task.
+        target: Makes the address, of the form and of the task's rows.
+    """
+
+    async def handle(request: Request) -> Response:
+        try:
+            bearer = request.app.state.service.access.need(request, *SCOPES)
+            need_all_pools(bearer, "triage")
+            form = await read_form(request, wanted)
+            task = make(form)
+            request.state.what = describe(task)
+            job: Job = request.app.state.jobs.begin(bearer, task)
+            await job.wait()
+            return RedirectResponse(target(form, job.result()), 303)
+        except ERRORS as error:
+            return show_problem(request, error)
+
+    return handle
+
+
+def _decision(form: _Form) -> Task:
+    return Accept(
+        reason=form.get("reason", ""),
+        groups=tuple(filter(None, [form.get("group")])),
+        state=form.get("state", "accepted"),
+        head=form.get("head"),
+    )
+
+
+def _note(form: _Form) -> Task:
+    place = dict(parse_qsl(form.get("series", "")))
+    return Note(text=form.get("text", ""), on=place | {n: form[n] for n in POINT if n in form})
+
+
+triage = _form_of_task(
+    "group, state and reason",
+    _decision,
+    lambda form, _: link("/regressions", head=form.get("head")),
+)
+write_note = _form_of_task(
+    "series, build and text", _note, lambda _, rows: f"/notes/{rows['note_id'][0]}"
+)

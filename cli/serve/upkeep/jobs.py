@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextlib import suppress
@@ -60,10 +61,14 @@ class Job:
         self._check_running = consumer.check_running
         self._future = consumer.perform(lambda: self.task.run(store))
 
+    def call_at_end(self, function: Callable[[], object]) -> None:
+        """Call a function when the task has ended, in any thread."""
+        self._future.add_done_callback(lambda _: function())
+
     async def wait(self, seconds: float | None = None) -> None:
         """Wait until the task has ended, or some seconds."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        self._future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+        self.call_at_end(lambda: loop.call_soon_threadsafe(ended.set))
         with suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), seconds)
 
@@ -77,12 +82,17 @@ class Job:
 
 
 class Jobs:
-    """The jobs of a service since its start; the oldest ones are forgotten."""
+    """The jobs of a service since its start; the oldest ones are forgotten.
+
+    Attributes:
+        ended: Number of jobs that have ended, by task.
+    """
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._jobs: dict[str, Job] = {}
         self._ids: dict[tuple[str, str], str] = {}  # by client and key
+        self.ended: Counter[str] = Counter()
 
     def begin(self, bearer: Bearer, task: Task, key: str = "") -> Job:
         """A job that does the task; with the key of an earlier request, the job of that request.
@@ -106,6 +116,7 @@ class Jobs:
         self._ids[bearer.name, key] = job.id
         self._forget_old()
         job.begin(self._service, bearer.name or None)
+        job.call_at_end(lambda: self.ended.update([task.name]))
         return job
 
     def find(self, job_id: str, scopes: Collection[str]) -> Job:

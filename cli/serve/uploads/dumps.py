@@ -105,13 +105,14 @@ async def put_dump(request: Request) -> Response:
     sha256, bearer = _sha256_of(request), request.state.bearer
     request.state.source = name_of(sha256)
     manifest = _header_manifest(request.headers.get(MANIFEST_HEADER))
+    request.state.manifest = manifest.canonical_json()
     check_pool(bearer, manifest.device.pool)
     most_bytes = service.settings.max_dump_bytes
     async with received(request, service.inbox.spool(), most_bytes) as spool:
         if spool.sha256 != sha256:
             detail = f"the body has SHA-256 {spool.sha256}: send it again, or to that address"
             raise Problem(400, "sha256", detail)
-        delivery = make_delivery(manifest.canonical_json(), spool.hashed(name_of(sha256)))
+        delivery = make_delivery(request.state.manifest, spool.hashed(name_of(sha256)))
         return _answer(sha256, await service.commits.commit(bearer, delivery, spool))
 
 
@@ -202,9 +203,10 @@ async def _accept_parts(request: Request) -> Response:
         request.state.source = name
         manifest = parse_stated("manifest", form.parts["manifest"].spool.data)
         manifest = await run_in_threadpool(_add_printed, manifest, form)  # a log may be long
+        request.state.manifest = manifest.canonical_json()
         check_pool(bearer, manifest.device.pool)
         companions = (_companion(form, part, name) for part in _COMPANIONS)
-        delivery = make_delivery(manifest.canonical_json(), dump.hashed(name), *companions)
+        delivery = make_delivery(request.state.manifest, dump.hashed(name), *companions)
         return _answer(dump.sha256, await service.commits.commit(bearer, delivery, dump))
 
 

@@ -33,21 +33,28 @@ def name_of(sha256: str) -> str:
 def record_request(request: Request, problem: Problem) -> None:
     """Put the refusal of a request on record; a zip's dumps are on record one by one.
 
-    The request's state has the `source` and `sha256` of the dump as far as they are known: a
-    SHA-256 is that of bytes that were read.
+    The request's state has the `source`, `sha256` and `manifest` of the dump as far as they are
+    known: a SHA-256 is that of bytes that were read.
     """
     if "dumps" not in problem.more:
         state, service = request.state, request.app.state.service
         source, sha256 = getattr(state, "source", UNNAMED), getattr(state, "sha256", None)
-        record_refusal(service, problem, source, sha256)
+        manifest = getattr(state, "manifest", None)
+        record_refusal(service, problem, source, sha256, manifest)
 
 
-def record_refusal(service: Service, problem: Problem, source: str, sha256: str | None) -> None:
+def record_refusal(
+    service: Service,
+    problem: Problem,
+    source: str,
+    sha256: str | None,
+    manifest: str | None = None,
+) -> None:
     """Put the refusal of an upload on record, unless the upload is only deferred."""
     if isinstance(problem, UploadProblem):
         service.consumer.refusals.refuse(problem.refusal)
     elif problem.reason == _POOL or (
         problem.status_code in _REFUSED and problem.reason not in _CUT
     ):
-        refusal = Refusal(source, sha256, problem.reason, None, problem.detail)
+        refusal = Refusal(source, sha256, problem.reason, None, problem.detail, manifest=manifest)
         service.consumer.refusals.refuse(refusal)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from queries.report import stored_nights
 from tests.support.command import Outcome, Run
 from tests.support.cross_section import cross_section
 from tests.support.nightly_farm import ingest_nights
@@ -100,3 +101,15 @@ def test_groups_are_chosen_by_model_device_and_build(
     assert accepted(accept(first["id"], second["id"])) == {first["id"], second["id"]}
     assert "has no such regression" in accept("--model", "other").error
     assert "does not know the build 'b77'" in accept("--since", "b77").error
+
+
+@pytest.mark.slow
+def test_a_group_of_a_stored_report_is_decided_without_another_judgement(
+    run: Run, nightly_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = shutil.copytree(nightly_store, tmp_path / "s")
+    page = run("report", "--nightly", "--format", "json", "--store", store).text
+    first, second = (group["id"] for group in json.loads(page)["groups"][:2])
+    monkeypatch.setattr(stored_nights, "nightly_report", None)
+    for group in (first, second, first):  # each decision makes the stored report an old one
+        assert run("accept", group, "--reason", "x", "--store", store).code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.upkeep.store_task import Task, TaskStore
-from cli.upkeep.tasks import TASKS, Accept, Amend, Compact, Forget, RebuildDumps, Retention
+from cli.upkeep.tasks import TASKS, Amend, Compact, Forget, RebuildDumps, Retention
 from ingest.errors import ManifestError
 from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_dump
@@ -39,9 +39,6 @@ def own(made: Path, tmp_path: Path) -> Path:
         lambda: Amend(set=("build=b",)),
         lambda: Forget(),
         lambda: Forget(dump="xyz"),
-        lambda: Accept(reason="", groups=("g",)),
-        lambda: Accept(reason="r"),
-        lambda: Accept(reason="r", groups=("g",), state="s"),
         lambda: RebuildDumps(dumps=()),
     ],
 )
@@ -51,7 +48,7 @@ def test_a_task_without_meaning_cannot_be_made(make: Callable[[], Task]) -> None
 
 
 def test_every_task_has_a_name_of_its_own_and_scopes() -> None:
-    assert len({kind.name for kind in TASKS}) == len(TASKS) == 7
+    assert len({kind.name for kind in TASKS}) == len(TASKS) == 8
     assert all(kind.scopes for kind in TASKS)
 
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, SHOWN, html_text
+from queries.report.html import FOLDED, MAX_OPEN, MAX_ROWS, PAGE_ROWS, SHOWN, html_text
 from queries.report.verdicts import State, Verdict
 from tests.support.reports import coverage, full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
@@ -114,8 +114,15 @@ def test_long_lists_are_folded_and_then_cut_with_a_count() -> None:
 
 def test_tables_are_cut_with_a_count() -> None:
     few = coverage(too_few=[f"row {i}" for i in range(MAX_ROWS + 3)])
-    text = Reader(html_text(report_of(coverage=few))).text
+    page = html_text(report_of(coverage=few))
+    text = Reader(page).text
     assert "3 more rows are not shown" in text
+    last = f"{MAX_ROWS - PAGE_ROWS + 1} to {MAX_ROWS} of {MAX_ROWS + 3}"
+    assert f'aria-label="Too little data, rows {last}"' in page
+    first, _, rest = page.partition(f"<summary>Rows {PAGE_ROWS + 1} to ")
+    assert f'<td data-name="Wanted">row {PAGE_ROWS - 1}</td>' in first
+    assert f'<td data-name="Wanted">row {PAGE_ROWS}</td>' in rest
+    assert rest.count("<summary>Rows ") == MAX_ROWS // PAGE_ROWS - 2
     assert f"row {MAX_ROWS}" not in text
 
 

@@ -25,7 +25,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
 _OPTIONS = (
     "--phases=examples,coverage,fuzzing", "--no-color", "--continue-on-failure",
     "--suppress-health-check=all", "--request-timeout=20", "--warnings=off",
-    "--generation-deterministic",
+    "--generation-deterministic", "--exclude-path=/v1/changes",  # whose answer does not end
 )  # fmt: skip
 
 

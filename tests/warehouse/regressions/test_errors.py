@@ -14,11 +14,13 @@ def base(level, error=0.0, is_split=False):
     level = np.asarray(level, float)
     nothing = np.zeros(len(level))
     return _UNKNOWN._replace(
+        chosen=np.zeros((1, len(level)), int),
         builds=np.full(len(level), 16),
         raw=level,
         value=level,
         state=nothing,
         reaction=nothing,
+        state_error=nothing,
         is_split=np.full(len(level), is_split),
         raw_error=nothing + error,
         residual_error=nothing + np.inf,
@@ -37,7 +39,7 @@ def made(errors, builds, family=None, levels=None):
 
 def size(kept, build, count=3):
     """The sizes of so many series, whose values have no states taken out."""
-    return kept.size(build, np.zeros(count))
+    return kept.complete(build, base(np.zeros(count)), np.arange(count)).raw_error
 
 
 def in_a_row(kept, build, count=3, is_split=False):
@@ -129,9 +131,22 @@ def test_what_a_state_adds_is_learned_from_the_nights_of_the_family():
     for build, moved in enumerate(state.tolist()):
         error = np.array([0.4, -0.4, 0.4]) * moved + 0.002  # beyond a reaction of 1
         kept.add(build, moved + error, moved + error, np.full(3, moved), base(np.zeros(3)))
-    assert kept.state_error(0, np.ones(3)) == pytest.approx([0.05] * 3)
-    assert kept.state_error(12, np.ones(3)) == pytest.approx([0.3] * 3, abs=0.05)
-    assert kept.size(12, np.ones(3)).max() < 0.02
+    known = base(np.zeros(3))._replace(reaction=np.ones(3))
+    first, last = (kept.complete(build, known, np.arange(3)) for build in (0, 12))
+    assert first.state_error == pytest.approx([0.05] * 3)
+    assert last.state_error == pytest.approx([0.3] * 3, abs=0.05)
+    assert last.residual_error.max() < 0.02
+
+
+def test_errors_are_those_of_the_families_of_the_series_that_are_asked_for():
+    errors = np.random.default_rng(4).normal(0, 0.02, (20, 9))
+    kept, known = made(errors, 21, family=np.array([0, 1, 2] * 3)), base(np.zeros(9))
+    known = known._replace(reaction=np.linspace(0.5, 1.5, 9))
+    everything, some = (kept.complete(20, known, np.array(own)) for own in ([*range(9)], [1, 5]))
+    for name in ("raw_error", "residual_error", "state_error"):
+        expected, found = getattr(everything, name), getattr(some, name)
+        assert np.isnan(found[[0, 3, 6]]).all()
+        assert found[[1, 2, 4, 5, 7, 8]].tolist() == expected[[1, 2, 4, 5, 7, 8]].tolist()
 
 
 def test_the_more_a_family_is_alike_the_less_one_series_by_itself_counts():

@@ -7,9 +7,16 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.histories import LEVEL, history, night, nights
-from warehouse.regressions.baseline import find_base
+from warehouse.regressions.baseline import Bases
 from warehouse.regressions.history import summarise_cells
-from warehouse.regressions.nightly import Rules, Status, adjust_p, compare_night, judge_night
+from warehouse.regressions.nightly import (
+    Rules,
+    Status,
+    adjust_p,
+    choose_series,
+    compare_night,
+    judge_night,
+)
 from warehouse.regressions.states import StateCells, summarise_states
 from warehouse.statistics.device_states import NO_KERNEL, NightValues
 
@@ -18,12 +25,13 @@ QUIET = 0.002  # how far builds have been from their bases, where a test says no
 
 def judge(cells, **options):
     """What the last night of these series says against all before it."""
-    known, base, found = compare(cells, **options)
-    return judge_night(known, found, base, Rules())
+    known, base, choice = choose(cells, **options)
+    found = compare_night(known, known.build_count - 1, choice.tested, base)
+    return judge_night(known, choice, found, base, Rules())
 
 
-def compare(cells, *, states=None, raw_error=QUIET, residual_error=QUIET, **changes):
-    """The last night of these series beside all before it.
+def choose(cells, *, states=None, raw_error=QUIET, residual_error=QUIET, **changes):
+    """The series of the last night that are worth a test, and their base.
 
     `states` are those of the device, night by night; else there are none.
     """
@@ -32,18 +40,17 @@ def compare(cells, *, states=None, raw_error=QUIET, residual_error=QUIET, **chan
     states = np.zeros(known.build_count) if states is None else np.asarray(states, float)
     known.states[:] = np.repeat(np.tile(states, known.series_count), np.diff(known.start))
     summaries, found = summarise_cells(known), summarise(known)
-    usable = np.ones((known.series_count, head), bool)
-    base = find_base(known, summaries, found, usable, Rules().base_builds)
+    base = Bases(summaries, found, Rules().base_builds).find(head)
     errors = (np.full(known.series_count, error) for error in (raw_error, residual_error))
-    moved = found.state[:, head] - base.state
+    moved = found.state[head] - base.state
     base = base._replace(raw_error=next(errors), residual_error=next(errors), moved=moved)
-    level = found.value[:, head] - base.reaction * found.state[:, head]
-    return known, base, compare_night(known, summaries, level, head, base, Rules())
+    level = found.value[head] - base.reaction * found.state[head]
+    return known, base, choose_series(known, summaries, level, head, base, Rules())
 
 
 def summarise(known):
     """What the states of a history say of its series."""
-    cells = StateCells.empty((known.series_count, known.build_count))
+    cells = StateCells.empty((known.build_count, known.series_count))
     owner = np.repeat(np.arange(len(known.start) - 1), np.diff(known.start))
     for build in range(known.build_count):
         here = np.flatnonzero(owner % known.build_count == build)
@@ -64,7 +71,7 @@ def test_a_slower_and_a_faster_series_hit_and_a_quiet_one_does_not():
     assert found.direction.tolist() == [1, -1, 0]
     assert found.tested.tolist() == [0, 1]
     assert found.comparison.shift == pytest.approx([0.1, -0.1], abs=0.01)
-    assert compare(cells)[2].family_size.tolist() == [3, 3, 3]
+    assert choose(cells)[2].family_size.tolist() == [3, 3, 3]
 
 
 def test_a_change_smaller_than_counts_is_none():
@@ -125,7 +132,7 @@ def test_a_change_beyond_the_state_is_not_explained():
     found = judge(cells, states=states, raw_error=0.02, residual_error=0.002)
     assert found.status.tolist() == [Status.HIT]
     assert found.comparison.shift == pytest.approx([0.25], abs=0.01)
-    assert compare(cells, states=states)[2].raw_moved == pytest.approx([0.3], abs=0.01)
+    assert choose(cells, states=states)[2].raw_moved == pytest.approx([0.3], abs=0.01)
 
 
 def test_a_state_that_is_new_may_move_operators_further():

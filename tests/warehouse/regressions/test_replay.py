@@ -51,13 +51,13 @@ def test_the_next_night_clears():
 
 def test_a_cleared_night_is_of_the_base_again():
     found = replay(history([nights(1, [0.0] * 4 + [0.15, 0.0, 0.0]), *quiet(4, 7)]))
-    assert found.night.base.chosen[0].tolist() == [True] * 6
+    assert found.night.base.list_builds(0).tolist() == [*range(6)]
 
 
 def test_a_suspected_night_is_kept_out_of_the_base():
     found = replay(history([nights(1, [0.0] * BEFORE + [0.15] * 2), *quiet(4, BEFORE + 2)]))
-    assert not found.night.base.chosen[0, BEFORE]
-    assert found.night.base.chosen[1, BEFORE]
+    assert BEFORE not in found.night.base.list_builds(0)
+    assert BEFORE in found.night.base.list_builds(1)
 
 
 def test_a_night_in_the_other_direction_does_not_confirm():
@@ -112,7 +112,7 @@ def test_the_new_level_is_the_base_after_a_confirmation():
     found = replay(history([nights(1, levels), *quiet(4, len(levels))]))
     assert only(found.changes).confirmed == BEFORE + 1
     assert found.night.status[0] == Status.UNCHANGED
-    assert np.flatnonzero(found.night.base.chosen[0]).tolist() == list(range(BEFORE, BEFORE + 5))
+    assert found.night.base.list_builds(0).tolist() == list(range(BEFORE, BEFORE + 5))
 
 
 def test_two_changes_of_a_series_are_two():
@@ -136,7 +136,7 @@ def test_a_fix_is_no_improvement_and_later_nights_have_the_old_base():
     levels = [0.0] * BEFORE + [0.15] * 4 + [0.0] * 4
     found = replay(history([nights(1, levels), *quiet(4, len(levels))]))
     assert [change.direction for change in found.changes] == [1]
-    used = np.flatnonzero(found.night.base.chosen[0])
+    used = found.night.base.list_builds(0)
     assert not set(used.tolist()) & set(range(BEFORE, BEFORE + 4))
     assert found.night.status[0] == Status.UNCHANGED
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stores import contents, ingest, write
+from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
+from warehouse.archive.archive import Archive
+from warehouse.archive.entries import DECIDED, ERASED
+from warehouse.archive.segments import read_entries
 from warehouse.errors import QueryError
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.forget import forget_dumps
@@ -47,6 +50,61 @@ def test_decisions_stay_when_dumps_are_forgotten_and_the_store_is_rebuilt(decide
     assert contents(decided)["group_decisions"] == expected
     assert all(table.is_equal for table in rebuild_store(decided).tables)
     assert contents(decided)["group_decisions"] == expected
+
+
+def notes(store: Path) -> list[tuple[object, ...]]:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        rows = warehouse.query("notes").to_pylist()
+    return [(row["text"], row["written_by"], row["device"], row["ordinal"]) for row in rows]
+
+
+def test_a_note_is_kept_by_a_rebuild_until_somebody_withdraws_it(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)))
+    with Warehouse.open(store) as warehouse:
+        on = {"build": "b1", "device": "pixel8"}
+        note_id = warehouse.write_note("driver <update>", user="ann", **on)
+        kept = warehouse.write_note("all", user="bob", build="b1", ordinal=2)
+        with pytest.raises(QueryError, match="no dump has build 'b2', device 'pixel8': see "):
+            warehouse.write_note("no", build="b2", device="pixel8")
+    both = [("driver <update>", "ann", "pixel8", None), ("all", "bob", None, 2)]
+    assert notes(store) == both
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert notes(store) == both
+    with Warehouse.open(store) as warehouse:
+        warehouse.withdraw_note(note_id)
+        with pytest.raises(QueryError, match=f"no note '{note_id}': see 'tracehouse query notes'"):
+            warehouse.withdraw_note(note_id)
+    assert notes(store) == both[1:]
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert notes(store) == both[1:]
+    assert note_id != kept
+
+
+def test_forgetting_the_last_dump_of_a_point_erases_its_notes(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    for device in ("pixel8", "pixel9"):
+        ingest(
+            store,
+            write(tmp_path / device, tiny_dump(ord(device[-1]))),
+            manifest={**MANIFEST, "device": device},
+        )
+    with Warehouse.open(store) as warehouse:
+        warehouse.decide("g1", state="accepted", reason="known")
+        for device in ("pixel8", "pixel9"):
+            warehouse.write_note(f"secret of {device}", build="b1", device=device)
+        dumps = choose_dumps(warehouse.writing, where={"device": "pixel8"})
+        forget_dumps(warehouse.writing, store, dumps)
+    assert [row[0] for row in notes(store)] == ["secret of pixel9"]
+    entries = [entry for file in Archive(store).files() for _, entry in read_entries(file)]
+    found = [str(entry.detail) for entry in entries if entry.kind in (DECIDED, ERASED)]
+    assert [any(word in text for text in found) for word in ("pixel8", "pixel9", "known")] == [
+        False,
+        True,
+        True,
+    ]
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert [row[0] for row in notes(store)] == ["secret of pixel9"]
 
 
 def test_a_store_without_archive_takes_decisions_of_known_states(store: Path) -> None:

@@ -42,8 +42,9 @@ function read(figure) {
     const values = (name) => points.map((point) => name in point.dataset ? Number(point.dataset[name]) : null);
     return { item, points, value: values("value"), low: values("low"), high: values("high") };
   });
-  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), kind: mark.classList.contains("good") ? "good" : "bad" }));
-  return { picture, lines, marks, names: columns.map((column) => column.dataset.name), unit: picture.dataset.unit, isLog: picture.dataset.scale === "log", hasZero: picture.dataset.zero === "1" };
+  const marks = [...picture.querySelectorAll(".mark")].map((mark) => ({ at: Number(mark.dataset.at), text: mark.dataset.text, kind: mark.classList.contains("note") ? "link" : mark.classList.contains("good") ? "good" : "bad" }));
+  const here = columns.findIndex((column) => column.classList.contains("here"));
+  return { picture, lines, marks, here, names: columns.map((column) => column.dataset.name), unit: picture.dataset.unit, isLog: picture.dataset.scale === "log", hasZero: picture.dataset.zero === "1" };
 }
 function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`); }
 function lineColour(line) { return getComputedStyle(line.item.querySelector("b")).backgroundColor; }
@@ -91,6 +92,7 @@ function drawMarks(chart) {
       plot.ctx.strokeStyle = colour(mark.kind);
       plot.ctx.lineWidth = 1.5 * devicePixelRatio;
       plot.ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      plot.ctx.lineDashOffset = mark.kind === "link" ? 4 * devicePixelRatio : 0; // beside the dashes of an alert
       plot.ctx.beginPath();
       plot.ctx.moveTo(x, plot.bbox.top); plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
       plot.ctx.stroke();
@@ -111,7 +113,9 @@ function teller(chart, box) {
     line.item.append(line.link, line.band);
   }
   return (at) => {
-    place.textContent = chart.names[at];
+    place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at && mark.kind === "link").map((mark) => mark.text)].join(" · ");
+    const builds = document.querySelector(".noting select[name=build]");
+    if (builds) builds.selectedIndex = at;
     const texts = chart.lines.map((line) => {
       const point = line.points[at], text = valueText(line.value[at], chart.unit);
       if (point.hasAttribute("href")) line.link.href = point.getAttribute("href"); else line.link.removeAttribute("href");
@@ -161,6 +165,7 @@ function listen(plot, chart, box, zoom) {
     const edge = plot.over.getBoundingClientRect();
     plot.setCursor({ left: event.clientX - edge.left, top: event.clientY - edge.top });
   });
+  return go;
 }
 function brush(overview, last, zoom) {
   const over = overview.over;
@@ -214,9 +219,10 @@ function draw(figure) {
     cursor: { show: false }, hooks: { draw: [select] },
     padding: [4, () => plot.width - (plot.bbox.left + plot.bbox.width) / devicePixelRatio, 4, () => plot.bbox.left / devicePixelRatio],
   }, shown, box);
-  listen(plot, chart, box, zoom);
+  const go = listen(plot, chart, box, zoom);
   brush(overview, last, zoom);
   tell(last);
+  if (chart.here >= 0) go(chart.here);
   chart.picture.remove();
   new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT })).observe(box);
   DARK.addEventListener("change", () => { plot.redraw(); overview.redraw(); });

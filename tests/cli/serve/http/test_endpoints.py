@@ -19,6 +19,7 @@ def statuses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, S
     secrets = {scope: create_token(store, scope, scopes=[scope]) for scope in SCOPES}
     found = {}
     with serving(store) as client:
+        client.app.state.changes.end()  # type: ignore[attr-defined]  # or its stream goes on
         for endpoint in ENDPOINTS:
             method, path = endpoint.operation.method, endpoint.path
             url = path.format(sha256="0" * 64, name="dumps", id="0")

@@ -69,7 +69,11 @@ def test_figures_of_the_consumer_and_of_sql_are_those_they_have(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(client)
-    for name, value in {"accepted": 7, "indexed": 4, "refused": Counter({"empty": 2})}.items():
+    for name, value in {
+        "accepted": 7,
+        "indexed": Counter({"lab": 3, None: 1}),
+        "refused": Counter({"empty": 2}),
+    }.items():
         monkeypatch.setattr(service.consumer, name, value)
     monkeypatch.setattr(service.sandbox, "killed", 3)
     found = figures(client)

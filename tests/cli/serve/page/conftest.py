@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -48,4 +49,24 @@ def evil_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     )
     store = ingest_all(tmp_path_factory.mktemp("evil") / "s", dumps)
     with serving(store) as client:
+        yield client
+
+
+@pytest.fixture
+def sick_site(tmp_path: Path) -> Iterator[TestClient]:
+    """A service of three devices of each of two pools; device-1 is hot and refused, never too."""
+    fill(tmp_path / "s", 6, 2, 3, 1, 2)
+    with duckdb.connect(str(tmp_path / "s" / "warehouse.duckdb")) as connection:
+        connection.execute("UPDATE devices SET pool = 'pool-' || device_id % 2")
+        connection.execute(
+            """UPDATE dumps SET manifest =
+            '{"run": {"temperature_c": ' || if(device_id = 1, 44, 31) || '}}'"""
+        )
+        connection.execute(
+            """INSERT INTO ingest_errors BY NAME SELECT i || '.etdp' AS source,
+            'truncated' AS reason, '' AS detail, now() AS refused_at,
+            '{"device": {"name": "' || if(i < 6, 'device-1', 'never') || '", "pool": "pool-1"}}'
+            AS manifest FROM range(9) r(i)"""
+        )
+    with serving(tmp_path / "s") as client:
         yield client

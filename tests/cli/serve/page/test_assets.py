@@ -21,12 +21,13 @@ def test_uplot_is_the_published_one() -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS)
-def test_scripts_are_served_to_pages_with_charts_only(site: TestClient, path: str) -> None:
+def test_scripts_are_served_to_the_pages_that_need_them(site: TestClient, path: str) -> None:
     answer = site.get(path)
     assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert f'<script src="{path}" defer></script>' in site.get("/latency").text
-    assert "<script" not in site.get("/dumps").text
+    assert "<script" not in site.get("/sql").text
+    assert re.findall('<script src="(.*?)" defer', site.get("/dumps").text) == ["/changes.js"]
 
 
 def test_no_page_may_run_what_it_contains(site: TestClient) -> None:

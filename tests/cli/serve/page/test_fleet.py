@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from cli.serve.access.authorization import Scope
+from cli.serve.access.tokens import create_token
 from tests.support.pages import links, table_rows
-from tests.support.service import serving
+from tests.support.service import service_of, serving
 
 
 def test_each_device_says_how_far_behind_it_is(site: TestClient) -> None:
@@ -43,12 +45,12 @@ def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
             assert 'class="empty"' in answer.text, path
 
 
-def test_pools_stand_above_devices_without_the_newest_build(wide_site: TestClient) -> None:
+def test_pools_stand_above_devices_with_problems(wide_site: TestClient) -> None:
     rows = table_rows(wide_site.get("/").text)
     assert [row[:3] for row in rows[:2]] == [["pool-0", "6", "1"], ["pool-1", "6", "0"]]
     assert rows[0][-1] == "34"
     assert [row[0] for row in rows[2:]] == ["device-12"]
-    assert rows[2][1] == "b2 (1 build behind)"
+    assert rows[2][1:3] == ["silent for 1 build", "b2 (1 build behind)"]
 
 
 def test_squares_of_a_pool_count_its_devices(wide_site: TestClient) -> None:
@@ -73,3 +75,28 @@ def test_a_fleet_of_many_devices_has_pages(
     assert "6 to 6 of 6" in text
     assert [row[0] for row in table_rows(text)] == ["device-12"]
     assert "b3: 0 of 2 models" in text
+
+
+def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
+    text = sick_site.get("/").text
+    rows = table_rows(text)
+    assert [row[:3] for row in rows[:2]] == [["pool-1", "4", "2"], ["pool-0", "3", "0"]]
+    assert rows[2][:2] == ["device-1", "6 (50 %) refused, 20 % in its pool; 44 °C, its pool 31 °C"]
+    assert [row[0] for row in rows[3:]] == ["never"]
+    assert "dumps a day from 6 to 6" in text
+    assert "temperature from 44 °C to 44 °C" in text
+
+
+def test_a_token_sees_the_health_of_its_pool_alone(sick_site: TestClient) -> None:
+    secret = create_token(service_of(sick_site).store, "t", scopes=[Scope.READ], pools=["pool-0"])
+    sick_site.headers["Authorization"] = f"Bearer {secret}"
+    text = sick_site.get("/").text
+    assert [row[0] for row in table_rows(text)] == ["device-2", "device-4", "device-6"]
+    assert "device-1" not in text
+    for query in ("device_health", "device_days"):
+        rows = sick_site.get(f"/v1/queries/{query}").json()
+        assert {row["pool"] for row in rows} == {"pool-0"}
+
+
+def test_a_farm_without_temperatures_has_no_column_of_them(wide_site: TestClient) -> None:
+    assert "Temperature" not in wide_site.get("/").text

@@ -160,3 +160,27 @@ def test_a_visitor_limited_to_a_pool_sees_nothing_of_others(tmp_path: Path) -> N
         closed = ("/errors", "/regressions", "/sql", "/latency?pool=field", "/?pool=*", "/?pool=l*")
         for path in closed:
             assert client.get(path).status_code == HTTPStatus.FORBIDDEN, path
+
+
+@pytest.mark.parametrize(
+    ("path", "shows"),
+    [
+        ("/", ["dumps refused nights upkeep decisions"]),
+        ("/regressions", ["nights decisions"]),
+        ("/latency?device=no", ["dumps upkeep"]),
+        ("/explain", []),
+        ("/sql", []),
+    ],
+)
+def test_a_page_names_what_would_change_it(site: TestClient, path: str, shows: list[str]) -> None:
+    assert (
+        re.findall('data-since="[0-9a-f]{8}(?:-[0-9]+){5}" data-shows="(.*?)"', site.get(path).text)
+        == shows
+    )
+
+
+def test_a_token_that_may_not_read_is_told_so_by_every_view(tmp_path: Path) -> None:
+    secret = create_token(tmp_path, "farm", scopes=[Scope.INGEST])
+    with serving(tmp_path) as client:
+        client.headers["Authorization"] = f"Bearer {secret}"
+        assert {client.get(path).status_code for path in VIEWS if path != "/sql"} == {403}

@@ -17,6 +17,9 @@ Oracle = Callable[[Sequence[Recording], Params], list[Row]]
 # Canned queries that no oracle works out, and why.
 NOT_COMPUTED: Mapping[str, str] = {
     "ingest_errors": "is of files that were refused, on which it is held to the reference reader",
+    "notes": "are what people wrote, which no dump has",
+    "device_health": "is of uploads and refusals, on which tests/sql/test_device_health.py has it",
+    "device_days": "is of uploads and refusals, on which tests/sql/test_device_days.py has it",
     "variance_components": "solves equations that its own tests hold to simulated components",
     "roofline": "goes by rules for the costs of nodes that tests/sql/test_roofline.py has by hand",
 }

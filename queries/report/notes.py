@@ -1,0 +1,63 @@
+"""Notes that people wrote on points of series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from queries.report.figures import name_text, operator_text, place_text
+from queries.report.parts import Part
+from warehouse.queryable import Queryable
+
+_NOTES = "FROM point_notes ORDER BY written_at, note_id"
+_NAMES = ("build", "device", "pool", "model", "backend", "event_name", "delegate_id", "ordinal")
+
+
+class Note(Part):
+    """A note on the points of a build with some names; a name that is null is any."""
+
+    note_id: str = Field(description="A service opens the chart at /notes/NOTE_ID.")
+    text: str
+    written_by: str
+    written_at: datetime
+    build: str
+    device: str | None
+    pool: str | None
+    model: str | None
+    backend: str | None
+    event_name: str | None
+    delegate_id: str | None
+    ordinal: int | None
+
+    def is_on(self, series: Mapping[str, Any]) -> bool:
+        """Whether it is on a point of a series, or of a row; names that it lacks do not count."""
+        names = [name for name in _NAMES if getattr(self, name) is not None and name in series]
+        return all(series[name] == getattr(self, name) for name in names)
+
+    @property
+    def where(self) -> str:
+        """What it is on, but for the build."""
+        parts = [self.model or "all models", self.backend]
+        place = place_text(self.device, "", None, self.pool) if self.device or self.pool else ""
+        names = [place or "all devices", *(name_text(part) for part in parts if part)]
+        if self.event_name is not None:
+            names.append(operator_text(self.event_name, self.delegate_id, self.ordinal or 0))
+        return " · ".join(names)
+
+    @property
+    def said(self) -> str:
+        """The text with its author and day."""
+        return f"{self.text} ({self.written_by}, {self.written_at:%Y-%m-%d})"
+
+    @property
+    def href(self) -> str:
+        """Its address on a service."""
+        return f"/notes/{self.note_id}"
+
+
+def read_notes(store: Queryable) -> list[Note]:
+    """All notes of a store, the oldest first."""
+    return [Note(**row) for row in store.sql(_NOTES).to_pylist()]

@@ -1,0 +1,184 @@
+-- device_health: Devices that are silent, refused or hot, before those that are well.
+--
+-- A device is silent if it has no dump of the newest build. It is refused if at least
+-- three of its dumps were refused, and a share of them more than twice as large as that
+-- of the other devices of its pool. It is hot if the temperature in the manifests of its
+-- last build is at least 5 degrees above the median of the devices of its pool. Refusals
+-- and missing builds are those of the last builds. A refusal counts if the manifest that
+-- came with the dump names the device and its pool; of the filters, device, pool, since
+-- and until apply to it. With a filter of devices, no others count as their pool.
+--
+-- params:
+--   last_n  INT(1..) = 20  Builds whose refusals and missing recordings count.
+--
+-- filters: chosen_dumps
+--
+-- columns:
+--   device, pool
+--   problems            STRING     'silent', 'refused', 'hot', joined by ', '; null if
+--                                  the device is well.
+--   problem_count       INT        Number of them.
+--   last_build          STRING     Its newest build; null if all of its dumps were
+--                                  refused.
+--   builds_behind       BIGINT     Builds after that one.
+--   missing_count       BIGINT     Builds between its first and the newest that its
+--                                  pool has and the device lacks.
+--   refused_count       BIGINT     Its dumps that were refused.
+--   refused_share       DOUBLE     Them over them and the dumps stored meanwhile.
+--   pool_refused_share  DOUBLE     The same of the other devices of its pool; null if
+--                                  there are none.
+--   temperature_c       DOUBLE     Median of its last build, degrees Celsius; null if
+--                                  no manifest states it.
+--   pool_temperature_c  DOUBLE     Median of the devices of its pool.
+--   model_count         BIGINT     Models on a backend.
+--   dump_count          BIGINT     Dumps in the store.
+--   event_count         BIGINT     Profile events in them.
+--   last_captured_at    TIMESTAMP  Time of its last recording; null if unknown.
+--   last_ingested_at    TIMESTAMP  Time of its last commit to the store.
+WITH builds_of_devices AS (
+    SELECT
+        c.device, coalesce(c.pool, '') AS pool, c.build, count(*) AS dump_count,
+        sum(d.n_events) AS event_count, max(d.captured_at) AS last_captured_at,
+        min(d.ingested_at) AS first_ingested_at, max(d.ingested_at) AS last_ingested_at
+    FROM chosen_dumps AS c
+    JOIN dumps AS d ON d.dump_id = c.dump_id
+    GROUP BY c.device, c.pool, c.build
+),
+ages AS (
+    SELECT build, dense_rank() OVER (ORDER BY position DESC) AS age
+    FROM builds_in_order
+    WHERE build IN (SELECT build FROM builds_of_devices)
+),
+nights AS (
+    SELECT b.*, a.age
+    FROM builds_of_devices AS b
+    JOIN ages AS a ON a.build = b.build
+),
+refusals AS (
+    SELECT device, pool, count(*) AS refused_count
+    FROM (
+        SELECT
+            get_json_object(manifest, '$.device.name') AS device,
+            coalesce(get_json_object(manifest, '$.device.pool'), '') AS pool
+        FROM ingest_errors
+        WHERE manifest IS NOT NULL
+            AND (CAST(:since AS TIMESTAMP) IS NULL
+                OR refused_at >= CAST(:since AS TIMESTAMP))
+            AND (CAST(:until AS TIMESTAMP) IS NULL
+                OR refused_at < CAST(:until AS TIMESTAMP))
+            AND refused_at >= (
+                SELECT min(first_ingested_at)
+                FROM nights
+                WHERE age <= CAST(:last_n AS INT)
+            )
+    ) AS r
+    WHERE is_chosen(:device, device) AND is_chosen(:pool, pool)
+    GROUP BY device, pool
+),
+own AS (
+    SELECT
+        device, pool, min(age) AS newest, max(age) AS oldest,
+        sum(dump_count) AS dump_count, sum(event_count) AS event_count,
+        count(CASE WHEN age <= CAST(:last_n AS INT) THEN 1 END) AS night_count,
+        sum(CASE WHEN age <= CAST(:last_n AS INT) THEN dump_count ELSE 0 END)
+            AS recent_count,
+        max(last_captured_at) AS last_captured_at,
+        max(last_ingested_at) AS last_ingested_at
+    FROM nights
+    GROUP BY device, pool
+),
+models AS (
+    SELECT device, pool, count(*) AS model_count
+    FROM (
+        SELECT DISTINCT device, coalesce(pool, '') AS pool, model, backend
+        FROM chosen_dumps
+    ) AS m
+    GROUP BY device, pool
+),
+pool_nights AS (
+    SELECT DISTINCT pool, age
+    FROM nights
+    WHERE age <= CAST(:last_n AS INT)
+),
+expected AS (
+    SELECT o.device, o.pool, count(*) AS night_count
+    FROM own AS o
+    JOIN pool_nights AS p ON p.pool = o.pool AND p.age <= o.oldest
+    GROUP BY o.device, o.pool
+),
+heats AS (
+    SELECT
+        r.device, r.pool,
+        median(CAST(get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE))
+            AS temperature_c
+    FROM (
+        SELECT c.dump_id, o.device, o.pool
+        FROM chosen_dumps AS c
+        JOIN ages AS a ON a.build = c.build
+        JOIN own AS o
+            ON o.device = c.device AND o.pool = coalesce(c.pool, '') AND o.newest = a.age
+    ) AS r
+    JOIN dumps AS d ON d.dump_id = r.dump_id
+    GROUP BY r.device, r.pool
+),
+joined AS (
+    SELECT
+        coalesce(o.device, f.device) AS device, coalesce(o.pool, f.pool) AS pool,
+        o.newest, coalesce(m.model_count, 0) AS model_count,
+        CAST(coalesce(o.dump_count, 0) AS BIGINT) AS dump_count,
+        CAST(coalesce(o.event_count, 0) AS BIGINT) AS event_count,
+        o.last_captured_at, o.last_ingested_at,
+        CAST(coalesce(o.recent_count, 0) AS BIGINT) AS recent_count,
+        coalesce(f.refused_count, 0) AS refused_count,
+        coalesce(e.night_count - o.night_count, 0) AS missing_count, h.temperature_c
+    FROM own AS o
+    FULL OUTER JOIN refusals AS f ON f.device = o.device AND f.pool = o.pool
+    LEFT JOIN models AS m ON m.device = o.device AND m.pool = o.pool
+    LEFT JOIN expected AS e ON e.device = o.device AND e.pool = o.pool
+    LEFT JOIN heats AS h ON h.device = o.device AND h.pool = o.pool
+),
+pools AS (
+    SELECT
+        pool, CAST(sum(refused_count) AS BIGINT) AS refused_count,
+        CAST(sum(recent_count) AS BIGINT) AS recent_count, median(temperature_c) AS celsius
+    FROM joined
+    GROUP BY pool
+),
+compared AS (
+    SELECT
+        j.*, p.celsius AS pool_temperature_c,
+        j.refused_count / nullif(0e0 + j.refused_count + j.recent_count, 0e0)
+            AS refused_share,
+        (p.refused_count - j.refused_count) / nullif(
+            0e0 + p.refused_count - j.refused_count + p.recent_count - j.recent_count, 0e0
+        ) AS pool_refused_share
+    FROM joined AS j
+    JOIN pools AS p ON p.pool = j.pool
+),
+judged AS (
+    SELECT
+        *,
+        CASE WHEN newest > 1 THEN 'silent' END AS silence,
+        CASE
+            WHEN refused_count >= 3 AND refused_share > 2 * coalesce(pool_refused_share, 0)
+                THEN 'refused'
+        END AS refusal,
+        CASE WHEN temperature_c >= pool_temperature_c + 5 THEN 'hot' END AS heat
+    FROM compared
+)
+SELECT
+    j.device, nullif(j.pool, '') AS pool,
+    nullif(concat_ws(', ', j.silence, j.refusal, j.heat), '') AS problems,
+    CAST(
+        CASE WHEN j.silence IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN j.refusal IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN j.heat IS NULL THEN 0 ELSE 1 END AS INT
+    ) AS problem_count,
+    a.build AS last_build, CAST(j.newest - 1 AS BIGINT) AS builds_behind,
+    j.missing_count, j.refused_count, j.refused_share, j.pool_refused_share,
+    j.temperature_c, j.pool_temperature_c,
+    j.model_count, j.dump_count, j.event_count, j.last_captured_at, j.last_ingested_at
+FROM judged AS j
+LEFT JOIN ages AS a ON a.age = j.newest
+ORDER BY
+    problem_count DESC, builds_behind DESC NULLS FIRST, j.device, j.pool NULLS LAST
