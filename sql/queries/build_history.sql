@@ -18,8 +18,6 @@
 --
 -- filters: chosen_operators
 --
--- portions: device
---
 -- columns:
 --   device, model, backend, run
 --   event_name    STRING  Name of the event.

@@ -14,8 +14,6 @@
 --
 -- filters: chosen_dumps
 --
--- portions: device
---
 -- columns:
 --   device, build, model, backend, run
 --   size           DOUBLE  Size of the input.

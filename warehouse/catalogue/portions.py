@@ -8,6 +8,7 @@ another, are its answer about all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import duckdb
@@ -18,7 +19,7 @@ from warehouse.catalogue.queries import Query, find_filters
 # A dump weighs as much as its events and DUMP_WEIGHT more, for its runs, totals and statistics.
 DUMP_WEIGHT = 100
 MOST_WEIGHT = 15_000_000  # of a portion: some 150 MB of memory
-_FIRST_SHARE = 1 / 25  # the first portion is small: it shows what the others will take
+_SHARES = (1 / 25, 1 / 5)  # of it, for the first portions, which show what the others will take
 _WEIGHTS = f"CAST(sum(n_events + {DUMP_WEIGHT}) AS BIGINT)"
 
 
@@ -77,11 +78,12 @@ def portion_column(query: Query, values: Mapping[str, object]) -> str:
 
 def _gather(weights: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[list[str], int]]:
     names: list[str] = []
-    total, limit = 0, most * _FIRST_SHARE
+    total, limits = 0, chain((most * share for share in _SHARES), repeat(most))
+    limit = next(limits)
     for name, weight in weights:
         if names and total + weight > limit:
             yield names, total
-            names, total, limit = [], 0, most
+            names, total, limit = [], 0, next(limits)
         names.append(name)
         total += weight
     yield names, total

@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 100_000
-_SHORT_SHARE = 1 / 60  # of the limit: a portion that takes less says little about the others
+
+
+class _Cost(NamedTuple):
+    """What a portion took."""
+
+    seconds: float
+    weight: int
+
+    def pace(self, before: _Cost) -> float:
+        """Seconds per weight; what a portion of any weight takes does not count, if it is known."""
+        if self.weight > before.weight:
+            return max(self.seconds - before.seconds, 0.0) / (self.weight - before.weight)
+        return self.seconds / max(self.weight, 1)
 
 
 class Question(NamedTuple):
@@ -47,22 +59,20 @@ class Question(NamedTuple):
         """
         start = time.monotonic()
         left = sum(portion.weight for portion in portions)
-        pending = list(portions[:count])
+        pending, before = list(portions[:count]), None
         while pending:
             last = time.monotonic()
             is_answered = yield from self._answer_portion(column, pending[0])
             if not is_answered:
                 pending = [half for portion in pending for half in portion.halves(column)]
                 continue
-            done, now = pending.pop(0), time.monotonic()
-            left -= done.weight
-            spent, pace = now - start, (now - last) / max(done.weight, 1)
-            expected = spent + left * pace
-            if self.seconds is None or spent <= self.seconds * _SHORT_SHARE:
-                continue
-            if left and expected > self.seconds:
-                filters = _filters_to_add(self.query, portions[0].values, column)
+            now, done = time.monotonic(), pending.pop(0)
+            cost, left = _Cost(now - last, done.weight), left - done.weight
+            expected = now - start + left * cost.pace(before) if before else 0.0
+            if left and self.seconds is not None and expected > self.seconds:
+                filters = _filters_to_add(self.query, done.values, column)
                 raise LongQuestionError(self.query.header.name, expected, self.seconds, filters)
+            before = cost
 
     def _answer_portion(
         self, column: str, portion: Portion

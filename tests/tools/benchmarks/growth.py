@@ -58,7 +58,7 @@ _PAIR = f"base={_NEEDED['base']}&head={_NEEDED['head']}"
 _PAGES = (
     "/", "/regressions", "/latency", "/operators", f"/operator?event={_NEEDED['event']}",
     f"/compare?{_PAIR}", f"/timelines?{_PAIR}&device=device-5&model=model-3", "/dumps",
-    "/nights.atom", "/errors",
+    "/history", "/nights.atom", "/errors",
 )  # fmt: skip
 _STORE = ("open", "status", "snapshot", "nightly report", "explain")
 

@@ -12,6 +12,7 @@ from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.portions import (
     DUMP_WEIGHT,
     Portion,
+    _gather,
     portion_column,
     split_question,
 )
@@ -81,17 +82,20 @@ def test_only_dumps_of_the_two_builds_of_a_comparison_weigh(models):
     assert [portion.weight for portion in portions] == [dumps * (300 + DUMP_WEIGHT)] * 2
 
 
-def test_a_short_question_is_one_portion_and_a_long_one_begins_with_a_small_portion(models):
+def test_a_question_that_fits_one_portion_is_not_split(models):
     farm = models._answering.for_query(find_query("dump_values"), {})
     values = resolve_parameters(farm, find_query("dump_values"), {})
     whole = 2 * 3 * 3 * 10 * (300 + DUMP_WEIGHT)
     assert split_question(farm, "model", values, most=whole) == [Portion(values, whole)]
-    portions = split_question(farm, "model", values, most=whole - 1)
-    assert [portion.values["model"] for portion in portions] == [
-        ["model-1"],
-        ["model-2", "model-3"],
-    ]
-    assert sum(portion.weight for portion in portions) == whole
+    assert sum(own.weight for own in split_question(farm, "model", values, most=9)) == whole
+
+
+def test_the_first_portions_are_small():
+    portions = list(_gather([(str(number), 2) for number in range(60)], 50))
+    assert [(len(names), weight) for names, weight in portions] == [
+        (1, 2), (5, 10), (25, 50), (25, 50), (4, 8)
+    ]  # fmt: skip
+    assert [name for names, _ in portions for name in names] == list(map(str, range(60)))
 
 
 def test_a_portion_is_halved_down_to_single_names():

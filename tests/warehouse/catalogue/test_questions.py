@@ -10,6 +10,7 @@ from warehouse import Warehouse
 from warehouse.catalogue import portions, questions
 from warehouse.catalogue.answers import answer_query, stream_answer
 from warehouse.catalogue.queries import find_query, load_catalogue
+from warehouse.catalogue.questions import _Cost
 from warehouse.errors import LongQuestionError, QueryError
 
 PAIR = {"base": "b1", "head": "b2"}
@@ -59,7 +60,6 @@ def test_a_question_about_one_device_is_answered_whatever_it_takes(store, many):
 def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store, many, monkeypatch):
     clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 10.1, 10.2])
     monkeypatch.setattr(questions.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(questions, "_SHORT_SHARE", 1 / 2)
     assert _ask(store, "dump_values", {}, seconds=20).num_rows
 
 
@@ -101,9 +101,10 @@ def test_a_portion_that_needs_too_much_memory_is_halved(store, monkeypatch):
     connection = store._answering.for_query(query, {})
     weight = 2 * 3 * 10 * (300 + portions.DUMP_WEIGHT)  # of a device
     monkeypatch.setattr(portions, "MOST_WEIGHT", 2 * weight)
+    monkeypatch.setattr(portions, "_SHARES", ())
     forgetful = _Forgetful(connection, 1)
     assert answer_query(forgetful, query, {}).to_pylist() == store.query("dump_values").to_pylist()
-    names = ["device-1"], ["device-2", "device-3"], ["device-2"], ["device-3"]
+    names = ["device-1", "device-2"], ["device-1"], ["device-2"], ["device-3"]
     assert forgetful.questions == list(names)
     with pytest.raises(QueryError, match=r"needs more memory .*too many devices\): select fewer"):
         answer_query(_Forgetful(connection, 0), query, {})
@@ -127,3 +128,9 @@ def test_a_views_own_query_is_not_sampled(store, many):
     query = find_query("page_builds", "page")
     connection = store._answering.for_query(query, {})
     assert answer_query(connection, query, {}, seconds=1e-9).num_rows
+
+
+def test_what_every_portion_takes_is_no_part_of_the_pace():
+    assert _Cost(4.0, 30).pace(_Cost(2.0, 10)) == pytest.approx(0.1)
+    assert _Cost(1.0, 30).pace(_Cost(2.0, 10)) == 0.0
+    assert _Cost(3.0, 30).pace(_Cost(2.0, 30)) == pytest.approx(0.1)
