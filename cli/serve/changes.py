@@ -29,7 +29,6 @@ LAST_ID = "Last-Event-ID"
 _RETRY_MILLISECONDS = 2000  # until a client connects again
 _MEDIA_TYPE = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_COUNT = {"type": "integer", "minimum": 0}
 
 
 class Counts(NamedTuple):
@@ -39,7 +38,7 @@ class Counts(NamedTuple):
         dumps: Dumps that were stored.
         refused: Files that were refused.
         nights: Nights that were judged.
-        upkeep: Upkeep tasks that ended.
+        upkeep: Upkeep tasks that were done.
         decisions: Decisions about alerts, and notes on points.
     """
 
@@ -81,15 +80,15 @@ class Changes:
 
         Only dumps belong to a pool.
         """
-        consumer, ended = self._service.consumer, self._jobs.ended
+        consumer, done = self._service.consumer, self._jobs.done
         if pools is not None:
             return Counts(sum(consumer.indexed[pool] for pool in pools))
-        decisions = ended[Accept.name] + ended[Note.name]
+        decisions = done[Accept.name] + done[Note.name]
         return Counts(
             consumer.indexed.total(),
             consumer.refused.total(),
             self._service.nights.judged_count,
-            ended.total() - decisions,
+            done.total() - decisions,
             decisions,
         )
 

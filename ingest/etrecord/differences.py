@@ -53,8 +53,9 @@ def compare_programs(base: Source, head: Source) -> pa.Table:
 
     Columns: method (null for the whole file), part (operator, delegate, constant, memory or file),
     name, unit (count or bytes), and the amounts in base and head (null for none). Equal parts have
-    no row. An operator's name includes the type of its result, and a delegate's name the first
-    digits of its data's SHA-256, so that a changed part has two rows.
+    no row. An operator's name includes the type of its result, and the names of
+    delegates, constants and named data in program files the first digits of their data's SHA-256,
+    so that a changed part has two rows.
 
     Raises:
         SourceError: A file cannot be read, or is of another kind.
@@ -89,8 +90,9 @@ def _total(parts: Iterator[tuple[_Part, int]]) -> Counter[_Part]:
 
 def _list_file(program: ProgramFile) -> Iterator[tuple[_Part, int]]:
     yield _Part(None, "file", "program", "bytes"), program.byte_count
-    yield _Part(None, "constant", "constants", "bytes"), program.constant_bytes
-    yield _Part(None, "constant", "named data", "bytes"), sum(program.named_bytes.values())
+    for part in program.constants:
+        if part.byte_count:
+            yield _Part(None, "constant", f"{part.name} {part.digest}", "bytes"), part.byte_count
     for method in program.methods:
         yield from _list_method(method)
 
@@ -99,9 +101,9 @@ def _list_method(method: ProgramMethod) -> Iterator[tuple[_Part, int]]:
     for kernel in method.kernels:
         yield _Part(method.name, "operator", kernel, "count"), 1
     for number in method.delegate_calls:
-        yield _Part(method.name, "delegate", method.delegates[number].backend, "count"), 1
+        yield _Part(method.name, "delegate", method.delegates[number].name, "count"), 1
     for place, lowered in enumerate(method.delegates, 1):
-        name = f"{lowered.backend} #{place} {lowered.digest}"
+        name = f"{lowered.name} #{place} {lowered.digest}"
         yield _Part(method.name, "delegate", name, "bytes"), lowered.byte_count
     for constant in method.constants:
         yield _Part(method.name, "constant", constant, "count"), 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,10 @@ _DIGITS = 12  # of a digest
 
 
 @dataclass(frozen=True)
-class LoweredPart:
-    """A delegate's data: name of the backend, size, and the first digits of its SHA-256."""
+class DataPart:
+    """Data of a program: their name, size, and the first digits of their SHA-256."""
 
-    backend: str
+    name: str
     byte_count: int
     digest: str
 
@@ -39,7 +39,7 @@ class ProgramMethod:
     Attributes:
         kernels: Kernel of each instruction that calls one, with the type of its last argument,
             which is the result: ``aten::add.out float32[1, 8]``.
-        delegates: The delegates' data, in order.
+        delegates: The delegates' data, in order, each with the name of its backend.
         delegate_calls: Index of the delegate of each instruction that calls one.
         planned_bytes: Bytes of each planned buffer of activations.
         constants: Type of each constant tensor that a value refers to: ``float32[16, 8]``.
@@ -47,7 +47,7 @@ class ProgramMethod:
 
     name: str
     kernels: list[str]
-    delegates: list[LoweredPart]
+    delegates: list[DataPart]
     delegate_calls: list[int]
     planned_bytes: list[int]
     constants: list[str]
@@ -59,13 +59,11 @@ class ProgramFile:
 
     Attributes:
         byte_count: Size of the file.
-        constant_bytes: Bytes of its constant tensors.
-        named_bytes: Bytes of its named data (delegates' constants), by name.
+        constants: Its constant tensors, and its named data (delegates' constants).
     """
 
     byte_count: int
-    constant_bytes: int
-    named_bytes: dict[str, int]
+    constants: list[DataPart]
     methods: list[ProgramMethod]
 
 
@@ -90,12 +88,22 @@ def _read_program(data: memoryview) -> ProgramFile:
     segments = [(base + one.number(0, "Q"), one.number(1, "Q")) for one in root.tables(4)]
     places = [[one.place(0) for one in root.tables(3)], segments]  # inline, in segments
     methods = [_read_method(plan, data, places) for plan in root.tables(1)]
-    constants = sum(size for _, size in (one.place(0) for one in root.tables(2)))
+    constants = [one.place(0) for one in root.tables(2)]
     constant_segment = root.table(5)
     if constant_segment and constant_segment.place(1)[1]:
-        constants += segments[constant_segment.number(0, "I")][1]
-    named = {one.text(0): segments[one.number(1, "I")][1] for one in root.tables(7)}
-    return ProgramFile(len(data), constants, named, methods)
+        constants.append(segments[constant_segment.number(0, "I")])
+    named = {one.text(0): segments[one.number(1, "I")] for one in root.tables(7)}
+    in_order = [named[name] for name in sorted(named)]
+    parts = [_data_part("constants", data, constants), _data_part("named data", data, in_order)]
+    return ProgramFile(len(data), parts, methods)
+
+
+def _data_part(name: str, data: memoryview, places: Iterable[tuple[int, int]]) -> DataPart:
+    hashed, total = hashlib.sha256(), 0
+    for start, size in places:
+        hashed.update(data[start : start + size])
+        total += size
+    return DataPart(name, total, hashed.hexdigest()[:_DIGITS])
 
 
 def _read_method(
@@ -109,8 +117,7 @@ def _read_method(
         start, size = (
             places[reference.number(0, "b")][reference.number(1, "I")] if reference else (0, 0)
         )
-        digest = hashlib.sha256(data[start : start + size]).hexdigest()[:_DIGITS]
-        delegates.append(LoweredPart(delegate.text(0), size, digest))
+        delegates.append(_data_part(delegate.text(0), data, [(start, size)]))
     called, delegate_calls = [], []
     for chain in plan.tables(5):
         for instruction in chain.tables(2):

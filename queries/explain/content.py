@@ -129,7 +129,7 @@ class Fact(Part):
     """A fact about the dumps in both builds, side by side."""
 
     where: str = Field(description="The place.")
-    subject: Literal["environment", "memory", "counter"]
+    subject: Literal["environment", "memory", "exact measure", "counter"]
     name: str
     base: str
     head: str

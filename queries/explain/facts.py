@@ -8,6 +8,8 @@ from glob import escape
 from typing import Any
 
 from queries.explain.content import Divergence, Fact, Place
+from queries.report.exact_alerts import exact_unit
+from queries.report.facts import measure_name
 from queries.report.figures import (
     NONE,
     exact_text,
@@ -24,8 +26,12 @@ _Row = Mapping[str, Any]
 
 
 def list_facts(store: Queryable, places: Sequence[Place]) -> list[Fact]:
-    """Environment, memory and counters at the places, side by side; changes first."""
-    found = [fact for read in (_environment, _memory, _counters) for fact in read(store, places)]
+    """Environment, memory and counters at the places, side by side; changes first.
+
+    Of the other measures without noise, those that changed.
+    """
+    readers = (_environment, _memory, _exact, _counters)
+    found = [fact for read in readers for fact in read(store, places)]
     return sorted(found, key=lambda fact: not fact.is_changed)
 
 
@@ -73,6 +79,25 @@ def _memory(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
                 head=_allocated(row, "head"),
                 is_changed=row["verdict"] == "changed",
             )
+
+
+def _exact(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
+    for _, rows in _rows_of_places(store, "exact_changes", places):
+        for row in rows:
+            if row["verdict"] == "changed" and row["measure"] != "allocated_bytes":  # see _memory
+                yield Fact(
+                    where=_where(row),
+                    subject="exact measure",
+                    name=measure_name(row["measure"], row["run_name"], row["allocator"]),
+                    base=_exact_value(row, "base"),
+                    head=_exact_value(row, "head"),
+                    is_changed=True,
+                )
+
+
+def _exact_value(row: _Row, side: str) -> str:
+    value = row[side]
+    return NONE if value is None else measure_text(value, exact_unit(row["measure"]))
 
 
 def _allocated(row: _Row, side: str) -> str:

@@ -94,8 +94,9 @@ def _program_texts(programs: Programs) -> Iterator[str]:
         listed = ", ".join(count_text(count, part) for part, count in counts.items())
         yield f"{where}: the programs differ in {listed}."
         yield from (f"{where}: {text}." for text in _delegate_texts(programs.changes))
+        yield from (f"{where}: {text}." for text in _constant_texts(programs.changes))
     elif programs.is_same is False:
-        yield f"{where}: the programs have the same calls, shapes, delegates and constants."
+        yield f"{where}: the programs agree in calls, shapes, delegates and types of constants."
     for one in programs.operators:
         if not one.is_same and one.base is not None and one.head is not None:
             yield f"{where}: {one.name} {_change(one)}."
@@ -110,6 +111,15 @@ def _delegate_texts(changes: Sequence[ProgramChange]) -> Iterator[str]:
         elif one.change == "moved":
             places = (text.rpartition(" in ")[2] for text in (now, was))
             yield f"{one.name} runs in {', ran in '.join(places)}"
+
+
+def _constant_texts(changes: Sequence[ProgramChange]) -> Iterator[str]:
+    """The constants of program files that have other values but the same size."""
+    for what in ("constants", "named data"):
+        own = [one for one in changes if one.part == "constant" and one.name.startswith(f"{what} ")]
+        sizes = [{one.base for one in own} - {None}, {one.head for one in own} - {None}]
+        if sizes[0] and sizes[0] == sizes[1]:
+            yield f"the {what} have other values, of the same size"
 
 
 def _fact_texts(facts: Sequence[Fact]) -> Iterator[str]:

@@ -27,6 +27,17 @@ class BuildPoint(Part):
     median: float | None = Field(
         default=None, description="Median of a measure other than time, in its unit."
     )
+    p10: float | None = Field(
+        default=None,
+        description="10th percentile of the dumps' values, in the unit of the series; null with "
+        "fewer than two.",
+    )
+    p90: float | None = Field(default=None, description="90th percentile of the same values.")
+
+    @property
+    def value(self) -> float | None:
+        """The median in the unit of the series."""
+        return self.median if self.median_ns is None else self.median_ns
 
 
 class Member(Part):

@@ -43,6 +43,7 @@ def _shown(values: list[float], *, is_rate: bool) -> list[float]:
 
 
 def _shown_point(point: BuildPoint, *, is_rate: bool) -> BuildPoint:
-    if point.median is None:
+    if point.median is None or not is_rate:
         return point
-    return point.model_copy(update={"median": 1 / point.median if is_rate else point.median})
+    low, high = (None if edge is None else 1 / edge for edge in (point.p90, point.p10))
+    return point.model_copy(update={"median": 1 / point.median, "p10": low, "p90": high})

@@ -11,6 +11,7 @@ from queries.report.content import BuildPoint, EnvironmentChange, Member
 from queries.report.environment import Environments, Family
 from queries.report.figures import count_text
 from queries.report.night import SERIES, HeadNight
+from warehouse.regressions.history import SeriesHistory
 from warehouse.regressions.level_changes import LevelChange, compare_builds, compare_mode_shares
 from warehouse.regressions.series_values import COUNTED
 from warehouse.statistics.arrays import Ints
@@ -106,14 +107,30 @@ def compare_nights(
 
 def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
     cells = night.cells
+    p10, p90 = (_values_at(night.fleet.history, series, share) for share in (0.1, 0.9))
     points = []
     for number, recording in enumerate(night.fleet.nights):
         count = int(cells.dump_count[series, number])
         if count:
             median = float(np.exp(cells.median[series, number]))
-            own = {"median_ns": median} if is_time else {"median_ns": None, "median": median}
+            own: dict[str, float | None] = (
+                {"median_ns": median} if is_time else {"median_ns": None, "median": median}
+            )
+            edges = (p10[number], p90[number]) if count > 1 else (None, None)
+            own |= dict(zip(("p10", "p90"), edges, strict=True))
             points.append(BuildPoint(build=recording.build, dump_count=count, **own))
     return points
+
+
+def _values_at(history: SeriesHistory, series: int, share: float) -> list[float]:
+    """A percentile of a series' values in each build; anything in builds without values."""
+    start = history.start[series * history.build_count :][: history.build_count + 1]
+    place = start[:-1] + share * np.maximum(np.diff(start) - 1, 0)  # a cell's values are sorted
+    below = np.minimum(place.astype(int), len(history.values) - 1)
+    above = np.minimum(below + 1, len(history.values) - 1)
+    low, high = history.values[below], history.values[above]
+    found: list[float] = np.exp(low + (place - below) * (high - low)).tolist()
+    return found
 
 
 def _rule(

@@ -45,18 +45,20 @@ def strip_plot(member: Member) -> str:
 def history_plot(
     member: Member, first_bad: str, fixed_in: str | None = None, notes: Sequence[Note] = ()
 ) -> str:
-    """The medians of the builds up to the head; marks where the change begins and ends, and notes.
+    """The medians of the builds up to the head, and the band from the 10th to the 90th percentile.
 
-    Only notes on points of the member are marked.
+    Marks are where the change begins and ends, and at those notes that are on points of the member.
     """
     points = member.history[-MAX_BUILDS:]
-    medians = [point.median if point.median_ns is None else point.median_ns for point in points]
+    medians = [point.value for point in points]
     counts = [count_text(point.dump_count, "dump") for point in points]
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
         marks.append(Mark(fixed_in, "fixed in", "good"))
     marks += [note_mark(note) for note in notes if note.is_on(vars(member))]
-    builds, line = [point.build for point in points], Line("", medians, details=counts)
+    builds = [point.build for point in points]
+    edges = [point.p10 for point in points], [point.p90 for point in points]
+    line = Line("", medians, *edges, details=counts)
     return _course(LineChart("History", "build", builds, [line], marks, AxisKind(member.unit)))
 
 

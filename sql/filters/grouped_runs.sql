@@ -22,9 +22,9 @@ FROM (
         t.execute_ticks, t.kernel_ticks, t.delegate_ticks,
         row_number() OVER alike_in_order AS nth, count(*) OVER alike AS run_count
     FROM run_totals AS t
-    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN runs_of(grouped_dumps) AS r
+        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     WINDOW
         alike AS (PARTITION BY t.dump_id, r.run_signature_id),
         alike_in_order AS (

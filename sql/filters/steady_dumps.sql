@@ -45,10 +45,10 @@ WITH noise AS (
                 count(*) OVER (PARTITION BY t.dump_id, r.run_signature_id) - 5
                     AS run_count
             FROM run_totals AS t
-            JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+            JOIN runs_of(chosen_dumps) AS r
+                ON r.dump_id = t.dump_id AND r.run_index = t.run_index
             JOIN dumps AS d ON d.dump_id = t.dump_id
             WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-                AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
         ) AS r
         WHERE k > 0 AND run_count >= 20
     ) AS s

@@ -25,10 +25,10 @@ chosen_runs AS (
         t.dump_id, t.run_index, r.run_signature_id, t.execute_ticks,
         CASE WHEN u.run_signature_id IS NULL THEN r.start_ticks END AS start_ticks
     FROM run_totals AS t
-    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN runs_of(grouped_dumps) AS r
+        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     LEFT JOIN unplaced AS u ON u.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 alike AS (
     SELECT

@@ -7,26 +7,25 @@
 --   dump_id, run_signature_id
 --   execute_ticks  DOUBLE  Its Method::execute, ticks.
 WITH firsts AS (
-    SELECT t.dump_id, n.run, min(t.run_index) AS run_index
+    SELECT
+        t.dump_id, n.run, min(t.run_index) AS run_index,
+        min_by(r.run_signature_id, t.run_index) AS run_signature_id,
+        min_by(t.execute_ticks, t.run_index) AS execute_ticks
     FROM run_totals AS t
-    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN runs_of(grouped_dumps) AS r
+        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     JOIN named_run_signatures AS n
         ON n.dump_id = r.dump_id AND n.run_signature_id = r.run_signature_id
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
     GROUP BY t.dump_id, n.run
 ),
 kinds AS (
     SELECT
-        dump_id, run_index,
+        dump_id, run_signature_id, execute_ticks,
         row_number() OVER (PARTITION BY dump_id ORDER BY run_index) AS kind
     FROM firsts
 )
-SELECT k.dump_id, r.run_signature_id, t.execute_ticks
+SELECT k.dump_id, k.run_signature_id, k.execute_ticks
 FROM kinds AS k
-JOIN run_totals AS t ON t.dump_id = k.dump_id AND t.run_index = k.run_index
-JOIN runs AS r ON r.dump_id = k.dump_id AND r.run_index = k.run_index
 LEFT JOIN loads AS l ON l.dump_id = k.dump_id
-WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
-    AND k.kind <= greatest(coalesce(l.load_count, 1), 1)
+WHERE k.kind <= greatest(coalesce(l.load_count, 1), 1)

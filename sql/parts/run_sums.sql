@@ -16,9 +16,7 @@ SELECT
     sum(t.delegate_ticks) * d.ns_per_tick AS delegate_ns
 FROM run_totals AS t
 JOIN chosen_dumps AS d ON d.dump_id = t.dump_id
-JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+JOIN runs_of(chosen_dumps) AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
 JOIN run_names AS n
     ON n.dump_id = t.dump_id AND n.run_signature_id = r.run_signature_id
-WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 GROUP BY t.dump_id, n.run, d.ns_per_tick

@@ -32,9 +32,9 @@ WITH ordered AS (
             PARTITION BY t.dump_id, r.run_signature_id ORDER BY t.run_index
         ) AS nth
     FROM run_totals AS t
-    JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+    JOIN runs_of(grouped_dumps) AS r
+        ON r.dump_id = t.dump_id AND r.run_index = t.run_index
     WHERE t.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND r.dump_id IN (SELECT dump_id FROM grouped_dumps)
 ),
 -- Those after warm-up that are like the first run of a kind.
 kinds AS (

@@ -43,9 +43,9 @@ complete AS (
     FROM (
         SELECT t.dump_id, r.run_signature_id, count(*) AS run_count
         FROM run_totals AS t
-        JOIN runs AS r ON r.dump_id = t.dump_id AND r.run_index = t.run_index
+        JOIN runs_of(chosen_dumps) AS r
+            ON r.dump_id = t.dump_id AND r.run_index = t.run_index
         WHERE t.dump_id IN (SELECT dump_id FROM chosen_dumps)
-            AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
         GROUP BY t.dump_id, r.run_signature_id
     ) AS c
     GROUP BY dump_id

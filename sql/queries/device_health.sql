@@ -6,7 +6,7 @@
 -- last build is at least 5 degrees above the median of the devices of its pool. Refusals
 -- and missing builds are those of the last builds. A refusal counts if the manifest that
 -- came with the dump names the device and its pool; of the filters, device, pool, since
--- and until apply to it.
+-- and until apply to it. With a filter of devices, no others count as their pool.
 --
 -- params:
 --   last_n  INT(1..) = 20  Builds whose refusals and missing recordings count.
@@ -174,8 +174,8 @@ SELECT
         + CASE WHEN j.refusal IS NULL THEN 0 ELSE 1 END
         + CASE WHEN j.heat IS NULL THEN 0 ELSE 1 END AS INT
     ) AS problem_count,
-    a.build AS last_build, j.newest - 1 AS builds_behind, j.missing_count,
-    j.refused_count, j.refused_share, j.pool_refused_share,
+    a.build AS last_build, CAST(j.newest - 1 AS BIGINT) AS builds_behind,
+    j.missing_count, j.refused_count, j.refused_share, j.pool_refused_share,
     j.temperature_c, j.pool_temperature_c,
     j.model_count, j.dump_count, j.event_count, j.last_captured_at, j.last_ingested_at
 FROM judged AS j

@@ -15,6 +15,8 @@ lists everything that DuckDB spells differently, and the expressions that many f
 * `tick_ns(s, d)`: nanoseconds per tick of an event, by its signature and its dump.
 * `resolution_ticks(s, d)`: the smallest step of the event's clock, in its ticks.
 * `tag_of(tags, key)`: the value of a tag of a dump.
+* `runs_of(dumps)`: the runs of these dumps. They are chosen before a join by dump and place, for
+  DuckDB would begin with that join, over all dumps.
 * `part_of(x, y)`: x over y; null where the part is longer than its whole, as clocks disagree.
 * `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
 * `quartile_spread(x)`: the 75th less the 25th percentile over the median.
@@ -46,6 +48,8 @@ _MACROS = {  # each may use those after it
     "resolution_ticks": "CASE WHEN {0}.kind = 'delegate_op' AND {0}.unit IS NULL "
     "THEN {1}.delegate_resolution_ticks ELSE 1 END",
     "tag_of": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
+    "runs_of": "(SELECT dump_id, run_index, name, run_signature_id, start_ticks FROM runs "
+    "WHERE dump_id IN (SELECT dump_id FROM {0}))",
     "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
     "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
     "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "

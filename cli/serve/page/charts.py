@@ -54,9 +54,9 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         request: The request for the view.
         path: Address of the view; with .svg, of the chart as a file.
         chart: The lines.
-        query: Parameters of the canned query build_history that gives these lines.
+        query: Parameters of the canned query build_history that gives these lines, if it does.
     """
-    kind = _axis_kind(request.fields)
+    kind = _axis_kind(request.fields)._replace(unit=chart.axis.unit)
     chart = chart._replace(axis=kind, is_live=True)
     drawn = line_chart(chart, width=_WIDTH, height=_HEIGHT, class_="trend")
     if not drawn:
@@ -68,15 +68,18 @@ def trend_chart(request: PageRequest, path: str, chart: LineChart, **query: obje
         zero = {"zero": None if kind.has_zero else "1"}
         text = "Fit the axis" if kind.has_zero else "Axis from zero"
         scales.append((link(path, **{**address, **zero}), text))
-    rows = link("/v1/queries/build_history", **request.filters, **query)
+    rows = link("/v1/queries/build_history", **request.filters, **query) if query else ""
     files = file_links(rows, link(f"{path}.svg", **address), path.strip("/"))
     return [Chart(drawn, chart, scales, files, lambda: line_figure(chart, chart.what))]
 
 
 def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]:
-    """Links to the answer of a canned query, and to its drawing: address, text and file name."""
+    """Links to the answer of a canned query, if one has it, and to its drawing.
+
+    Each is an address, a text and the name of a file.
+    """
     mark = "&" if "?" in rows else "?"
-    forms = [(f"{rows}{mark}format={form}", form) for form in ("csv", "arrow")]
+    forms = [(f"{rows}{mark}format={form}", form) for form in ("csv", "arrow") if rows]
     return [(href, form, f"{name}.{form}") for href, form in [*forms, (drawing, "svg")]]
 
 

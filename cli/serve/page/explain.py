@@ -10,8 +10,11 @@ from cli.serve.page.cells import link
 from cli.serve.page.page_request import PageRequest
 from queries.explain.explanation import explain_group
 from queries.explain.html import body_parts
+from queries.report.content import Group, Report
+from queries.report.night import find_group
 from queries.report.stored_nights import NightKey
 
+BUILDS = {"head": "the last build"}
 _WAIT_SECONDS = 2.0  # for the judgement of a night
 
 
@@ -22,14 +25,24 @@ def explain(request: PageRequest) -> dict[str, Any]:
         Problem: 400 if the address names no alert.
     """
     need_all_pools(request.bearer, "this view")
+    report, group = find_alert(request)
+    return {
+        **body_parts(explain_group(request.store, report, group.id)),
+        "template": "explain",
+        "alerts": link("/regressions", head=report.head),
+        "download": link("/v1/explain", group=group.id, head=report.head, format="html"),
+    }
+
+
+def find_alert(request: PageRequest) -> tuple[Report, Group]:
+    """The report and the alert in the address (head=, group=).
+
+    Raises:
+        Problem: 400 if the address names no alert.
+    """
     group, head = (request.fields.get(name) for name in ("group", "head"))
     if not group:
         raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
     night = NightKey.of(request.store, request.nights.settings, head)
     report = request.nights.report(request.store, night, seconds=_WAIT_SECONDS)
-    return {
-        **body_parts(explain_group(request.store, report, group)),
-        "template": "explain",
-        "alerts": link("/regressions", head=report.head),
-        "download": link("/v1/explain", group=group, head=report.head, format="html"),
-    }
+    return report, find_group(report.groups, group, report.head, "explain")

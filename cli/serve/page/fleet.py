@@ -28,8 +28,9 @@ def fleet(request: PageRequest) -> dict[str, Any]:
         return {"title": "Fleet", "empty": "No dumps here yet: upload some, or widen the filters."}
     whole, *builds = builds
     devices = request.table("device_health")
-    times = pc.coalesce(devices["last_captured_at"], devices["last_ingested_at"])
-    devices = devices.append_column("last_at", times)
+    if "device" in request.filters:  # which must not change what they are compared with
+        others = request.table("device_health", device=None)
+        devices = others.filter(pc.is_in(others["device"], value_set=devices["device"]))
     late = pc.sum(pc.greater(devices["builds_behind"], 0)).as_py() or 0
     tiles = [
         ("", whole["device_count"], "device", ""),
@@ -57,10 +58,9 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     pools = _pools(devices)
     if pools.num_rows > 1:  # a pool leads to its other devices
         devices = devices.filter(pc.greater(devices["problem_count"], 0))
-    if devices["temperature_c"].null_count == devices.num_rows:
-        columns = tuple(one for one in _DEVICE_COLUMNS if one.title not in _OF_HEAT)
-    else:
-        columns = _DEVICE_COLUMNS
+    has_heat = devices["temperature_c"].null_count < devices.num_rows
+    unneeded = [*([] if has_heat else [_HEAT]), *([_POOL] if pools.num_rows == 1 else [])]
+    columns = [one for one in _DEVICE_COLUMNS if one not in unneeded]
     shown_pools = sort_page(request, pools, _POOL_COLUMNS, sort="-sick_count", part="pool_")
     shown = sort_page(request, devices, columns, sort="-problem_count")
     newest = builds[-NEWEST:]
@@ -94,10 +94,19 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
 def _pools(devices: pa.Table) -> pa.Table:
     """A row for each pool, in the order of their names."""
     is_sick = pc.cast(pc.greater(devices["problem_count"], 0), pa.int64())
-    sums = [("device", "count"), ("is_sick", "sum"), ("dump_count", "sum"), ("last_at", "max")]
+    sums = [
+        ("device", "count"),
+        ("is_sick", "sum"),
+        ("dump_count", "sum"),
+        ("last_ingested_at", "max"),
+    ]
     pools = devices.append_column("is_sick", is_sick).group_by("pool").aggregate(sums)
-    names = ["pool", "device_count", "sick_count", "dump_count", "last_at"]
+    names = ["pool", "device_count", "sick_count", "dump_count", "last_ingested_at"]
     return pools.rename_columns(names).sort_by("pool")
+
+
+def _device(row: Row) -> Cell:
+    return Cell(row["device"], link("/latency", device=row["device"]) if row["dump_count"] else "")
 
 
 def _problems(row: Row) -> Cell:
@@ -109,7 +118,8 @@ def _problems(row: Row) -> Cell:
         "hot": f"{own}, its pool {pool}",
     }
     wrong = [texts[problem] for problem in (row["problems"] or "").split(", ") if problem]
-    return Cell("; ".join(wrong) or "none", link("/", device=row["device"], pool=row["pool"]))
+    device = row["device"] if row["dump_count"] else None
+    return Cell("; ".join(wrong) or "none", link("/", device=device, pool=row["pool"]))
 
 
 def _refused(row: Row) -> str:
@@ -129,25 +139,25 @@ def _newest(row: Row) -> Cell:
     return Cell(f"{row['last_build']}{text}", href)
 
 
-_OF_HEAT = ("Temperature", "Temperature by day")
-_LAST = Column("Last recorded", lambda row: age_text(row["last_at"]), "last_at")
+_LAST = Column("Last upload", lambda row: age_text(row["last_ingested_at"]), "last_ingested_at")
+_HEAT = Column(
+    "Temperature",
+    lambda row: Cell(heat_text(row["temperature_c"]), picture=row["heat_days"]),
+    "temperature_c",
+)
+_POOL = Column("Pool", lambda row: row["pool"] or NONE, "pool")
 _COVERAGE = Column("Coverage", lambda row: Cell("", picture=row["squares"]))
 _DUMPS = Column("Dumps", lambda row: f"{row['dump_count']:,}", "dump_count", is_number=True)
 _DEVICE_COLUMNS = (
-    Column("Device", lambda row: Cell(row["device"], link("/latency", device=row["device"])),
-           "device"),
+    Column("Device", _device, "device"),
     Column("Problems", _problems, "problem_count"),
     Column("Newest build", _newest, "builds_behind"),
     _COVERAGE,
-    Column("Missing", lambda row: f"{row['missing_count']:,}", "missing_count", is_number=True),
     _LAST,
     Column("Dumps a day", lambda row: Cell("", picture=row["dump_days"])),
     Column("Refused", _refused, "refused_share", is_number=True),
-    Column("Temperature", lambda row: heat_text(row["temperature_c"]), "temperature_c",
-           is_number=True),
-    Column("Temperature by day", lambda row: Cell("", picture=row["heat_days"])),
-    Column("Pool", lambda row: row["pool"] or NONE, "pool"),
-    Column("Models", lambda row: f"{row['model_count']:,}", "model_count", is_number=True),
+    _HEAT,
+    _POOL,
     _DUMPS,
 )  # fmt: skip
 _POOL_COLUMNS = (

@@ -98,7 +98,7 @@ def _line(report: Report, group: Group) -> AlertLine:
     first = group.members[0]
     href = f"{link('/regressions', head=report.head)}#{group.id}"
     links = [
-        (_history(first), "History"),
+        (_history(report, group), "History"),
         (href, "Distributions"),
         (_timelines(group, first), "Timelines"),
         (commits_url(group, report), "Commits"),
@@ -113,10 +113,11 @@ def _place(member: Member) -> dict[str, str | None]:
     return row | {"pool": None} if member.device else row
 
 
-def _history(member: Member) -> str:
-    """The address of the operator over the builds; empty for a measure."""
+def _history(report: Report, group: Group) -> str:
+    """The address of the operator over the builds; that of the alert for a measure."""
+    member = group.members[0]
     if is_measure(member):
-        return ""
+        return link("/history", group=group.id, head=report.head)
     operator = pick(vars(member), "delegate_id", "ordinal")
     return link("/operator", event=member.event_name, **operator, **_place(member))
 
@@ -132,7 +133,7 @@ def _timelines(group: Group, member: Member) -> str:
 def _spark(report: Report, group: Group) -> str:
     member = group.members[0]
     points = member.history[-BUILDS:]
-    values = [point.median if point.median_ns is None else point.median_ns for point in points]
+    values = [point.value for point in points]
     is_bad = group.direction == "regression"
     marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
     if group.fixed_in is not None:

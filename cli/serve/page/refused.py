@@ -35,6 +35,7 @@ def _offset(row: Row) -> str:
 
 _COLUMNS = (
     Column("Source", lambda row: row["source"], "source"),
+    Column("Device", lambda row: row["device"] or NONE, "device"),
     Column("Reason", lambda row: row["reason"], "reason"),
     Column("Details", lambda row: row["detail"]),
     Column("Refused", lambda row: date_text(row["refused_at"]), "refused_at"),

@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from cli.serve.changes import Counts
 from cli.serve.page import (
+    alert_history,
     comparison,
     dumps,
     explain,
@@ -25,7 +26,7 @@ from cli.serve.page.site import view
 from cli.serve.page.sql_box import sql_box
 from cli.serve.page.triage import triage, write_note
 
-_VIEWS = {
+VIEWS = {
     "/": view(fleet.fleet, *fleet.FIELDS, news=Counts._fields),
     "/latency": view(history.latency, *history.FIELDS),
     "/operators": view(operators.operators, *operators.FIELDS),
@@ -45,9 +46,15 @@ _VIEWS = {
         explain.explain,
         "group",
         "head",
-        builds={"head": "the last build"},
+        builds=explain.BUILDS,
         is_filtered=False,
         news=(),
+    ),
+    "/history": view(
+        alert_history.alert_history, *alert_history.FIELDS, builds=explain.BUILDS, is_filtered=False
+    ),
+    "/history.svg": view(
+        chart_file(alert_history.alert_history), *alert_history.FIELDS, is_filtered=False
     ),
     "/notes/{note_id}": view(notes.open_note, is_filtered=False),
     "/dumps": view(dumps.dumps, *dumps.FIELDS),
@@ -59,7 +66,7 @@ _VIEWS = {
     ),
 }
 ROUTES = (
-    *(Route(path, handler, include_in_schema=False) for path, handler in _VIEWS.items()),
+    *(Route(path, handler, include_in_schema=False) for path, handler in VIEWS.items()),
     Route("/regressions", triage, methods=["POST"], include_in_schema=False),
     Route("/notes", write_note, methods=["POST"], include_in_schema=False),
     Route("/sql", sql_box, include_in_schema=False),

@@ -85,14 +85,14 @@ class Jobs:
     """The jobs of a service since its start; the oldest ones are forgotten.
 
     Attributes:
-        ended: Number of jobs that have ended, by task.
+        done: Number of jobs that are done and have not failed, by task.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._jobs: dict[str, Job] = {}
         self._ids: dict[tuple[str, str], str] = {}  # by client and key
-        self.ended: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
 
     def begin(self, bearer: Bearer, task: Task, key: str = "") -> Job:
         """A job that does the task; with the key of an earlier request, the job of that request.
@@ -116,7 +116,7 @@ class Jobs:
         self._ids[bearer.name, key] = job.id
         self._forget_old()
         job.begin(self._service, bearer.name or None)
-        job.call_at_end(lambda: self.ended.update([task.name]))
+        job.call_at_end(lambda: None if job.has_failed else self.done.update([task.name]))
         return job
 
     def find(self, job_id: str, scopes: Collection[str]) -> Job:

@@ -17,6 +17,7 @@ from cli.serve import changes
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token, revoke_token
 from cli.serve.changes import Changes, Counts
+from tests.support.nightly_farm import ingest_nights
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
 from tests.support.tiny_dumps import tiny_dump
@@ -94,6 +95,20 @@ def test_a_client_that_comes_again_is_told_what_it_missed(client: TestClient) ->
 def test_an_id_that_no_event_has_is_of_another_start(client: TestClient, name: str) -> None:
     found = _changes_of(client)
     assert found.parse(name.format(found.name(Counts()).partition("-")[0])) == Counts()
+
+
+def test_nights_upkeep_and_decisions_are_counted_once_they_are_done(tmp_path: Path) -> None:
+    with serving(ingest_nights(tmp_path / "s")) as client:
+        found = _changes_of(client)
+        client.get("/regressions")  # a small store's night is judged at once
+        until(lambda: found.count(None).nights == 1)
+        group = client.get("/v1/report?format=json").json()["groups"][0]["id"]
+        decision = {"groups": [group], "reason": "known"}
+        assert client.post("/v1/upkeep/accept", json=decision).status_code == 200
+        assert client.post("/v1/upkeep/accept", json={"groups": ["none"]}).status_code == 400
+        assert client.post("/v1/upkeep/snapshot", json={}).status_code == 200
+        counts = found.count(None)
+        assert (counts.decisions, counts.upkeep) == (1, 1)
 
 
 def _limited(client: TestClient, pools: Collection[str]) -> str:

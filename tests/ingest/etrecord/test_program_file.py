@@ -18,7 +18,7 @@ def read(name):
 def test_a_program_on_portable_kernels():
     program = decode_program(read("portable.pte"), "a.pte")
     [method] = program.methods
-    assert (program.byte_count, program.named_bytes, method.name) == (3424, {}, "forward")
+    assert (program.byte_count, method.name) == (3424, "forward")
     assert method.kernels == [
         "aten::permute_copy.out float32[8, 16]",
         "aten::addmm.out float32[1, 16]",
@@ -32,15 +32,16 @@ def test_a_program_on_portable_kernels():
         *("float32[16, 8]", "float32[16]", "float32[4, 16]", "float32[4]", "float32[4]")
     ]
     # Each constant is aligned to 16 bytes: 512 + 64 + 256 + 16 + 16.
-    assert (program.constant_bytes, method.planned_bytes) == (864, [608])
+    assert [one.byte_count for one in program.constants] == [864, 0]
+    assert method.planned_bytes == [608]
 
 
 def test_a_program_that_is_lowered_to_a_delegate():
     program = decode_program(read("xnnpack.pte"), "a.pte")
     [method] = program.methods
     assert (method.kernels, method.delegate_calls) == ([], [0])
-    assert [(one.backend, one.byte_count) for one in method.delegates] == [("XnnpackBackend", 1456)]
-    assert sum(program.named_bytes.values()) == 848  # the weights: 512 + 64 + 256 + 16
+    assert [(one.name, one.byte_count) for one in method.delegates] == [("XnnpackBackend", 1456)]
+    assert program.constants[1].byte_count == 848  # the weights: 512 + 64 + 256 + 16
 
 
 def problems(contents):

@@ -5,7 +5,7 @@ import pytest
 from queries.explain.content import Place
 from queries.explain.facts import list_divergences, list_facts
 from tests.support.documents import ROOT
-from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.store_template import copy_new_store
 from warehouse import Warehouse
 
@@ -49,6 +49,17 @@ def test_environment_memory_and_counters_stand_side_by_side(farm):
         ("counter", "energy per run", "1 mJ", "1.2 mJ"),
     ]
     assert {(one.where, one.is_changed) for one in found} == {("phone · net", True)}
+
+
+def test_exact_measures_that_changed_are_listed():
+    with Warehouse.open(nightly_store(), read_only=True) as store:
+        found = list_facts(store, places("phone", base="b10", head="b11"))
+    exact = [(one.name, one.base, one.head) for one in found if one.subject == "exact measure"]
+    assert exact == [
+        ("dump_bytes", "9,408 bytes", "11,008 bytes"),
+        ("operator_calls", "4", "5"),
+        ("operator_count", "4", "5"),
+    ]
 
 
 def test_names_are_no_globs(farm):

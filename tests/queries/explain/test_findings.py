@@ -58,7 +58,7 @@ def test_equal_programs_clear_the_program():
 
 def test_other_programs_without_a_difference_are_said_to_be_alike():
     (text,) = findings(known=[programs()])
-    assert text.endswith("the programs have the same calls, shapes, delegates and constants.")
+    assert text.endswith("the programs agree in calls, shapes, delegates and types of constants.")
 
 
 def test_differences_are_counted_and_delegates_spelt_out():
@@ -69,6 +69,15 @@ def test_differences_are_counted_and_delegates_spelt_out():
         f"{WHERE}: a: aten.add runs in a kernel, ran in Xnnpack.",
         f"{WHERE}: Xnnpack has no call, had 1 call of 2 operators.",
     ]
+
+
+def test_constants_of_files_with_other_values_are_told_from_other_constants():
+    was = change("constant", change="removed", name="constants 1a2b", base="864 bytes", head=None)
+    now = change("constant", change="added", name="constants 9f3c", base=None, head="864 bytes")
+    texts = findings(known=[programs(was, now)])
+    assert texts[1:] == [f"{WHERE}: the constants have other values, of the same size."]
+    larger = now.model_copy(update={"head": "900 bytes"})
+    assert len(findings(known=[programs(was, larger)])) == 1
 
 
 def test_a_changed_operator_is_explained_by_its_shapes():

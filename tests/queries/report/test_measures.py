@@ -35,6 +35,9 @@ def test_a_measure_that_gets_worse_is_confirmed_in_two_nights(tmp_path, worse, m
     (member,) = alert.members
     assert (member.event_name, member.unit, member.cost_ns) == (measure, unit, None)
     assert (member.delta > 0) == more
+    medians = [point.median or point.median_ns for point in member.history]
+    edges = [(point.p10, point.p90) for point in member.history]
+    assert all(low <= one <= high for one, (low, high) in zip(medians, edges, strict=True))
     assert member.delta_low <= member.delta <= member.delta_high
     assert (max(member.base_values) < min(member.head_values)) == more
     assert abs(member.delta) == pytest.approx(0.1, abs=0.01)

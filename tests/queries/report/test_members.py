@@ -55,6 +55,10 @@ def test_the_history_is_every_night_that_has_dumps(night):
     assert builds == [f"b{number}" for number in range(12)]
     assert [point.build for point in by_device["tablet"].history] == builds[:-1]
     assert {point.dump_count for point in by_device["phone"].history} == {8}
+    head, logs = by_device["phone"].history[-1], np.log(by_device["phone"].head_values)
+    edges = np.exp(np.quantile(logs, [0.1, 0.9]))
+    assert (head.p10, head.p90) == pytest.approx(tuple(edges))
+    assert all(point.p10 <= point.median_ns <= point.p90 for point in by_device["phone"].history)
 
 
 def test_the_rule_says_which_numbers_made_the_verdict(night):

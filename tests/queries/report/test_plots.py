@@ -59,6 +59,13 @@ def test_history_has_a_hole_where_a_build_has_no_data() -> None:
     assert told[:2] == ["b0: 1 ns, 1 dump", "b1: no data, 0 dumps"]
 
 
+def test_history_has_a_band_where_a_build_has_several_dumps() -> None:
+    banded = [point.model_copy(update={"p10": 1.0, "p90": 3.0}) for point in points(2.0, 2.0, 2.0)]
+    one = member(history=[*banded, *points(2.0)])
+    (band,) = (e for e in read_xml(history_plot(one, "b1")).iter("polygon"))
+    assert len(band.get("points").split()) == 6
+
+
 def test_history_marks_the_first_bad_build() -> None:
     plot = history_plot(member(history=points(1.0, 2.0)), "b1")
     assert "first bad build: b1" in plot

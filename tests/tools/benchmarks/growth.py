@@ -54,7 +54,12 @@ _NEEDED = {
     "head_backend": "xnnpack", "dump": 1, "event": "native_call_op3.out", "size_tag": "size",
 }  # fmt: skip
 _ONE = {"device": "device-5", "model": "model-3"}
-_PAGES = ("/", "/regressions", "/latency", "/operators", "/dumps", "/errors")
+_PAIR = f"base={_NEEDED['base']}&head={_NEEDED['head']}"
+_PAGES = (
+    "/", "/regressions", "/latency", "/operators", f"/operator?event={_NEEDED['event']}",
+    f"/compare?{_PAIR}", f"/timelines?{_PAIR}&device=device-5&model=model-3", "/dumps",
+    "/nights.atom", "/errors",
+)  # fmt: skip
 _STORE = ("open", "status", "snapshot", "nightly report", "explain")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cli.serve.page.routes import VIEWS
 from tests.tools.benchmarks.growth import exponent, list_steps, make_store
 from tests.tools.benchmarks.growth_step import measure_step
 from warehouse import Warehouse
@@ -12,6 +13,13 @@ from warehouse.catalogue.queries import load_catalogue
 
 def test_every_query_is_measured():
     assert load_catalogue().keys() == {step.name for step in list_steps() if step.kind == "query"}
+
+
+def test_every_page_of_a_whole_store_is_measured():
+    """But those of one dump, and the charts of a page as files; explain is a step of a store."""
+    paths = {step.name.partition("?")[0] for step in list_steps() if step.kind == "page"}
+    views = {path for path in VIEWS if not path.endswith(".svg") and "{" not in path}
+    assert views - {"/explain"} == paths
 
 
 def test_twice_the_cost_of_twice_the_fleet_has_the_exponent_one():

@@ -12,6 +12,7 @@ import pytest
 from warehouse.errors import LakeError
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.place import Lake
+from warehouse.lake.schemas import SCHEMA
 
 
 def test_a_file_that_fails_to_be_written_is_not_there(tmp_path: Path) -> None:
@@ -70,13 +71,13 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(("format_", "schema"), [(1, 9), (1, 11), (2, 10)])
+@pytest.mark.parametrize(("format_", "schema"), [(1, SCHEMA - 1), (1, SCHEMA + 1), (2, SCHEMA)])
 def test_a_lake_of_another_format_or_schema_is_not_touched(
     tmp_path: Path, format_: int, schema: int
 ) -> None:
     text = json.dumps({"format": format_, "schema": schema})
     Lake(tmp_path).write(FORMAT_FILE, text.encode())
-    wanted = re.escape(f'is {text}, but this tracehouse reads {{"format": 1, "schema": 10}}')
+    wanted = re.escape(f'is {text}, but this tracehouse reads {{"format": 1, "schema": {SCHEMA}}}')
     for use in (Lake.begin, Lake.check):
         with pytest.raises(LakeError, match=f"{wanted}.* export its store again"):
             use(Lake(tmp_path))

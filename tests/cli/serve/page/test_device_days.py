@@ -8,6 +8,7 @@ from tests.support.pages import table_rows
 def test_a_device_has_its_days(sick_site: TestClient) -> None:
     rows = table_rows(sick_site.get("/?device=device-1").text)
     assert len(rows) == 2
+    assert rows[0][1] == "6 (50 %) refused, 20 % in its pool; 44 °C, its pool 31 °C"
     assert rows[1][1:] == ["6", "6", "44 °C", "44 °C"]
 
 

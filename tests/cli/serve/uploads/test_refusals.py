@@ -69,6 +69,7 @@ def test_a_conflict_is_settled_when_the_dump_comes_as_it_is_known(client: TestCl
     name = f"{sha256_of(dump)[:16]}.etdp"
     assert await_errors(client, 1) == [(name, "conflict", False)]
     assert "build" in errors(client)[0]["detail"]
+    assert errors(client)[0]["device"] == "pixel8"
     assert put(client, dump).status_code == 200
     until(lambda: errors(client)[0]["reason"] == "settled_conflict")
 
@@ -84,6 +85,8 @@ def test_large_uploads_bad_manifests_and_members_of_zips_are_on_record(client: T
         "too_large", "manifest", "bad_identifier", "truncated"
     ]  # fmt: skip
     assert [source for source, *_ in found][2:] == ["upload.zip!bad.etdp", "upload.zip!cut.etdp"]
+    devices = [row["device"] for row in errors(client)]
+    assert devices == ["pixel8", None, "pixel8", "pixel8"]  # a bad manifest is that of no device
 
 
 def test_a_deferred_upload_is_not_on_record(client: TestClient) -> None:
@@ -102,7 +105,7 @@ def test_refusals_survive_the_end_of_the_service_and_a_rebuild(tmp_path: Path) -
         put(client, tiny_dump(1))
     with serving(store) as client:
         before = errors(client)
-        assert [row["reason"] for row in before] == ["truncated"]
+        assert [(row["reason"], row["device"]) for row in before] == [("truncated", "pixel8")]
         await_state(client, tiny_dump(1))
     rebuild_store(store)
     with serving(store) as client:

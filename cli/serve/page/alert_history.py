@@ -1,0 +1,103 @@
+"""The history of an alert's series: operators, or measures such as memory, load time and tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.serve.access.pools import need_all_pools
+from cli.serve.page.alert_marks import alert_marks, merge_marks
+from cli.serve.page.cells import PLACE, Cell, Row, link, pick
+from cli.serve.page.charts import trend_chart
+from cli.serve.page.explain import find_alert
+from cli.serve.page.listing import Column, Table, plain_table
+from cli.serve.page.notes import note_columns, note_table
+from cli.serve.page.page_request import PageRequest
+from queries.report.axis import AxisKind
+from queries.report.content import Member, Report
+from queries.report.figures import delta_text, measure_text, member_operator, member_place
+from queries.report.line_chart import COLOURS, Line, LineChart
+from queries.report.notes import Note
+from queries.report.outline import notes_on
+from queries.report.plots import note_mark
+
+FIELDS = ("group", "head", "scale", "zero")
+
+
+def alert_history(request: PageRequest) -> dict[str, Any]:
+    """The alert in the address (group=), build by build, as its report (head=) has it."""
+    need_all_pools(request.bearer, "this view")
+    report, group = find_alert(request)
+    unit = group.members[0].unit
+    members = [member for member in group.members if member.unit == unit][: len(COLOURS)]
+    builds = _builds(report, members)
+    notes = notes_on(group, report)
+    marks = alert_marks(report, [vars(member) for member in members], has_links=True)
+    chart = LineChart(
+        group.headline.title,
+        "build",
+        builds,
+        [_line(builds, member) for member in members],
+        merge_marks([*marks, list(map(note_mark, notes))]),
+        AxisKind(unit),
+    )
+    left_out = len(group.members) - len(members)
+    return {
+        "title": group.headline.title,
+        "lead": f"{left_out} more series: see the report." if left_out else "",
+        "charts": trend_chart(request, "/history", chart),
+        "tables": [*note_table(notes), *(_table(member, notes) for member in members)],
+    }
+
+
+def _builds(report: Report, members: list[Member]) -> list[str]:
+    """The builds of the longest history, which ends with the head."""
+    longest = max((member.history for member in members), key=len)
+    return list(dict.fromkeys([*(point.build for point in longest), report.head]))
+
+
+def _line(builds: list[str], member: Member) -> Line:
+    points = {point.build: point for point in member.history}
+    known = [points.get(build) for build in builds]
+    values, low, high = (
+        [getattr(point, name) if point else None for point in known]
+        for name in ("value", "p10", "p90")
+    )
+    place = pick(vars(member), *PLACE)
+    hrefs = [link("/dumps", **place, build=build) if build in points else "" for build in builds]
+    return Line(_name(member), values, low, high, hrefs)
+
+
+def _table(member: Member, notes: list[Note]) -> Table:
+    rows: list[Row] = []
+    before, place = None, pick(vars(member), *PLACE, "unit")
+    for point in member.history:
+        value = point.value
+        change = value / before - 1 if before and value is not None else None
+        rows.append({**vars(point), **place, "value": value, "change": change})
+        before = value
+    own = [note for note in notes if note.is_on(vars(member))]
+    rows.reverse()
+    return plain_table(_name(member), [*_COLUMNS, *note_columns(own, rows)], rows)
+
+
+def _name(member: Member) -> str:
+    return f"{member_place(member)} · {member_operator(member)}"
+
+
+def _number(row: Row, name: str) -> str:
+    return measure_text(row[name], row["unit"])
+
+
+def _build_cell(row: Row) -> Cell:
+    address = link("/dumps", **pick(row, *PLACE, "build"))
+    return Cell(row["build"], address)
+
+
+_COLUMNS = (
+    Column("Build", _build_cell),
+    Column("Change", lambda row: delta_text(row["change"]), is_number=True),
+    Column("Median", lambda row: _number(row, "value"), is_number=True),
+    Column("10th percentile", lambda row: _number(row, "p10"), is_number=True),
+    Column("90th percentile", lambda row: _number(row, "p90"), is_number=True),
+    Column("Dumps", lambda row: f"{row['dump_count']:,}", is_number=True),
+)
