@@ -42,14 +42,12 @@ def judge_here(
 ) -> list[View]:
     """Judge the series of a build and of earlier builds; values of other parts wait on disk."""
     ((count,),) = store.sql(_COUNT).to_pydict().values()
-    with (
-        tempfile.TemporaryDirectory(prefix="tracehouse-") as folder,
-        store.stream(read_statement("fleet_values"), {"head": head}) as values,
-    ):
-        files = min(1 + count // _VALUES_AT_ONCE, _MOST_FILES)
-        if files == 1:
-            return [view(judge_part(values.read_all(), head, min_change, rules))]
-        spilled = _Spilled(Path(folder), files, values)
+    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+        with store.stream(read_statement("fleet_values"), {"head": head}) as values:
+            files = min(1 + count // _VALUES_AT_ONCE, _MOST_FILES)
+            if files == 1:
+                return [view(judge_part(values.read_all(), head, min_change, rules))]
+            spilled = _Spilled(Path(folder), files, values)
         nights = order_nights(spilled.nights, head)
         return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]
 

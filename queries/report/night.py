@@ -176,6 +176,8 @@ def _view_part(
 
 def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[object, ...], str]:
     """The module of each changed series that an ETRecord places in one."""
+    if not len(fleet.keys):
+        return {}
     named = store.sql(read_statement("modules_of_build"), {"head": head})
     changed = set(zip(*(fleet.keys[name].to_pylist() for name in SERIES), strict=True))
     return {

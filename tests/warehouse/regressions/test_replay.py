@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.histories import LEVEL, history, night, nights
+from warehouse.regressions.errors import Errors
 from warehouse.regressions.nightly import Rules, Status
 from warehouse.regressions.replay import replay
 from warehouse.statistics.device_states import NO_KERNEL
@@ -230,3 +231,25 @@ def test_one_night_alone_says_nothing():
     assert found.changes == []
     assert found.night.status.tolist() == [Status.NEEDS_MORE_BUILDS]
     assert found.cells.median == pytest.approx(np.array([[LEVEL]]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_errors_of_families_without_a_tested_series_make_no_difference(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    levels = rng.choice([0.0, 0.0, 0.0, 0.1], (9, 5)).repeat(5, axis=1)
+    known = history(
+        [nights(9 * seed + number, row.tolist()) for number, row in enumerate(levels)],
+        family=np.repeat([0, 1, 2], 3),
+    )
+    found = replay(known)
+    assert found.changes
+
+    def complete_all(self, build, base, series, complete=Errors.complete):
+        return complete(self, build, base, np.arange(len(base.raw)))
+
+    monkeypatch.setattr(Errors, "complete", complete_all)
+    whole = replay(known)
+    for one, other in zip(found.changes, whole.changes, strict=True):
+        assert str(vars(one)) == str(vars(other))
+    assert found.night.status.tolist() == whole.night.status.tolist()
+    assert found.night.base.error.tolist() == whole.night.base.error.tolist()
