@@ -15,13 +15,15 @@ from ingest.sources.listing import list_sources, need_one
 from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_bytes, read_source
 from ingest.sources.tops import top_of
 
+AnyPath = str | os.PathLike[str] | Source
+
 
 class FoundDumps:
     """The dumps at some paths: a sized iterable that creates each dump when it is reached."""
 
     def __init__(
         self,
-        paths: Iterable[str | os.PathLike[str] | Source],
+        paths: Iterable[AnyPath],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
@@ -85,20 +87,20 @@ def file_at(source: Source, *, byte_count: int = 0) -> Companion:
 
 
 def find_dumps(
-    dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
+    dumps: AnyPath | Dump | Iterable[AnyPath] | FoundDumps | Sequence[Dump],
     *,
     manifest: Mapping[str, object] | None = None,
     layout: str | None = None,
-    etrecord: str | os.PathLike[str] | Source | None = None,
+    etrecord: AnyPath | None = None,
 ) -> FoundDumps | list[Dump]:
-    """The dumps to ingest: paths are searched for dumps, and dumps are returned unchanged.
+    """The dumps to ingest: paths, or one, are searched for dumps; dumps are returned unchanged.
 
     Raises:
         TypeError: `dumps` mixes paths and dumps.
     """
     if isinstance(dumps, FoundDumps):
         return dumps
-    listed = list(dumps)
+    listed = [dumps] if isinstance(dumps, str | os.PathLike | Source | Dump) else list(dumps)
     ready = [dump for dump in listed if isinstance(dump, Dump)]
     paths = [path for path in listed if not isinstance(path, Dump)]
     if ready and paths:

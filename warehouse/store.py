@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ingest.dump import Dump, Refusal
-    from ingest.found_dumps import FoundDumps
-    from ingest.sources.paths import Source
+    from ingest.found_dumps import AnyPath, FoundDumps
     from warehouse.lake.exporting import ExportProgress, ExportSummary
     from warehouse.load.children import DecodingChildren
     from warehouse.load.stored_dumps import StoredDumps
@@ -126,11 +125,11 @@ class Warehouse:
 
     def ingest(  # noqa: PLR0913 - users call it with names
         self,
-        dumps: Iterable[str | os.PathLike[str] | Source] | FoundDumps | Sequence[Dump],
+        dumps: AnyPath | Dump | Iterable[AnyPath] | FoundDumps | Sequence[Dump],
         *,
         manifest: Mapping[str, object] | None = None,
         layout: str | None = None,
-        etrecord: str | os.PathLike[str] | Source | None = None,
+        etrecord: AnyPath | None = None,
         archive: bool = True,
         snapshot: bool = False,
         jobs: int | None = None,
@@ -139,9 +138,9 @@ class Warehouse:
         """Ingest dumps; dumps that the store already has change nothing.
 
         Args:
-            dumps: Files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or sources; or dumps
-                that were found before or created by `Dump.of_bytes`, which have their own
-                manifest and ETRecord, so that manifest, layout and etrecord are ignored.
+            dumps: A path or several: files, folders, zip artifacts, ``ZIP!MEMBER`` and globs, or
+                sources; or dumps that were found before or created by `Dump.of_bytes`, which have
+                their own manifest and ETRecord, so that manifest, layout and etrecord are ignored.
             manifest: Fields of all dumps, e.g. ``{"device": "pixel8"}``; they override manifest
                 files.
             layout: Template of paths, e.g. ``{device}/{build}/{model}/*.etdp``.

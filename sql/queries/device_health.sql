@@ -1,12 +1,13 @@
 -- device_health: Devices that are silent, refused or hot, before those that are well.
 --
 -- A device is silent if it has no dump of the newest build. It is refused if at least
--- three of its dumps were refused, and a share of them more than twice as large as that
--- of the other devices of its pool. It is hot if the temperature in the manifests of its
--- last build is at least 5 degrees above the median of the devices of its pool. Refusals
--- and missing builds are those of the last builds. A refusal counts if the manifest that
--- came with the dump names the device and its pool; of the filters, device, pool, since
--- and until apply to it. With a filter of devices, no others count as their pool.
+-- three of its dumps were refused, and a share of them more than twice as large as
+-- that of the other devices of its pool. It is hot if the temperature in the manifests
+-- of its last build is at least 5 degrees above the median of the devices of its pool.
+-- Refusals and missing builds are those of the last builds. A refusal counts if the
+-- manifest that came with the dump names the device and its pool; of the filters,
+-- device, pool, since and until apply to it. With a filter of devices, no others count
+-- as their pool.
 --
 -- params:
 --   last_n  INT(1..) = 20  Builds whose refusals and missing recordings count.
@@ -116,7 +117,8 @@ heats AS (
         FROM chosen_dumps AS c
         JOIN ages AS a ON a.build = c.build
         JOIN own AS o
-            ON o.device = c.device AND o.pool = coalesce(c.pool, '') AND o.newest = a.age
+            ON o.device = c.device AND o.pool = coalesce(c.pool, '')
+                AND o.newest = a.age
     ) AS r
     JOIN dumps AS d ON d.dump_id = r.dump_id
     GROUP BY r.device, r.pool
@@ -140,7 +142,8 @@ joined AS (
 pools AS (
     SELECT
         pool, CAST(sum(refused_count) AS BIGINT) AS refused_count,
-        CAST(sum(recent_count) AS BIGINT) AS recent_count, median(temperature_c) AS celsius
+        CAST(sum(recent_count) AS BIGINT) AS recent_count,
+        median(temperature_c) AS celsius
     FROM joined
     GROUP BY pool
 ),
@@ -150,7 +153,8 @@ compared AS (
         j.refused_count / nullif(0e0 + j.refused_count + j.recent_count, 0e0)
             AS refused_share,
         (p.refused_count - j.refused_count) / nullif(
-            0e0 + p.refused_count - j.refused_count + p.recent_count - j.recent_count, 0e0
+            0e0 + p.refused_count - j.refused_count + p.recent_count - j.recent_count,
+            0e0
         ) AS pool_refused_share
     FROM joined AS j
     JOIN pools AS p ON p.pool = j.pool
@@ -160,7 +164,8 @@ judged AS (
         *,
         CASE WHEN newest > 1 THEN 'silent' END AS silence,
         CASE
-            WHEN refused_count >= 3 AND refused_share > 2 * coalesce(pool_refused_share, 0)
+            WHEN refused_count >= 3
+                AND refused_share > 2 * coalesce(pool_refused_share, 0)
                 THEN 'refused'
         END AS refusal,
         CASE WHEN temperature_c >= pool_temperature_c + 5 THEN 'hot' END AS heat

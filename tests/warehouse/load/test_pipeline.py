@@ -41,6 +41,15 @@ def test_dumps_in_memory_come_in_as_those_at_paths_do(tmp_path: Path) -> None:
     assert stored == expected
 
 
+def test_one_path_needs_no_list(tmp_path: Path) -> None:
+    file = write(tmp_path / "in" / "a.etdp", read_dump("real/mixed_xnnpack_n20"))
+    dump = Dump.of_bytes("b.etdp", tiny_dump(1), Manifest.model_validate(MANIFEST))
+    with Warehouse.open(tmp_path / "store", create=True) as warehouse:
+        assert warehouse.ingest(str(tmp_path / "in"), manifest=MANIFEST).n_dumps == 1
+        assert warehouse.ingest(file, manifest=MANIFEST).n_duplicates == 1
+        assert warehouse.ingest(dump).n_dumps == 1
+
+
 def test_an_etrecord_is_read_once_for_all_dumps_of_a_folder(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         write(tmp_path / f"{name}.etdp", name.encode())
