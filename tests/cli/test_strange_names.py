@@ -20,7 +20,7 @@ Line = list[str | Path]
 # These dumps have too few runs, no gaps, and no kernels; nor have they two backends, or tags.
 _NEED_MORE = {
     "change_points", "coverage_gaps", "delegate_transitions", "delegation_coverage", "dump_values",
-    "outlier_runs", "variance_components", "stability", "warmup",
+    "notes", "outlier_runs", "variance_components", "stability", "warmup",
 }  # fmt: skip
 _CANNOT_BE_ASKED = {"backend_comparison", "scaling"}
 _PARAMETERS = {"dump": "1", "base": "=base\x1b[3J\u202e", "head": "+head\x1b[3J\u2066"}

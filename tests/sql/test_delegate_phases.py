@@ -16,7 +16,8 @@ OPTIONS = {
 }
 # Queries that show or count events themselves; none of the others counts phases.
 OF_EVENTS = {
-    "build_history", "coverage", "dumps", "event_blocks", "percentiles", "run_timeline",
+    "build_history", "coverage", "device_days", "device_health", "dumps", "event_blocks",
+    "percentiles", "run_timeline",
 }  # fmt: skip
 
 

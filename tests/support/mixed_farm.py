@@ -36,9 +36,20 @@ _OTHERS: tuple[dict[str, Any], ...] = (
     {"tags": {"lab": "south", "mode": "hot", "size": 128}},
     {"tags": {"lab": "north", "mode": 3, "size": 256}},
     {"tags": {"size": 512}},
+    {"device": "tablet", "model": "net2", "tags": {"lab": "south"}},
     {"hours": 0},
     {"hours": 2},
     {"hours": None},
+)
+# Points with notes; each states a device, because a filter of pools leaves out notes on all.
+_NOTED: tuple[dict[str, Any], ...] = (
+    {"build": "old", "device": "phone"},
+    {"build": "mid", "device": "tablet", "model": "net"},
+    {"build": "new", "device": "phone", "model": "dw"},
+    {"build": "new", "device": "tablet", "model": "net2"},
+    {"build": "new", "device": "phone", "backend": "portable"},
+    {"build": "side", "device": "phablet", "pool": "lab"},
+    {"build": "side", "device": "phone", "pool": "field"},
 )
 BRANCHES = {"old": "main", "mid": None, "new": "main", "side": "topic"}
 
@@ -75,6 +86,8 @@ def mixed_farm():
         store.add_allocations(dump, ("heap", 1000 + position), ("temp", 8), run_index=1)
         store.add_counter(dump, "energy", 50 + position)
         store.add_values(dump, [(1, "same"), (2, f"of dump {dump}")])
+    for number, on in enumerate(_NOTED):
+        store.add_note(f"note {number}", **on)
     for hours in range(3):
         store.add_error(f"{hours}.etdp", refused_at=captured_at(hours))
     return store.connect()

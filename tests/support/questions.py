@@ -28,7 +28,7 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "token_latency": {"step": 10},
 }
 # Tables that only some dumps fill, and the table of refused files.
-_RECORDED = ("allocations", "counters", "debug_values", "ingest_errors")
+_RECORDED = ("allocations", "counters", "debug_values", "ingest_errors", "point_notes")
 
 _small_farm, _rich_farm = cache(small_farm), cache(rich_farm)
 

@@ -56,7 +56,7 @@ def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
     service.refusals = [Refused(400, reason="truncated", detail="ends at 12")]
     with service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker:
         made = list(hand_over(dumps, taker, threads=1))
-    assert [(one.is_new, one.refusal and one.refusal[2:]) for one in made] == [
+    assert [(one.is_new, one.refusal and one.refusal[2:-1]) for one in made] == [
         (False, ("truncated", None, "ends at 12", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
         (False, ("unreadable", None, "does not exist", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
         (False, ("manifest", None, "no device", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
