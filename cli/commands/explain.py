@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from cli.files import file_source
 from cli.options import DEFAULT_STORE, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
+from cli.output.options import OutputFile
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
 from cli.stores import open_with_night, service_instead_of_store
@@ -26,14 +26,6 @@ _Group = Annotated[
 _Form = Annotated[
     Form | None,
     typer.Option("--format", help="Format; by default chosen by the suffix of --output, or text."),
-]
-_File = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, which is replaced once the explanation is complete.",
-    ),
 ]
 _BaseProgram = Annotated[
     str | None,
@@ -55,7 +47,7 @@ def explain(
     base_program: _BaseProgram = None,
     head_program: _HeadProgram = None,
     form: _Form = None,
-    output: _File = None,
+    output: OutputFile = None,
     config: Config = None,
     store: Store = DEFAULT_STORE,
     lake: LakeUri = None,

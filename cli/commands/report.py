@@ -15,6 +15,7 @@ from cli.errors import as_usage_errors
 from cli.exit_codes import STATUS_OF_VERDICT, FailOnRegression
 from cli.options import DEFAULT_STORE, Branch, Config, Head, LakeUri, Store, Wait
 from cli.output.elapsed import elapsed_line
+from cli.output.options import OutputFile
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
 from cli.stores import open_to_read, open_with_night, service_instead_of_store
@@ -34,14 +35,6 @@ _Nightly = Annotated[
 _Form = Annotated[
     Form | None,
     typer.Option("--format", help="Report format; by default chosen by the suffix of --output."),
-]
-_File = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, which is replaced once the report is complete.",
-    ),
 ]
 _Slack = Annotated[
     str | None,
@@ -78,7 +71,7 @@ def report(
     head: Head = None,
     branch: Branch = None,
     form: _Form = None,
-    output: _File = None,
+    output: OutputFile = None,
     config: Config = None,
     slack: _Slack = None,
     store: Store = DEFAULT_STORE,

@@ -39,13 +39,13 @@ CsvSafe = Annotated[
         "so that a spreadsheet does not run them as formulas.",
     ),
 ]
-_OutputFile = Annotated[
+OutputFile = Annotated[
     Path | None,
     typer.Option(
         "--output",
         metavar="FILE",
-        help="Write to FILE, which is replaced once the output is complete. A suffix such as .csv "
-        "selects the format.",
+        help="Write to FILE, which is replaced once the output is complete; its suffix selects the "
+        "format.",
     ),
 ]
 
@@ -56,7 +56,7 @@ class OutputOptions:
 
     format: RowFormat = Format.TABLE
     is_csv_safe: CsvSafe = False
-    output_file: _OutputFile = None
+    output_file: OutputFile = None
 
     def write(self, table: Rows) -> None:
         """Print rows; see `write_table`."""
