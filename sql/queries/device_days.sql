@@ -6,6 +6,8 @@
 --
 -- filters: chosen_dumps
 --
+-- parts: refused_dumps
+--
 -- columns:
 --   device, pool
 --   day                TIMESTAMP  Begin of the day.
@@ -24,19 +26,8 @@ FROM (
     FROM named_dumps
     WHERE dump_id IN (SELECT dump_id FROM chosen_dumps)
     UNION ALL
-    SELECT r.device, r.pool, date_trunc('DAY', r.refused_at), NULL, NULL
-    FROM (
-        SELECT
-            get_json_object(manifest, '$.device.name') AS device,
-            get_json_object(manifest, '$.device.pool') AS pool, refused_at
-        FROM ingest_errors
-        WHERE manifest IS NOT NULL
-            AND (CAST(:since AS TIMESTAMP) IS NULL
-                OR refused_at >= CAST(:since AS TIMESTAMP))
-            AND (CAST(:until AS TIMESTAMP) IS NULL
-                OR refused_at < CAST(:until AS TIMESTAMP))
-    ) AS r
-    WHERE is_chosen(:device, r.device) AND is_chosen(:pool, r.pool)
+    SELECT device, pool, date_trunc('DAY', refused_at), NULL, NULL
+    FROM refused_dumps
 ) AS d
 GROUP BY device, pool, day
 ORDER BY device, pool NULLS LAST, day

@@ -14,6 +14,8 @@
 --
 -- filters: chosen_dumps
 --
+-- parts: refused_dumps
+--
 -- columns:
 --   device, pool
 --   problems            STRING     'silent', 'refused', 'hot', joined by ', '; null if
@@ -25,9 +27,9 @@
 --   missing_count       BIGINT     Builds between its first and the newest that its
 --                                  pool has and the device lacks.
 --   refused_count       BIGINT     Its dumps that were refused.
---   refused_share       DOUBLE     Them over them and the dumps stored meanwhile.
---   pool_refused_share  DOUBLE     The same of the other devices of its pool; null if
---                                  there are none.
+--   refused_share       DOUBLE     Refused dumps over refused and stored ones.
+--   pool_refused_share  DOUBLE     The same share of the other devices of its pool;
+--                                  null if there are none.
 --   temperature_c       DOUBLE     Median of its last build, degrees Celsius; null if
 --                                  no manifest states it.
 --   pool_temperature_c  DOUBLE     Median of the devices of its pool.
@@ -56,24 +58,13 @@ nights AS (
     JOIN ages AS a ON a.build = b.build
 ),
 refusals AS (
-    SELECT device, pool, count(*) AS refused_count
-    FROM (
-        SELECT
-            get_json_object(manifest, '$.device.name') AS device,
-            coalesce(get_json_object(manifest, '$.device.pool'), '') AS pool
-        FROM ingest_errors
-        WHERE manifest IS NOT NULL
-            AND (CAST(:since AS TIMESTAMP) IS NULL
-                OR refused_at >= CAST(:since AS TIMESTAMP))
-            AND (CAST(:until AS TIMESTAMP) IS NULL
-                OR refused_at < CAST(:until AS TIMESTAMP))
-            AND refused_at >= (
-                SELECT min(first_ingested_at)
-                FROM nights
-                WHERE age <= CAST(:last_n AS INT)
-            )
-    ) AS r
-    WHERE is_chosen(:device, device) AND is_chosen(:pool, pool)
+    SELECT device, coalesce(pool, '') AS pool, count(*) AS refused_count
+    FROM refused_dumps
+    WHERE refused_at >= (
+        SELECT min(first_ingested_at)
+        FROM nights
+        WHERE age <= CAST(:last_n AS INT)
+    )
     GROUP BY device, pool
 ),
 own AS (

@@ -101,7 +101,8 @@ PARTS = {
     "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
     "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
     "all_dumps, token_dumps, compared_programs",
-    "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums",
+    "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums, "
+    "refused_dumps",
     "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
     "decoded_tokens, loads, first_runs, stated_counters",
 }
