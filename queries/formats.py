@@ -125,7 +125,7 @@ def write_arrow(table: Rows, sink: IO[bytes]) -> None:
     import pyarrow as pa
 
     with pa.ipc.new_stream(sink, table.schema) as stream:
-        for batch in _batches(table):
+        for batch in read_batches(table):
             stream.write_batch(batch)
 
 
@@ -141,7 +141,7 @@ def write_parquet(table: Rows, sink: IO[bytes]) -> None:
     schema, last = table.schema, []
     try:
         with pq.ParquetWriter(_Counted(sink), schema, compression="zstd") as file:
-            for batch in _batches(table):
+            for batch in read_batches(table):
                 last = [batch]
                 file.write_batch(batch)
     except pa.ArrowException as error:
@@ -174,7 +174,8 @@ class _Counted:
         """Leave the sink open."""
 
 
-def _batches(table: Rows) -> Iterator[pa.RecordBatch]:
+def read_batches(table: Rows) -> Iterator[pa.RecordBatch]:
+    """The batches of a table, or of a reader as it computes them."""
     yield from table.to_batches() if hasattr(table, "to_batches") else table
 
 
@@ -204,7 +205,7 @@ def _joined_rows(
     """The rows of a few thousand at a time as texts: the cells, each after its column's key."""
     parts = (
         batch.slice(start, BATCH_ROWS)
-        for batch in _batches(table)
+        for batch in read_batches(table)
         for start in range(0, batch.num_rows, BATCH_ROWS)
     )
     for batch in parts:

@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from cli.serve.http.negotiation import ALL, Page
-from queries.formats import MEDIA_TYPES, Format, Rows, write_encoded
+from queries.formats import MEDIA_TYPES, Format, Rows, read_batches, write_encoded
 
 TABLE_FORMS = MEDIA_TYPES
 _STARTED = secrets.token_hex(8)  # tags do not outlive the service: a store may change without it
@@ -66,9 +66,8 @@ class _PageRows:
         self.has_more = False
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        batches = self._rows.to_batches() if isinstance(self._rows, pa.Table) else self._rows
         skipped, left = self._page.offset, self._page.limit
-        for batch in batches:
+        for batch in read_batches(self._rows):
             rest = batch.slice(skipped)
             skipped -= min(skipped, batch.num_rows)
             yield rest.slice(0, left)
