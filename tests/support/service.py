@@ -66,3 +66,11 @@ def await_snapshot(client: TestClient) -> None:
     """Wait until there is a snapshot of the service's store."""
     store = service_of(client).store
     until(lambda: bool(find_snapshots(store)))
+
+
+def sign_in(service: tuple[TestClient, dict[str, str]], name: str) -> TestClient:
+    """The client of a service, signed in with the token of this name."""
+    client, secrets = service
+    client.cookies.clear()
+    client.post("/login", data={"token": secrets[name]}, follow_redirects=False)
+    return client

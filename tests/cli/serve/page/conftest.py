@@ -10,12 +10,26 @@ import duckdb
 import pytest
 from starlette.testclient import TestClient
 
+from cli.serve.access.authorization import Scope
+from cli.serve.access.tokens import create_token
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import serving
 from tests.support.strange_names import NAMES
 from tests.tools.benchmarks.scale import fill
 
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + "|".join(NAMES[:8])
+
+
+@pytest.fixture(scope="module")
+def service(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """A client of a service of the nightly farm, and the secrets of its tokens."""
+    store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("triage") / "s"))
+    scopes = {"reader": [Scope.READ], "lead": [Scope.READ, Scope.TRIAGE]}
+    secrets = {name: create_token(store, name, scopes=some) for name, some in scopes.items()}
+    with serving(store) as client:
+        yield client, secrets
 
 
 @pytest.fixture(scope="module")

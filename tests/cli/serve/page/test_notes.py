@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from tests.support.nightly_farm import nightly_store
 from tests.support.pages import links, table_rows
-from tests.support.service import serving
+from tests.support.service import sign_in
 
 EVENT = "native_call_convolution.out"
 TEXT = "known: <b>see</b> PR 123"
-
-
-@pytest.fixture(scope="module")
-def service(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[TestClient, dict[str, str]]]:
-    """A client of a service of the nightly farm, and the secrets of its tokens."""
-    store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("notes") / "s"))
-    secrets = {
-        "reader": create_token(store, "reader", scopes=[Scope.READ]),
-        "lead": create_token(store, "lead", scopes=[Scope.READ, Scope.TRIAGE]),
-    }
-    with serving(store) as client:
-        yield client, secrets
-
-
-def sign_in(service: tuple[TestClient, dict[str, str]], name: str) -> TestClient:
-    client, secrets = service
-    client.cookies.clear()
-    client.post("/login", data={"token": secrets[name]}, follow_redirects=False)
-    return client
 
 
 def write(client: TestClient, **form: str) -> str:

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.access.authorization import Scope
-from cli.serve.access.tokens import create_token
-from tests.support.nightly_farm import nightly_store
-from tests.support.service import service_of, serving
+from tests.support.service import service_of, sign_in
 
 _DECISIONS = "SELECT state, reason, decided_by FROM group_decisions ORDER BY decided_at"
-
-
-@pytest.fixture(scope="module")
-def service(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[TestClient, dict[str, str]]]:
-    """A client of a service of the nightly farm, and the secrets of its tokens."""
-    store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("triage") / "s"))
-    scopes = {"reader": [Scope.READ], "lead": [Scope.READ, Scope.TRIAGE]}
-    secrets = {name: create_token(store, name, scopes=some) for name, some in scopes.items()}
-    with serving(store) as client:
-        yield client, secrets
-
-
-def sign_in(service: tuple[TestClient, dict[str, str]], name: str) -> TestClient:
-    client, secrets = service
-    client.cookies.clear()
-    client.post("/login", data={"token": secrets[name]}, follow_redirects=False)
-    return client
 
 
 def decisions(client: TestClient) -> list[tuple[str, ...]]:
