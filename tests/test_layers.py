@@ -54,6 +54,7 @@ ROOMS = {
     "warehouse": set(),
     "warehouse.errors": set(),
     "warehouse.queryable": set(),
+    "warehouse.point": set(),
     "warehouse.statistics": set(),
     "warehouse.children": set(),
     "warehouse.catalogue": {"errors"},
@@ -63,7 +64,7 @@ ROOMS = {
     "warehouse.load": {
         "archive", "catalogue", "children", "engine", "errors", "programs", "statistics",
     },
-    "warehouse.upkeep": {"archive", "catalogue", "engine", "errors", "load", "programs"},
+    "warehouse.upkeep": {"archive", "catalogue", "engine", "errors", "load", "point", "programs"},
     "warehouse.inbox": {"archive", "engine", "errors", "load"},
     "warehouse.opening": {
         "archive", "catalogue", "engine", "errors", "load", "programs", "queryable", "upkeep",
@@ -76,7 +77,7 @@ ROOMS = {
     "warehouse.sandbox": {"children", "engine", "errors", "opening"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
-        "programs", "upkeep",
+        "point", "programs", "upkeep",
     },
     "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {

@@ -346,7 +346,8 @@ class Warehouse:
             StoreError: The store cannot be written, or was opened to be read.
             QueryError: The store has no dump with these points.
         """
-        from warehouse.upkeep.decide import Point, write_note
+        from warehouse.point import Point
+        from warehouse.upkeep.decide import write_note
 
         return write_note(self.writing, self._path, Point(**point), text, user=user)
 

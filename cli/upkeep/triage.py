@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cli.upkeep.store_task import TRIAGE, UPKEEP, TaskStore
 from warehouse.errors import QueryError
+from warehouse.point import Point
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_CHARACTERS = 500  # of a note
-# Columns of points, by the names that queries and addresses have for them.
-_SAME = ("build", "device", "pool", "model", "backend", "delegate_id", "ordinal")
-POINT = {name: name for name in _SAME} | {"event": "event_name"}
+# Fields of points, by the names that queries and addresses have for them.
+POINT = {{"event_name": "event"}.get(name, name): name for name in Point._fields}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,7 @@ class Accept:
         last = last_night(warehouse, settings, self.head)
         known |= {group.id for group in last.report.groups} if last else set()
         ids = list(dict.fromkeys(self.groups))
+        # A night costs time, so it is judged only if a group is chosen by it or unknown.
         if last is None or chosen.is_given or not known.issuperset(ids):
             night = read_night(warehouse, settings, self.head)
             if not night.is_stored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,10 @@ from pydantic import Field
 
 from queries.report.figures import name_text, operator_text, place_text
 from queries.report.parts import Part
+from warehouse.point import Point
 from warehouse.queryable import Queryable
 
 _NOTES = "FROM point_notes ORDER BY written_at, note_id"
-_NAMES = ("build", "device", "pool", "model", "backend", "event_name", "delegate_id", "ordinal")
 
 
 class Note(Part):
@@ -34,8 +34,8 @@ class Note(Part):
 
     def is_on(self, series: Mapping[str, Any]) -> bool:
         """Whether it is on a point of a series, or of a row; names that it lacks do not count."""
-        names = [name for name in _NAMES if getattr(self, name) is not None and name in series]
-        return all(series[name] == getattr(self, name) for name in names)
+        own = {name: getattr(self, name) for name in Point._fields}
+        return all(value in (None, series.get(name, value)) for name, value in own.items())
 
     @property
     def where(self) -> str:
@@ -48,7 +48,7 @@ class Note(Part):
         return " · ".join(names)
 
     @property
-    def said(self) -> str:
+    def signed_text(self) -> str:
         """The text with its author and day."""
         return f"{self.text} ({self.written_by}, {self.written_at:%Y-%m-%d})"
 
@@ -56,6 +56,12 @@ class Note(Part):
     def href(self) -> str:
         """Its address on a service."""
         return f"/notes/{self.note_id}"
+
+
+def choose_notes(notes: Iterable[Note], series: Iterable[Mapping[str, Any]]) -> list[Note]:
+    """The notes on a point of any of some series, or of any row."""
+    listed = list(series)
+    return [note for note in notes if any(map(note.is_on, listed))]
 
 
 def read_notes(store: Queryable) -> list[Note]:

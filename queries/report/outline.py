@@ -13,6 +13,7 @@ from queries.report.figures import (
     name_text,
     share_text,
 )
+from queries.report.notes import choose_notes
 from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.verdicts import State, Verdict
 
@@ -192,7 +193,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Next step", next_step(group, report)),
         ("Decided because", group.reason),
         ("Fixed in", group.fixed_in),
-        *((f"Note on {note.build}", note.said) for note in notes_on(group, report)),
+        *((f"Note on {note.build}", note.signed_text) for note in notes_on(group, report)),
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]
@@ -200,8 +201,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
 
 def notes_on(group: Group, report: Report) -> list[Note]:
     """The notes on points of a group's series."""
-    series = [vars(member) for member in (*group.members, *group.explains)]
-    return [note for note in report.point_notes if any(map(note.is_on, series))]
+    return choose_notes(report.point_notes, map(vars, (*group.members, *group.explains)))
 
 
 def _guess(group: Group) -> str | None:

@@ -20,7 +20,7 @@ from queries.report.figures import (
     value_text,
 )
 from queries.report.line_chart import Line, LineChart, Mark, line_chart
-from queries.report.notes import Note
+from queries.report.notes import Note, choose_notes
 
 MAX_BUILDS = 40
 _WIDTH = 360
@@ -55,7 +55,7 @@ def history_plot(
     marks = [Mark(first_bad, "first bad build")]
     if fixed_in is not None:
         marks.append(Mark(fixed_in, "fixed in", "good"))
-    marks += [note_mark(note) for note in notes if note.is_on(vars(member))]
+    marks += map(note_mark, choose_notes(notes, [vars(member)]))
     builds = [point.build for point in points]
     edges = [point.p10 for point in points], [point.p90 for point in points]
     line = Line("", medians, *edges, details=counts)
@@ -64,7 +64,7 @@ def history_plot(
 
 def note_mark(note: Note) -> Mark:
     """The mark of a note on charts."""
-    return Mark(note.build, note.said, "note", note.href)
+    return Mark(note.build, note.signed_text, "note", note.href)
 
 
 def drift_plot(drift: ReferenceDrift) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from queries.report.content import Report
 from queries.report.night import find_head
 from queries.report.nightly import nightly_report
-from queries.report.notes import read_notes
+from queries.report.notes import choose_notes, read_notes
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable, Streamable
@@ -126,8 +126,7 @@ def with_notes(report: Report, store: Queryable) -> Report:
     if not notes:
         return report
     series = [vars(one) for group in report.groups for one in (*group.members, *group.explains)]
-    shown = [note for note in notes if any(map(note.is_on, series))]
-    return report.model_copy(update={"point_notes": shown})
+    return report.model_copy(update={"point_notes": choose_notes(notes, series)})
 
 
 @lru_cache(maxsize=2)  # pages ask for it again and again

@@ -26,7 +26,7 @@ class _Cost(NamedTuple):
     weight: int
 
     def pace(self, before: _Cost) -> float:
-        """Seconds per weight; what a portion of any weight takes does not count, if it is known."""
+        """Seconds per weight, without the time that every portion takes, if `before` is lighter."""
         if self.weight > before.weight:
             return max(self.seconds - before.seconds, 0.0) / (self.weight - before.weight)
         return self.seconds / max(self.weight, 1)

@@ -174,7 +174,7 @@ def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnect
 
 def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET TimeZone = 'UTC'")
-    # It would add up whole tables before a join leaves the chosen dumps of them.
+    # This optimizer adds up whole tables before a join selects the chosen dumps.
     connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
     # In a notebook without ipywidgets there is no progress bar to turn off.
     with suppress(duckdb.InvalidInputException):

@@ -110,9 +110,8 @@ def _compare(delivery: Delivery, known: str | None, *, is_waiting: bool) -> Outc
         return Outcome(ACCEPTED, is_new=True)
     if known != delivery.manifest:
         detail = describe_conflict(delivery.sha256, delivery.manifest, known)
-        refusal = Refusal(
-            *(delivery.name, delivery.sha256, CONFLICT, None, detail), manifest=delivery.manifest
-        )
+        manifest = delivery.manifest
+        refusal = Refusal(delivery.name, delivery.sha256, CONFLICT, None, detail, manifest=manifest)
         return Outcome(CONFLICT, refusal=refusal, known_manifest=known)
     if len(delivery.files) > 1:  # its companions may be new
         return Outcome(ACCEPTED, is_new=True)

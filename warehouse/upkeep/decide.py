@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -17,23 +16,11 @@ from warehouse.archive.entries import DECIDED, Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import insert_rows
 from warehouse.errors import QueryError
+from warehouse.point import Point
 from warehouse.upkeep.recording import current_user, recorded_upkeep
 
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608
-
-
-class Point(NamedTuple):
-    """The points that a note is on: those of a build with these names; None is any."""
-
-    build: str
-    device: str | None = None
-    pool: str | None = None
-    model: str | None = None
-    backend: str | None = None
-    event_name: str | None = None
-    delegate_id: str | None = None
-    ordinal: int | None = None
 
 
 _FIND = f"SELECT {', '.join(Point._fields)} FROM point_notes WHERE note_id = ?"  # noqa: S608

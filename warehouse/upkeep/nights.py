@@ -1,4 +1,4 @@
-"""Results of nights, in the store and in its archive, where an entry without bytes deletes one."""
+"""Results of nights, in the store and its archive; an entry without bytes deletes a result."""
 
 from __future__ import annotations
 

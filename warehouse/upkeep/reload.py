@@ -105,7 +105,7 @@ def reload_dumps(
             reloaded += replacement.summaries(some)
             if progress:
                 progress(IngestProgress(len(reloaded), len(dumps), 0, 0))
-    delete_nights(connection, store)  # of a reader that judged old rows meanwhile
+    delete_nights(connection, store)  # a reader may have judged old rows meanwhile
     return reloaded
 
 

@@ -10,13 +10,13 @@ from cli.serve.page.cells import PLACE, Cell, Row, link, pick
 from cli.serve.page.charts import trend_chart
 from cli.serve.page.explain import find_alert
 from cli.serve.page.listing import Column, Table, plain_table
-from cli.serve.page.notes import note_columns, note_table
+from cli.serve.page.notes import add_notes, note_table
 from cli.serve.page.page_request import PageRequest
 from queries.report.axis import AxisKind
 from queries.report.content import Member, Report
 from queries.report.figures import delta_text, measure_text, member_operator, member_place
 from queries.report.line_chart import COLOURS, Line, LineChart
-from queries.report.notes import Note
+from queries.report.notes import Note, choose_notes
 from queries.report.outline import notes_on
 from queries.report.plots import note_mark
 
@@ -75,9 +75,9 @@ def _table(member: Member, notes: list[Note]) -> Table:
         change = value / before - 1 if before and value is not None else None
         rows.append({**vars(point), **place, "value": value, "change": change})
         before = value
-    own = [note for note in notes if note.is_on(vars(member))]
+    own = choose_notes(notes, [vars(member)])
     rows.reverse()
-    return plain_table(_name(member), [*_COLUMNS, *note_columns(own, rows)], rows)
+    return plain_table(_name(member), [*_COLUMNS, *add_notes(own, rows)], rows)
 
 
 def _name(member: Member) -> str:

@@ -14,7 +14,7 @@ from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
 from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
-from cli.serve.page.notes import find_notes, note_columns, note_form, note_table
+from cli.serve.page.notes import add_notes, find_notes, note_form, note_table
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import (
     delta_text,
@@ -96,7 +96,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
     shown = sort_page(request, series, _COLUMNS, sort="-change", size=ROWS)
     is_one_chart = series.num_rows <= len(COLOURS)
     notes = find_notes(request, builds)
-    columns = [*_COLUMNS, *note_columns(notes, shown.rows)]
+    columns = [*_COLUMNS, *add_notes(notes, shown.rows)]
     marks = known_marks(request, shown.rows)
     for number, row in enumerate(shown.rows):
         colour = number if is_one_chart else None
@@ -201,7 +201,7 @@ def _last(row: Row) -> Row:
 
 def _points_table(row: Row) -> Table:
     points = _points(row)
-    return plain_table(_name(row), [*_POINT_COLUMNS, *note_columns(row["notes"], points)], points)
+    return plain_table(_name(row), [*_POINT_COLUMNS, *add_notes(row["notes"], points)], points)
 
 
 def _points(row: Row) -> list[Row]:

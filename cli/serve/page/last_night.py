@@ -10,6 +10,7 @@ from cli.serve.page.page_request import PageRequest
 from queries.report.content import Group, Member, Report
 from queries.report.figures import count_text, is_measure, member_operator, name_text
 from queries.report.line_chart import Mark
+from queries.report.notes import choose_notes
 from queries.report.outline import commits_url, outline, verdict_text
 from queries.report.plots import note_mark
 from queries.report.sensitivity_summary import SensitivitySummary
@@ -138,6 +139,6 @@ def _spark(report: Report, group: Group) -> str:
     marks = [Mark(group.first_bad, group.state.label, "bad" if is_bad else "good")]
     if group.fixed_in is not None:
         marks.append(Mark(group.fixed_in, "fixed", "good"))
-    marks += [note_mark(note) for note in report.point_notes if note.is_on(vars(member))]
+    marks += map(note_mark, choose_notes(report.point_notes, [vars(member)]))
     builds = [point.build for point in points]
     return spark_plot(builds, member_operator(member), values, marks=marks, unit=member.unit)

@@ -14,7 +14,7 @@ from cli.serve.page.listing import Column, Table, plain_table
 from cli.serve.page.page_request import PageRequest
 from cli.serve.page.triage import SCOPES
 from queries.report.figures import and_more
-from queries.report.notes import Note
+from queries.report.notes import Note, choose_notes
 
 SERIES = ("device", "pool", "model", "backend")
 
@@ -52,13 +52,11 @@ def open_note(request: PageRequest) -> Response:
     return RedirectResponse(chart, 303)
 
 
-def note_columns(notes: Sequence[Note], rows: Iterable[Row]) -> list[Column]:
-    """The column of the notes on rows; none if no row has any."""
-    has_notes = False
+def add_notes(notes: Sequence[Note], rows: Sequence[Row]) -> list[Column]:
+    """Add the `notes` on each row to it; returns their column, or none if no row has any."""
     for row in rows:
-        row["notes"] = [note for note in notes if note.is_on(row)]
-        has_notes = has_notes or bool(row["notes"])
-    return [Column("Notes", _notes_cell)] if has_notes else []
+        row["notes"] = choose_notes(notes, [row])
+    return [Column("Notes", _notes_cell)] if any(row["notes"] for row in rows) else []
 
 
 def note_table(notes: Sequence[Note]) -> list[Table]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.serve.page.cells import PLACE, Cell, Row, link, natural_key, pick
 from cli.serve.page.listing import Column, Table, plain_table, turn_pages
-from cli.serve.page.notes import find_notes, note_columns
+from cli.serve.page.notes import add_notes, find_notes
 from cli.serve.page.page_request import PageRequest
 from queries.report.figures import count_text, duration_text, name_text
 from queries.report.notes import Note
@@ -61,7 +61,7 @@ def _order(row: Row, places: Mapping[str, int]) -> tuple[object, ...]:
 
 def _table(notes: Sequence[Note], rows: list[Row]) -> Table:
     place = " · ".join(name_text(rows[0][name]) for name in PLACE if rows[0][name])
-    columns = [*_COLUMNS, *note_columns(notes, rows)]
+    columns = [*_COLUMNS, *add_notes(notes, rows)]
     return plain_table(f"{place}, {name_text(rows[0]['build'])}", columns, rows)
 
 
