@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.cross_section import cross_section
+from tests.support.disk_shim import COMPILER, Fault, build_shim
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import build_etrecord
-from tests.support.failing_disk import COMPILER, build_failing_disk, run_on_failing_disk
+from tests.support.failing_disk import run_on_failing_disk
 from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Inbox, Warehouse
@@ -29,7 +30,7 @@ FAULTS = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_failing_disk(tmp_path_factory.mktemp("library"))
+    return build_shim(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture
@@ -60,8 +61,8 @@ def test_ingest_fails_where_a_segment_cannot_be_written(
 ) -> None:
     dump = write(store.parent / "second.etdp", tiny_dump(1))
     names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
-    fault = {"path": "/archive/", "kind": kind, "count": count, "error": error}
-    result = run_on_failing_disk(library, "ingest", dump, "--store", store, *names, **fault)  # type: ignore[arg-type]
+    fault = Fault(kind, "*/archive/*", count, error=error)
+    result = run_on_failing_disk(library, "ingest", dump, "--store", store, *names, fault=fault)
     assert_fails_in_one_line(result, "Input/output error", "No space left on device")
     assert counts(store) == (1, 0)
     assert make_and_ingest(store, dump).n_dumps == 1
@@ -73,8 +74,8 @@ def test_drain_fails_where_a_segment_cannot_be_written(
 ) -> None:
     with Inbox.open(store) as inbox:
         inbox.accept(tiny_incoming(1))
-    fault = {"path": "/archive/", "kind": kind, "count": count, "error": error}
-    result = run_on_failing_disk(library, "drain", "--store", store, **fault)  # type: ignore[arg-type]
+    fault = Fault(kind, "*/archive/*", count, error=error)
+    result = run_on_failing_disk(library, "drain", "--store", store, fault=fault)
     assert_fails_in_one_line(result, "Input/output error", "No space left on device")
     assert counts(store) == (1, 0)
     with Warehouse.open(store) as warehouse:
@@ -93,7 +94,7 @@ def test_ingest_fails_where_the_stores_file_cannot_be_written(
     names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
     result = run_on_failing_disk(
         library, "ingest", dump, "--store", store, *names,
-        path="warehouse.duckdb", kind=kind, count=count, error=errno.EIO,
+        fault=Fault(kind, "*warehouse.duckdb*", count),
     )  # fmt: skip
     assert_fails_in_one_line(result, "Input/output error", "fsync failed")
     make_and_ingest(store, dump)
@@ -115,7 +116,7 @@ def test_ingest_of_a_large_dump_fails_with_the_cause(store: Path, library: Path)
     names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
     result = run_on_failing_disk(
         library, "ingest", dump, "--store", store, *names,
-        path="warehouse.duckdb", kind="write", count=1, error=errno.EIO,
+        fault=Fault("write", "*warehouse.duckdb*"),
     )  # fmt: skip
     assert_fails_in_one_line(result, "Input/output error")
     assert counts(store) == (1, 0)
@@ -129,6 +130,6 @@ def test_export_of_a_lake_fails_where_it_cannot_be_written(
 ) -> None:
     result = run_on_failing_disk(
         library, "export", "lake", store.parent / "lake", "--store", store,
-        path="/lake/", kind=kind, count=count, error=errno.EIO,
+        fault=Fault(kind, "*/lake/*", count),
     )  # fmt: skip
     assert_fails_in_one_line(result, "Input/output error")

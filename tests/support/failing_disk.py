@@ -1,4 +1,4 @@
-"""Commands whose disk fails once: failing_disk.c is preloaded into them."""
+"""Commands whose disk fails."""
 
 from __future__ import annotations
 
@@ -6,37 +6,28 @@ import subprocess
 from pathlib import Path
 
 from tests.support.command import COMMAND, ENVIRONMENT
-
-COMPILER = "cc"
-_SOURCE = Path(__file__).with_suffix(".c")
-
-
-def build_failing_disk(folder: Path) -> Path:
-    """The library to preload; a CalledProcessError or OSError if it cannot be built."""
-    library = folder / "failing_disk.so"
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, _SOURCE, "-ldl"], check=True)
-    return library
+from tests.support.disk_shim import Fault, FaultControl
 
 
 def run_on_failing_disk(
-    library: Path, *arguments: str | Path, path: str, kind: str, count: int, error: int
+    library: Path, *arguments: str | Path, fault: Fault
 ) -> subprocess.CompletedProcess[str]:
-    """Run tracehouse while one operation on files fails.
+    """Run tracehouse while operations on files fail.
 
     Args:
-        library: The result of `build_failing_disk`.
+        library: The result of `build_shim`.
         arguments: Arguments of the command.
-        path: Text in the path of the files.
-        kind: The operation: open, rename, write or sync.
-        count: Number of the operation of that kind that fails.
-        error: The errno that it fails with.
+        fault: What fails.
     """
-    faults = {"KIND": kind, "PATH": path, "COUNT": str(count), "ERROR": str(error)}
-    environment = ENVIRONMENT | {f"FAULT_{name}": value for name, value in faults.items()}
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        env=environment | {"LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    control = FaultControl(library.with_suffix(".fault"))
+    control.begin(fault)
+    try:
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            env=ENVIRONMENT | control.environment | {"LD_PRELOAD": str(library)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        control.end()

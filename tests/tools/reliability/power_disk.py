@@ -24,7 +24,7 @@ class FileOperation(NamedTuple):
     """One thing that was done.
 
     Attributes:
-        kind: A letter, see power_shim.c.
+        kind: A letter, see disk_shim.c.
         inode: The file or folder it was done to, or that it made.
         offset: Where it begins in the file; of a truncation, the size.
         path: The name that it is about.

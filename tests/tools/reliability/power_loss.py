@@ -1,6 +1,6 @@
 """Cut the power again and again: `make torture`, and a short run in the tests.
 
-A process works with a store while all that it does to files is logged (power_shim.c). Out of the
+A process works with a store while all that it does to files is logged (disk_shim.c). Out of the
 log is made what a disk may hold if the power failed at some moment (power_disk.py); at some, the
 power fails once more while that is made ready. Whoever opens what is left must find every dump that
 was acknowledged by then, once and whole, and what was done to it (power_life.py).
@@ -18,25 +18,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.disk_shim import COMPILER, build_shim, preloaded
 from tests.support.documents import ROOT
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, FileOperation, read_log
 from tests.tools.reliability.power_life import ACTIONS, Life, Marks, check, read_marks, recover
 
 MODULE = "tests.tools.reliability.power_loss"
-SHIM = Path(__file__).with_name("power_shim.c")
-COMPILER = "cc"
 STORE = Path("somewhere", "store")  # in the folder that is looked after
 POINTS = 50  # in a life
 AGAIN = 0.3  # of the moments: the power fails once more
 TURNING = "SRUDCM"  # after these things another state is safe, or may be there
-
-
-def build_shim(folder: Path) -> Path:
-    """The library to preload; a CalledProcessError or OSError where it cannot be built."""
-    shim = folder / "power_shim.so"
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-O2", "-o", shim, SHIM, "-ldl"], check=True)
-    return shim
 
 
 def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> list[FileOperation]:
@@ -47,11 +39,7 @@ def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> lis
 
 def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
     """The operations of a process of this module on the files in a folder."""
-    environment = os.environ | {
-        "LD_PRELOAD": str(shim),
-        "POWER_ROOT": str(disk),
-        "POWER_LOG": str(log),
-    }
+    environment = os.environ | preloaded(shim, root=disk, log=log)
     command = (sys.executable, "-m", MODULE, *what, disk / STORE, f"{log}.marks")
     subprocess.run(command, env=environment, cwd=ROOT, check=True)
     return read_log(log)

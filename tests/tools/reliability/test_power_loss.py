@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.disk_shim import COMPILER, build_shim
 from tests.support.stores import write
 from tests.support.tiny_dumps import stored_event_counts, tiny_incoming
 from tests.tools.reliability.power_disk import Disk
 from tests.tools.reliability.power_life import Marks, check, read_marks
-from tests.tools.reliability.power_loss import COMPILER, build_shim, log_life, torture
+from tests.tools.reliability.power_loss import log_life, torture
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.skipif(
