@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.archive.history import find_unindexed, unfile_missing
 from warehouse.archive.rewriting import clear_leftovers
@@ -76,6 +77,7 @@ def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     if segments:
         from warehouse.upkeep.replay import replay  # slow import
 
+        sync_path(archive.folder)  # the writer of a segment may have ended before its name was safe
         replay(connection, archive, segments)
     if is_unerased(connection):
         erase_forgotten(connection, store)

@@ -51,15 +51,20 @@ READY_SECONDS = 5.0  # of CPU time, which a busy machine does not lengthen
 State = list[dict[str, Any]]
 
 
-def read_state(store: Path) -> State:
-    """What a reader finds in every table, but for the times when it was done."""
+def select_state() -> str:
+    """SQL for count and sum of the rows of every table, but for the times when they were made."""
     parts = []
     for name, schema in STORED.items():
         columns = ", ".join(one.name for one in schema if not pa.types.is_timestamp(one.type))
         total = f"coalesce(sum(hash({columns})), 0)::VARCHAR AS total"
         parts.append(f"SELECT '{name}' AS name, count(*) AS n, {total} FROM {name}")  # noqa: S608
+    return " UNION ALL ".join(parts) + " ORDER BY name"
+
+
+def read_state(store: Path) -> State:
+    """What a reader finds in every table, but for the times when it was done."""
     with Warehouse.open(store, read_only=True) as warehouse:
-        return warehouse.sql(" UNION ALL ".join(parts)).sort_by("name").to_pylist()
+        return warehouse.sql(select_state()).to_pylist()
 
 
 class Expectation(NamedTuple):
