@@ -61,6 +61,7 @@ class Consumer:
         upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
         problem: Error of the last drain, which is retried.
+        report: Called once with each new problem.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Consumer:
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
         self._is_leaving = False
+        self._has_failed = False  # the last work, so that the store may need to recover
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
@@ -96,6 +98,7 @@ class Consumer:
         self.upkeep_count = 0
         self.is_caught_up = False
         self.problem: WarehouseError | None = None
+        self.report: Callable[[str], object] = lambda _: None
 
     def count_accepted(self, count: int = 1) -> None:
         """Count dumps that were accepted into the inbox; they must be in `known` already."""
@@ -192,8 +195,11 @@ class Consumer:
 
     def _turn(self, *, is_ending: bool) -> None:
         """Index the dumps in the inbox; after a failure, they stay there."""
-        room = self._raised_memory()
         try:
+            if self._has_failed:
+                self._warehouse.recover(self._alone())
+                self._has_failed = False
+            room = self._raised_memory()
             self._record_refusals()
             if self._is_snapshot_doubtful and not _has_snapshot(self._store):
                 self._warehouse.snapshot()
@@ -209,9 +215,15 @@ class Consumer:
                 self._has_new = False
             self.problem = None
         except WarehouseError as error:
-            self.problem = error
+            self._fail(error)
         except OSError as error:
-            self.problem = StoreError(str(self._store), f"cannot be read: {error.strerror}")
+            self._fail(StoreError(str(self._store), f"cannot be read: {error.strerror}"))
+
+    def _fail(self, error: WarehouseError) -> None:
+        """Keep a problem, and report it unless it is the last one."""
+        if str(error) != str(self.problem):
+            self.report(str(error))
+        self.problem, self._has_failed = error, True
 
     def _raised_memory(self) -> AbstractContextManager[None]:
         """Give DuckDB more memory while large dumps wait, to index them faster."""
@@ -252,6 +264,7 @@ class Consumer:
                 self._has_new = self._is_snapshot_doubtful = True
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it
+            self._has_failed = True
             future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:

@@ -275,6 +275,26 @@ class Warehouse:
             clear_compaction_request(self._path)
         return done
 
+    def recover(self, alone: AbstractContextManager[None]) -> None:
+        """Bring this open store up to date with its archive after an error of the disk.
+
+        DuckDB refuses all statements after some errors, so its file is opened again if necessary.
+
+        Args:
+            alone: Context in which no reader of this store is open.
+
+        Raises:
+            StoreError: The disk still fails, or the store was opened to be read.
+            DamagedStoreError: The file is damaged, and an archive exists.
+        """
+        from warehouse.opening.write import catch_up
+
+        with errors_while_open(self._path, self._path / FILE_NAME):
+            if not self._require_writer().is_usable():
+                with alone:
+                    self.stored_dumps().move(self._reopen)
+            catch_up(self.writing, self._path)
+
     def _reopen(self) -> duckdb.DuckDBPyConnection:
         """Open the file that has replaced the store's own; returns the connection that writes."""
         is_shared = bool(self._path.stat().st_mode & 0o077)

@@ -79,6 +79,7 @@ class Service:
                 batch_seconds=settings.batch_seconds,
                 snapshot_seconds=settings.snapshot_seconds,
             )
+            self.consumer.report = write_note
             opened.enter_context(self.consumer)
             self.nights = Nights(
                 self.warehouse,

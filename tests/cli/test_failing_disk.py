@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import errno
+import re
 import shutil
+import signal
+import time
 from pathlib import Path
 
 import pytest
+from httpx2 import Client
 
 from tests.support.cross_section import cross_section
-from tests.support.disk_shim import COMPILER, Fault, build_shim
+from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import build_etrecord
 from tests.support.failing_disk import run_on_failing_disk
+from tests.support.service_process import ServiceProcess
 from tests.support.stores import ingest, make_and_ingest, write
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
+from tests.support.uploads import new_dump, put, sha256_of
+from tests.support.waiting import until
 from warehouse import Inbox, Warehouse
 
 pytestmark = pytest.mark.skipif(
@@ -133,3 +140,64 @@ def test_export_of_a_lake_fails_where_it_cannot_be_written(
         fault=Fault(kind, "*/lake/*", count),
     )  # fmt: skip
     assert_fails_in_one_line(result, "Input/output error")
+
+
+SERVICE_FAULTS = {
+    "sync of the inbox": Fault("sync", "*/inbox/*.log"),
+    "full disk under the inbox": Fault("space", "*/inbox*", times=ALWAYS, error=errno.ENOSPC),
+    "sync of a segment": Fault("sync", "*/archive/*"),
+    "sync of the archive": Fault("sync", "*/archive"),
+    "full disk under the archive": Fault("space", "*/archive*", times=ALWAYS, error=errno.ENOSPC),
+    "sync of DuckDB's log": Fault("sync", "*.duckdb.wal"),
+    "write of DuckDB's log": Fault("write", "*.duckdb.wal"),
+    "sync of DuckDB's file": Fault("sync", "*/warehouse.duckdb"),
+    "write of DuckDB's file": Fault("write", "*/warehouse.duckdb", times=3),
+    "full disk under DuckDB": Fault("space", "*.duckdb*", times=ALWAYS, error=errno.ENOSPC),
+    "snapshots": Fault("space", "*/snapshots/*", times=ALWAYS, error=errno.ENOSPC),
+    "full disk": Fault("space", "*/store/*", times=ALWAYS, error=errno.ENOSPC),
+}
+
+
+@pytest.mark.parametrize("name", cross_section(SERVICE_FAULTS, 3))
+def test_a_service_survives_a_disk_that_fails_for_a_while(
+    tmp_path: Path, library: Path, name: str
+) -> None:
+    control, acknowledged = FaultControl(tmp_path / "fault"), set[str]()
+    environment = {**control.environment, "LD_PRELOAD": str(library)}
+    settings = {"batch_seconds": 0.1, "snapshot_seconds": 0.1}
+    with (
+        ServiceProcess(
+            tmp_path / "store", environment, log=tmp_path / "said", **settings
+        ) as service,
+        Client(base_url=service.url) as client,
+    ):
+
+        def upload() -> bool:
+            answer = put(client, dump := new_dump())
+            if answer.is_success:
+                acknowledged.add(sha256_of(dump))
+            else:
+                assert answer.status_code in {503, 507}
+                assert re.search("No space left|Input/output|disk is full", answer.text)
+            return answer.is_success
+
+        until(upload)
+        control.begin(SERVICE_FAULTS[name])
+        until(lambda: [upload()] and control.has_failed())
+        for _ in range(5):
+            upload()
+            time.sleep(0.2)
+        control.end()
+        until(upload)
+        until(lambda: client.get("/readyz").status_code == 200)
+        service.signal(signal.SIGTERM)
+        assert service.wait() == 0
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        warehouse.drain()
+        stored = warehouse.sql("SELECT sha256 FROM dumps")["sha256"].to_pylist()
+    assert acknowledged <= set(stored)
+    said = (tmp_path / "said").read_text()
+    assert "Traceback" not in said
+    reports = [line for line in said.splitlines() if str(tmp_path / "store") in line][1:]
+    assert all("; " in line for line in reports)
+    assert len(reports) == len(set(reports)) or "inbox" in name

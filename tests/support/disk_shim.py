@@ -52,6 +52,11 @@ class FaultControl:
         kind, pattern = fault.kind.encode(), fault.pattern.encode()
         self._map[:] = _CONTROL.pack(0, 0, fault.first, fault.times, fault.error, kind, pattern)
 
+    def has_failed(self) -> bool:
+        """Whether an operation failed since `begin`."""
+        _, failed, *_ = _CONTROL.unpack(self._map[:])
+        return bool(failed)
+
     def end(self) -> tuple[int, int]:
         """Let nothing fail any more; returns the operations met since `begin`, and those failed."""
         met, failed, *_ = _CONTROL.unpack(self._map[:])

@@ -252,6 +252,30 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         until(lambda: consumer.problem is None)
 
 
+def test_a_database_that_refuses_all_statements_is_opened_again_and_reported_once(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a failed sync of DuckDB's log; a closed connection refuses all statements, too."""
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    with (
+        Warehouse.open(store) as warehouse,
+        Inbox.open(store) as inbox,
+        Consumer(warehouse, store, **QUICK) as consumer,
+    ):
+        until(lambda: consumer.is_caught_up)
+        reports: list[str] = []
+        consumer.report = reports.append
+        with consumer.readers.lend() as reader:
+            assert reader.sql("SELECT 1 AS one").num_rows == 1
+        warehouse.writing.close()
+        give(consumer, inbox, tiny_incoming(1))
+        until(lambda: consumer.indexed.total() == 1)
+        until(lambda: consumer.problem is None)
+        with consumer.readers.lend() as reader:
+            assert reader.sql("SELECT sha256 FROM dumps").num_rows == 1
+    assert len(reports) == 1
+
+
 @pytest.mark.slow
 def test_the_backlog_shrinks_while_it_is_indexed(
     store: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import duckdb
@@ -13,7 +15,7 @@ from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
-from warehouse.engine.store_file import FILE_NAME
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, log_of
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -271,6 +273,51 @@ def test_an_ingest_without_archive_leaves_the_name_of_its_log_on_disk(
         dump = write(tmp_path / "a.etdp", dump_of(1))
         warehouse.ingest([dump], manifest=MANIFEST, archive=False)
         assert store.stat().st_ino in synced
+
+
+def copy_while_open(store: Path, copy: Path) -> None:
+    """Copy a store into which a dump was ingested but that was not closed, as after a kill."""
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([write(store.parent / "a.etdp", dump_of(1))], manifest=MANIFEST)
+        shutil.copytree(store, copy)
+
+
+def test_rows_in_the_log_of_a_killed_writer_are_written_anew_when_the_store_is_opened(
+    store: Path, tmp_path: Path
+) -> None:
+    """A sync of that log may have failed, and no later sync would write its pages."""
+    copy_while_open(store, tmp_path / "copy")
+    log = log_of(tmp_path / "copy" / FILE_NAME)
+    assert log.stat().st_size
+    with Warehouse.open(tmp_path / "copy") as warehouse:
+        assert not log.exists() or not log.stat().st_size
+        assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
+
+
+def test_segments_are_safe_before_they_are_replayed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their writer may have been killed after the rename and before the sync of the folder."""
+    copy_while_open(store, tmp_path / "copy")
+    log_of(tmp_path / "copy" / FILE_NAME).unlink()
+    synced = note_synced(monkeypatch)
+    with Warehouse.open(tmp_path / "copy") as warehouse:
+        assert (tmp_path / "copy" / ARCHIVE_FOLDER).stat().st_ino in synced
+        assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
+
+
+def test_an_open_store_recovers_when_duckdb_refuses_all_statements(
+    store: Path, tmp_path: Path
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([write(tmp_path / "a.etdp", dump_of(1))], manifest=MANIFEST)
+        warehouse.writing.close()
+        dump = write(tmp_path / "b.etdp", dump_of(2))
+        with pytest.raises(StoreError):
+            warehouse.ingest([dump], manifest=MANIFEST)
+        warehouse.recover(nullcontext())
+        assert warehouse.ingest([dump], manifest=MANIFEST).n_dumps == 1
+        assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 2
 
 
 def test_a_store_opened_to_be_read_cannot_be_changed(store: Path) -> None:

@@ -66,14 +66,20 @@ class SegmentWriter:
     def seal(self) -> Segment:
         """Publish the segment once its entries are on disk.
 
-        An OSError, such as of a full disk, is passed on; the caller then discards the segment.
+        Raises:
+            OSError: The disk is full, for example; the caller then discards the segment.
         """
         sha256 = self.end().result()
         self._thread.shutdown()
         segment = Segment.of_content(self.folder, self._first, self._last, sha256)
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
-        rename(self._file, segment.path)
+        try:
+            rename(self._file, segment.path)
+        except OSError:  # if its name cannot be synced, it must not be replayed later
+            with suppress(OSError):
+                segment.path.unlink(missing_ok=True)
+            raise
         failpoint("sealed")
         return segment
 

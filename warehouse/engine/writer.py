@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import duckdb
+
 from warehouse.engine.connection import open_writer, translated_errors, use_database
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.log_sum import delete_log_sum, track_log
@@ -16,6 +18,7 @@ from warehouse.engine.store_file import (
     FILE_NAME,
     OpenFile,
     has_store_file,
+    log_of,
     make_file,
     sync_names,
 )
@@ -73,6 +76,18 @@ class Writer:
         migrate(self.connection)
         if not is_known:
             check_tables(self.connection, store)
+        if log_of(self._store / FILE_NAME).exists():
+            # If a sync of the log failed, part of it may be in memory alone, and no later sync
+            # would write that; a checkpoint writes all rows anew.
+            self.connection.execute("CHECKPOINT")
+
+    def is_usable(self) -> bool:
+        """Whether DuckDB still works: after a failed sync, it refuses all statements."""
+        try:
+            self.connection.execute("SELECT 1 FROM archive_segments LIMIT 1")
+        except duckdb.Error:
+            return False
+        return True
 
     def checkpoint(self) -> None:
         """Write all commits into the file; a checkpoint of DuckDB's own would hide a failure.

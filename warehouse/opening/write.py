@@ -54,7 +54,7 @@ def open_to_write(
         try:
             writer = Writer(store, is_shared=is_shared)
             with errors_while_open(store, store / FILE_NAME):
-                _catch_up(writer.connection, store)
+                catch_up(writer.connection, store)
             answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt, too, must not leave the store locked
@@ -64,7 +64,7 @@ def open_to_write(
             raise
 
 
-def _catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+def catch_up(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     """Replay archive entries that are not in the store, and finish work of killed writers.
 
     A damaged segment raises ArchiveError.

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 
 from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim, preloaded
 from tests.support.documents import ROOT
-from tests.support.forks import fork
+from tests.support.forks import fork, wait
 from tests.tools.reliability.fault_operations import OPERATIONS, fill_inbox, line, make_disk
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, read_log
 from tests.tools.reliability.power_life import recover
 from tests.tools.reliability.upkeep import select_state
 from warehouse import Warehouse
-from warehouse.errors import WarehouseError
+from warehouse.errors import StoreError, WarehouseError
 
 MODULE = "tests.tools.reliability.disk_faults"
 FILES = {
@@ -64,7 +64,7 @@ _STATE = select_state()
 _VERIFY = line("lake", "verify", "DISK/lake")
 
 
-State = list[tuple[Any, ...]]
+State = list[Any]
 
 
 class Combination(NamedTuple):
@@ -186,14 +186,36 @@ class Trial:
 
     def _state(self) -> State:
         """The rows of the store, whose inbox stays."""
-        with Warehouse.open(self._store) as warehouse:
-            return warehouse.writing.execute(_STATE).fetchall()
+        return self._read(self._store, lambda: None)
 
     def _drained(self, store: Path) -> State:
         """The rows of a store that is opened or rebuilt, and drained."""
-        recover(store, create=False)
-        with Warehouse.open(store) as warehouse:
-            return warehouse.writing.execute(_STATE).fetchall()
+        return self._read(store, lambda: recover(store, create=False))
+
+    def _read(self, store: Path, prepare: Callable[[], object]) -> State:
+        """The rows of a store, read in another process: threads of DuckDB must not be forked.
+
+        Raises:
+            StoreError: The store cannot be opened.
+        """
+
+        def read() -> None:
+            found: State | str
+            try:
+                prepare()
+                with Warehouse.open(store) as warehouse:
+                    found = warehouse.writing.execute(_STATE).fetchall()
+            except WarehouseError as error:
+                found = str(error)
+            (self._folder / "state").write_text(json.dumps(found))
+
+        outcome = wait(fork(read))
+        if outcome != "done":
+            return [outcome]
+        found: State | str = json.loads((self._folder / "state").read_text())
+        if isinstance(found, str):
+            raise StoreError(str(store), found)
+        return found
 
     def _copy(self, name: str) -> None:
         for path in self._disk.iterdir():

@@ -80,9 +80,13 @@ def make_disk(disk: Path, files: Path) -> None:
     _apart(lambda: make_history(disk / "store", files))
     _apart(lambda: _export(disk, files))
     _apart(lambda: _ingest_without_closing(disk / "store"))
-    with Inbox.open(disk / "store") as inbox:
-        inbox.accept(tiny_incoming(31))
+    _apart(lambda: _hand_over(disk / "store"))
     (disk / "store" / "inbox").rename(disk / "waiting")
+
+
+def _hand_over(store: Path) -> None:
+    with Inbox.open(store) as inbox:
+        inbox.accept(tiny_incoming(31))
 
 
 def fill_inbox(disk: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tracemalloc
@@ -87,6 +88,20 @@ def test_nothing_is_left_of_a_segment_that_is_discarded(tmp_path: Path, is_ended
     if is_ended:
         writer.end()
     writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_segment_whose_name_cannot_be_synced_is_not_left_to_be_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    writer = SegmentWriter(tmp_path, 1)
+    writer.add([file_entry(DUMP, b"x")])
+    monkeypatch.setattr("ingest.durable.sync_path", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.seal()
     assert list(tmp_path.iterdir()) == []
 
 
