@@ -99,7 +99,10 @@ def check_segment(segment: Segment) -> None:
         with open(segment.path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ArchiveError(str(segment.path), error.strerror or "cannot be read") from error
+        raise ArchiveError(
+            str(segment.path),
+            f"cannot be read: {error.strerror}; repair the disk, or restore the file from a copy",
+        ) from error
     if not digest.startswith(segment.digest):
         raise ArchiveError(
             str(segment.path),

@@ -88,7 +88,7 @@ def rebuild_store(
         progress: Called after each commit.
 
     Raises:
-        StoreError: The store has no archive, dumps would be lost, or the disk is full.
+        StoreError: The store has no archive, dumps would be lost, or the disk is full or fails.
         StoreLockedError: Another process has the store open.
     """
     archive = Archive(path)
@@ -158,13 +158,19 @@ def _read_old(store: Path, archive: Archive) -> _OldFile:
 
 
 def _check_segments(archive: Archive) -> tuple[list[Segment], list[Path]]:
-    """Intact segments, and paths to which damaged ones were moved."""
+    """Intact segments, and paths to which damaged ones were moved.
+
+    Raises:
+        ArchiveError: A segment cannot be read, although it may be intact.
+    """
     good, damaged = [], []
     for segment in archive.segments():
         try:
             check_segment(segment)
             good.append(segment)
-        except ArchiveError:
+        except ArchiveError as error:
+            if isinstance(error.__cause__, OSError):
+                raise
             damaged.append(archive.set_aside(segment))
     return good, damaged
 

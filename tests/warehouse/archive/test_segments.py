@@ -149,6 +149,16 @@ def test_damage_anywhere_is_told(tmp_path: Path, damage: str) -> None:
         assert [hashlib.sha256(data).hexdigest() for data in found] == hashes
 
 
+def test_segments_that_were_written_over_each_other_are_told(tmp_path: Path) -> None:
+    segments = [seal(tmp_path, [file_entry(DUMP, b"xy"[n : n + 1])], 1 + n) for n in (0, 1)]
+    contents = [one.path.read_bytes() for one in segments]
+    for segment, content in zip(segments, reversed(contents), strict=True):
+        segment.path.chmod(0o600)
+        segment.path.write_bytes(content)
+        with pytest.raises(ArchiveError, match="its SHA-256 begins with"):
+            check_segment(segment)
+
+
 def test_the_name_of_a_store_may_look_like_an_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,21 @@ def damage(store: Path, offset: int, data: bytes) -> Path:
     return path
 
 
+def test_a_clock_that_jumps_back_costs_no_dump_and_no_order_of_conflicts(
+    warehouse: Warehouse, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs are named after the time, and drained in the order of their names."""
+    times = iter([4 * 10**18, 10**18, 2 * 10**18])
+    monkeypatch.setattr("warehouse.inbox.log.time.time_ns", lambda: next(times))
+    other = Manifest.model_validate(MANIFEST | {"build": "b2"})
+    for dump in (tiny_incoming(1), tiny_incoming(2), tiny_incoming(2, manifest=other)):
+        with Inbox.open(store) as inbox:
+            inbox.accept(dump)
+    assert [path.name[:1] for path in seal_logs(store / "inbox")] == ["0", "0", "0"]
+    summary = warehouse.drain()
+    assert (summary.n_dumps, summary.n_conflicts) == (2, 1)
+
+
 @pytest.mark.slow
 def test_drained_dumps_are_stored_as_if_their_files_were_ingested(
     store: Path, tmp_path: Path

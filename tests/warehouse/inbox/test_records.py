@@ -27,6 +27,12 @@ def scan(folder: Path, data: bytes) -> Scan:
         return scan_log(file.fileno(), KEY)
 
 
+def test_a_record_that_was_written_into_another_log_is_damage(tmp_path: Path) -> None:
+    found = scan(tmp_path, record(b"a", OTHER) + record(b"b"))
+    assert found.offsets == [len(record(b"a", OTHER))]
+    assert [one.byte_count for one in found.damages] == [len(record(b"a", OTHER))]
+
+
 def test_a_record_gives_back_what_was_packed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"before" + record(b"dump", etrecord=b"", debug_buffer=b"values"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
 from warehouse.errors import StoreError
 from warehouse.opening import snapshots
-from warehouse.opening.snapshots import KEPT, find_snapshots
+from warehouse.opening.snapshots import KEPT, find_snapshots, hold_newest
 
 DUMPS = [CORPUS / f"real/{name}.etdp" for name in ("mlp_xnnpack_n1", "load_only")]
 LATE = CORPUS / "real/mlp_portable_n1.etdp"
@@ -51,6 +52,29 @@ def files_of_at_most(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_snapshot_that_is_taken_after_the_clock_jumped_back_is_the_newest(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        year_now = 2030
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(cls.year_now, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(snapshots, "datetime", Clock)
+    with Warehouse.open(store) as warehouse:
+        taken = [warehouse.snapshot()]
+        Clock.year_now = 1999
+        taken += [warehouse.snapshot(), warehouse.snapshot()]
+    assert find_snapshots(store) == taken
+    held = hold_newest(store)
+    assert held is not None
+    held.release()
+    assert (held.snapshot.path, held.snapshot.taken_at.year) == (taken[-1].path, 1999)
+    assert held.snapshot.describe().endswith("which is 0 s old")
 
 
 @pytest.mark.parametrize("copied", [None, 0, 5000])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import shutil
@@ -15,7 +17,7 @@ from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
+from warehouse.errors import ArchiveError, DamagedStoreError, StoreError, StoreLockedError
 from warehouse.load import pipeline
 from warehouse.upkeep.rebuild import rebuild_store
 
@@ -148,6 +150,19 @@ def test_a_damaged_segment_is_set_aside_and_the_rest_is_rebuilt(store: Path) -> 
     assert [path.name for path in done.damaged] == [segment.path.name]
     assert done.n_dumps >= 3
     Warehouse.open(store, read_only=True).close()
+
+
+def test_a_segment_that_the_disk_cannot_read_is_not_taken_for_a_damaged_one(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    segments = Archive(store).segments()
+    monkeypatch.setattr(hashlib, "file_digest", fail)
+    with pytest.raises(ArchiveError, match=r"cannot be read: Input/output error; repair the disk"):
+        rebuild_store(store)
+    assert Archive(store).segments() == segments
 
 
 @pytest.mark.slow

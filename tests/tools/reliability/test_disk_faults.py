@@ -1,0 +1,41 @@
+"""Some of the trials of `make torture` in which disks fail under commands."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.cross_section import cross_section
+from tests.support.disk_shim import COMPILER
+from tests.tools.reliability.disk_faults import COMBINATIONS, Combination, judge_message, torture
+
+SAMPLES = [
+    [Combination("decide", "archive", "sync"), Combination("decide", "log", "sync")],
+    [Combination("ingest", "archive", "space"), Combination("ingest", "log", "write")],
+    [Combination("forget", "archive", "unlink"), Combination("amend", "archive", "read")],
+    [Combination("rebuild", "new file", "sync"), Combination("compact", "new file", "space")],
+    [Combination("export", "lake", "write"), Combination("token", "tokens", "sync")],
+    [Combination("drain", "inbox", "read"), Combination("snapshot", "snapshots", "short")],
+]
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER})")
+@pytest.mark.parametrize("combinations", cross_section(SAMPLES, 6))
+def test_commands_survive_disks_that_fail(combinations: list[Combination]) -> None:
+    assert set(combinations) <= set(COMBINATIONS)
+    found = torture(combinations)
+    assert found["problems"] == []
+    assert found["faults"] >= len(combinations)
+
+
+def test_messages_must_say_in_one_line_what_failed_and_where(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    good = f"error: {store}: cannot be written: No space left on device; free some space\n"
+    assert judge_message("1", good, store) == ""
+    assert judge_message("0", good, store).startswith("ended with 0: ")
+    assert judge_message("1", good * 2, store).startswith("2 errors: ")
+    assert judge_message("1", "Traceback\n", store).startswith(
+        "a traceback, 0 errors, no place, no cause, no remedy"
+    )
