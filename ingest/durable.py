@@ -105,12 +105,19 @@ def delete_leftover(path: Path) -> bool:
     return True
 
 
-def write_all(file: int, data: bytes | bytearray | memoryview) -> None:
-    """Write all of the data to an open file; an OSError is passed on."""
+def write_all(file: int, data: bytes | bytearray | memoryview, offset: int | None = None) -> None:
+    """Write all of the data to an open file, at an offset or where its last write ended.
+
+    An OSError is passed on.
+    """
     written = 0
     while written < len(data):
         with memoryview(data) as view:
-            written += os.write(file, view[written:])
+            rest = view[written:]
+            if offset is None:
+                written += os.write(file, rest)
+            else:
+                written += os.pwrite(file, rest, offset + written)
 
 
 def lock(file: int, *, is_shared: bool = False) -> None:

@@ -106,7 +106,7 @@ class Spool:
         with write_errors(self._folder):
             for companion in padded.files[1:]:
                 write_all(self._file, companion)
-            os.pwrite(self._file, padded.head(key_of(self._path)), 0)
+            write_all(self._file, padded.head(key_of(self._path)), 0)
             failpoint("spool sync")
             sync_data(self._file)
             trust_log(self._path)

@@ -14,7 +14,8 @@ from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_e
 from warehouse import Inbox, Warehouse
 from warehouse.errors import StoreError
 from warehouse.inbox import spools
-from warehouse.inbox.records import Delivery, HashedFile, make_delivery
+from warehouse.inbox.log import SealedLog, distrust_log, find_logs
+from warehouse.inbox.records import Delivery, HashedFile, Scan, make_delivery
 from warehouse.inbox.spools import HEAD_BYTES, Spool, clear_spools
 
 STATED = Manifest.model_validate(MANIFEST).canonical_json()
@@ -102,6 +103,22 @@ def test_the_bytes_are_on_disk_before_the_log_has_its_name(
     assert seen == [".part"]
     suffixes = {path.suffix for path in (store / "inbox").iterdir()}
     assert suffixes == {".sealed", ".tally"}
+
+
+def test_a_log_is_whole_though_the_system_writes_only_parts(
+    spool: Spool, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is nearly full: its last blocks are written, and no error is raised."""
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, data[:5000], at))
+    spool.write(tiny_dump(2))
+    assert spool.become_log(delivery_of(spool))
+    (path,) = find_logs(store / "inbox")
+    distrust_log(path)
+    log = SealedLog.open(path)
+    assert log is not None
+    assert log.scan() == Scan([0], [])
+    log.close()
 
 
 def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
