@@ -11,10 +11,17 @@ from pathlib import Path
 
 
 def sync_path(path: Path) -> None:
-    """Sync a file, or the names in a folder, to disk; an OSError is passed on."""
+    """Sync a file, or the names in a folder, to disk.
+
+    Raises:
+        OSError: The disk fails; the error names the path.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        error.filename = str(path)
+        raise
     finally:
         os.close(descriptor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -43,7 +44,15 @@ _DAMAGE = re.compile(
 _LOG_DAMAGE = re.compile("replaying WAL|WAL checkpoint iteration|corrupt WAL")
 
 _FULL = re.compile(
-    "No space left|File too large|Could not write|disk full|fsync failed", re.IGNORECASE
+    "No space left|File too large|Could not write|disk full|fsync failed|Input/output error",
+    re.IGNORECASE,
+)
+_ORIGINAL = re.compile('^Original error: "?(.+?)"?$', re.MULTILINE)
+_OF_THE_DISK = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+_FAILS = (
+    "the disk is full or fails ({}); committed data is safe: free some space, or repair the disk, "
+    "and run the command again"
 )
 
 _NO_LIMITS: Mapping[str, str | int] = {}
@@ -237,12 +246,13 @@ def insert_rows(
 
 @contextmanager
 def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
-    """Turn DuckDB's errors about a store's file, or a snapshot of it, into our own errors.
+    """Turn errors of the disk, and DuckDB's about a store's file or a snapshot, into our own.
 
     Raises:
-        StoreError: The file is unreadable or not a database, or the disk is full.
+        StoreError: The file is unreadable or not a database, or the disk is full or fails.
         DamagedStoreError: The file is damaged, and an archive exists.
         StoreLockedError: Another process has the file open.
+        OSError: An error of something else than the disk.
     """
     try:
         yield
@@ -256,6 +266,10 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
             holder = re.search(r"PID (\d+)", text)
             raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error
         raise StoreError(str(store), _explain(text)) from error
+    except OSError as error:
+        if error.errno not in _OF_THE_DISK:
+            raise
+        raise StoreError(str(error.filename or store), _FAILS.format(error.strerror)) from error
 
 
 def is_damage(error: duckdb.Error) -> bool:
@@ -266,12 +280,10 @@ def is_damage(error: duckdb.Error) -> bool:
 
 
 def _explain(text: str) -> str:
-    first = text.splitlines()[0]
+    original = _ORIGINAL.search(text)
+    first = original[1] if original else text.splitlines()[0]
     if _FULL.search(text):
-        return (
-            f"the disk is full or fails ({first}); committed data is safe: free some space, or "
-            "repair the disk, and run the command again"
-        )
+        return _FAILS.format(first)
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"
     if _LOG_DAMAGE.search(text):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ DAMAGED = (
     "not match the database file.",
 )
 FULL = (
+    'IO Error: Could not read from file "warehouse.duckdb": Input/output error',
     'IO Error: Could not write file "warehouse.duckdb": No space left on device',
     'IO Error: Checkpoint failed for database "warehouse". The database has been invalidated. '
     'Original error: Could not write file "warehouse.duckdb": No space left on device',
@@ -50,6 +52,24 @@ def test_damage_names_the_command_that_mends_it_where_there_is_an_archive(
     error = translated(tmp_path, text)
     assert isinstance(error, DamagedStoreError)
     assert str(error).endswith("'tracehouse rebuild'")
+
+
+def test_errors_of_the_disk_name_the_file_and_others_are_passed_on(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught, translated_errors(tmp_path):
+        raise OSError(errno.EIO, "Input/output error", str(tmp_path / "archive"))
+    assert str(caught.value).startswith(
+        f"{tmp_path}/archive: the disk is full or fails (Input/output error); committed data"
+    )
+    with pytest.raises(PermissionError), translated_errors(tmp_path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_the_cause_of_an_invalidated_database_is_named(tmp_path: Path) -> None:
+    text = (
+        "FATAL Error: Failed: database has been invalidated because of a previous fatal error. The "
+        'database must be restarted prior to being used again.\nOriginal error: "fsync failed!"'
+    )
+    assert "fails (fsync failed!)" in str(translated(tmp_path, text))
 
 
 @pytest.mark.parametrize("text", FULL)
