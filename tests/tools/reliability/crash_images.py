@@ -1,9 +1,10 @@
 """Look at all that a disk may hold at each sync of a store's life: `make torture`.
 
-A life of a store is logged (power_life.py). At every sync, of the operations since the last syncs
-all subsets come through if there are few, otherwise none, all, some first ones, all but one, and
-some at random. Each image must have every dump that was acknowledged by then, in whole segments and
-in records of the inbox. Some images are opened as well, and must hold what power_life.py demands.
+A life of a store is logged (power_life.py); some of its syncs may fail. At every sync, of the
+operations since the last syncs all subsets come through if there are few, otherwise none, all, some
+first ones, all but one, and some at random. Each image must have every dump that was acknowledged
+by then, in whole segments and in records of the inbox. Some images are opened as well, and must
+hold what power_life.py demands.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.support.disk_shim import COMPILER, build_shim
+from tests.support.disk_shim import COMPILER, Fault, build_shim
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.judge import describe_problems
 from tests.tools.reliability.power_disk import Disk, FileOperation, Image, write_image
@@ -46,6 +47,13 @@ def choose_subsets(count: int, random_: random.Random) -> Iterator[_Choices]:
         yield [number != missing for number in range(count)]
     for share in [random_.random() for _ in range(SAMPLE)]:
         yield [random_.random() < share for _ in range(count)]
+
+
+def choose_fault(random_: random.Random) -> Fault | None:
+    """No fault, or a few syncs of one kind of file that fail."""
+    pattern = random_.choice(["", "*", "*/inbox/*", "*/archive*", "*.wal", "*/warehouse.duckdb"])
+    number, times = random_.randint(2, 40), random_.randint(1, 3)
+    return Fault("sync", pattern, number, times) if pattern else None
 
 
 class ImageJudge:
@@ -104,7 +112,7 @@ def look_at_life(
     """Judge images at every sync of a life; returns the number of syncs."""
     disk, known, judge, syncs = Disk(), Marks(set), ImageJudge(folder), 0
     for number, done in enumerate(operations):
-        if done.kind == "S":
+        if done.kind in "SF":
             syncs += 1
             for choices in choose_subsets(disk.count_unsafe(), findings.random):
                 where = f"before {number:,} of {len(operations):,} things, {choices}"
@@ -130,21 +138,26 @@ def torture(
     lives: int, *, seed: int, actions: int = ACTIONS, opened: float = OPENED
 ) -> dict[str, Any]:
     """Judge the images of so many lives, and open some of them."""
-    findings, syncs, seconds = Findings(seed), 0, 0.0
+    findings, syncs, failed, seconds = Findings(seed), 0, 0, 0.0
     with tempfile.TemporaryDirectory() as name:
         shim, images = build_shim(Path(name)), Path(name, "images")
         images.mkdir()
         for life in range(seed, seed + lives):
             folder = Path(name, str(life))
             folder.mkdir()
-            operations = log_life(folder, shim, life, actions)
+            operations = log_life(folder, shim, life, actions, choose_fault(findings.random))
+            failed += sum(done.kind == "F" for done in operations)
             shutil.rmtree(folder)
             start = time.perf_counter()
             syncs += look_at_life(operations, findings, opened, images)
             seconds += time.perf_counter() - start
     count = findings.outcomes["judged"]
     return findings.results(
-        images=count, syncs=syncs, lives=lives, images_per_second=round(count / seconds)
+        images=count,
+        syncs=syncs,
+        failed_syncs=failed,
+        lives=lives,
+        images_per_second=round(count / seconds),
     )
 
 

@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.disk_shim import COMPILER, build_shim, preloaded
+from tests.support.disk_shim import COMPILER, Fault, FaultControl, build_shim, preloaded
 from tests.support.documents import ROOT
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, FileOperation, read_log
@@ -26,20 +26,29 @@ from tests.tools.reliability.power_life import ACTIONS, Life, Marks, check, read
 
 MODULE = "tests.tools.reliability.power_loss"
 STORE = Path("somewhere", "store")  # in the folder that is looked after
+NO_VARIABLES: Mapping[str, str] = {}
 POINTS = 50  # in a life
 AGAIN = 0.3  # of the moments: the power fails once more
 TURNING = "SRUDCM"  # after these things another state is safe, or may be there
 
 
-def log_life(folder: Path, shim: Path, seed: int, actions: int = ACTIONS) -> list[FileOperation]:
+def log_life(
+    folder: Path, shim: Path, seed: int, actions: int = ACTIONS, fault: Fault | None = None
+) -> list[FileOperation]:
     """The operations of a life of a store, which is in `folder` / "disk" afterwards."""
     (folder / "disk").mkdir()
-    return _log(folder / "disk", folder / "log", shim, "live", str(seed), str(actions))
+    control = FaultControl(folder / "fault")
+    if fault:
+        control.begin(fault)
+    what = ("live", str(seed), str(actions))
+    return _log(folder / "disk", folder / "log", shim, *what, environment=control.environment)
 
 
-def _log(disk: Path, log: Path, shim: Path, *what: str) -> list[FileOperation]:
+def _log(
+    disk: Path, log: Path, shim: Path, *what: str, environment: Mapping[str, str] = NO_VARIABLES
+) -> list[FileOperation]:
     """The operations of a process of this module on the files in a folder."""
-    environment = os.environ | preloaded(shim, root=disk, log=log)
+    environment = {**os.environ, **environment, **preloaded(shim, root=disk, log=log)}
     command = (sys.executable, "-m", MODULE, *what, disk / STORE, f"{log}.marks")
     subprocess.run(command, env=environment, cwd=ROOT, check=True)
     return read_log(log)
