@@ -57,15 +57,7 @@ class Nights:
         settings: ServiceSettings,
         config: Path | None,
     ) -> None:
-        """Use a store that only functions of `Consumer.perform` may write.
-
-        Args:
-            warehouse: The store.
-            store: The store's directory.
-            consumer: Indexes its dumps.
-            settings: Settings of the service.
-            config: Settings file of reports, if it was given.
-        """
+        """Use a store that only functions of `Consumer.perform` may write."""
         self._warehouse, self._store, self._consumer = warehouse, store, consumer
         self._settle_seconds, self._config = settings.settle_seconds, config
         self._pushes = Pushes(slack_url=settings.slack_url, webhook_url=settings.webhook_url)
@@ -98,11 +90,6 @@ class Nights:
 
     def report(self, reader: Warehouse, key: NightKey, *, seconds: float) -> Report:
         """The report of a night.
-
-        Args:
-            reader: A reader of the store.
-            key: The night, from the same reader.
-            seconds: Time to wait while the night is judged.
 
         Raises:
             Problem: 503 if that takes longer.

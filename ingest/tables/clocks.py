@@ -54,11 +54,6 @@ def unwrap_starts(
 ) -> tuple[Ints, NDArray[np.uint64]]:
     """Starts relative to the earliest start of their run.
 
-    Args:
-        start: Starts of all runs' events, run after run.
-        counts: Events per run.
-        flags: Flags of the events' durations.
-
     Returns:
         Start minus the run's earliest start as int64, and the earliest start per run (0 for a run
         without events). Both are modulo 2^64, or modulo 2^32 if the run has a `WRAPPED_32` event

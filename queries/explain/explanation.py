@@ -47,11 +47,7 @@ def explain_group(
 ) -> Explanation:
     """What differs between the two builds of an alert.
 
-    Args:
-        store: The store.
-        report: The nightly report with the alert.
-        group_id: The alert's group.
-        files: Differences of two files with the programs of the costliest place, if given.
+    `files` are the differences of two files with the programs of the costliest place.
 
     Raises:
         OptionError: The report has no such alert.

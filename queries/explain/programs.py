@@ -28,11 +28,7 @@ def compare_stored(
 ) -> list[ProgramChange]:
     """The differences of two programs: calls, delegates, fusions, constants.
 
-    Args:
-        base: The base's program.
-        head: The head's program.
-        base_run: A run of the base's program, which shows what runs each call.
-        head_run: A run of the head's program.
+    The runs show what runs each call.
     """
     calls = _calls(base, base_run), _calls(head, head_run)
     return [

@@ -86,14 +86,7 @@ def list_exact_alerts(
     commits: Mapping[str, str | None],
     environments: Environments,
 ) -> list[Group]:
-    """The alerts about measures without noise.
-
-    Args:
-        night: The night.
-        exact: The night's measures.
-        commits: Source revision of each build, where known.
-        environments: The environments of all recordings.
-    """
+    """The alerts about measures without noise."""
     builds = exact.history.builds
     return [
         _describe(night, exact.history, group, commits, environments)

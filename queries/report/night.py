@@ -105,12 +105,6 @@ def judge_head(
 ) -> HeadNight:
     """Judge a build of a store, by default the last one of the report's branch, as of its night.
 
-    Args:
-        store: The store.
-        head: The build.
-        settings: The team's settings.
-        judge: Function that judges the series; by default in this process.
-
     Raises:
         OptionError: The store has no such build, or no builds.
     """
@@ -234,12 +228,6 @@ def last_day(store: Queryable, head: str) -> date | None:
 def find_group(groups: Sequence[_Group], group_id: str, head: str, command: str) -> _Group:
     """The group of this id among those of a report.
 
-    Args:
-        groups: The groups, of a night or as alerts.
-        group_id: The id.
-        head: The build of the report, for the error.
-        command: The command that needs the group, for the error.
-
     Raises:
         OptionError: The group does not exist.
     """
@@ -281,13 +269,7 @@ def leave_out_muted(
     reason_of: Callable[[int], str | None],
     family: Sequence[object],
 ) -> tuple[list[ChangeGroup], dict[str, int]]:
-    """The groups without muted changes and changes that only these explain; muted ones by reason.
-
-    Args:
-        groups: The groups.
-        reason_of: Why a series is muted; None if it is not.
-        family: The family of each series.
-    """
+    """The groups without muted changes and what only these explain; number of muted by reason."""
     kept, muted = [], Counter[str]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]

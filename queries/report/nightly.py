@@ -42,12 +42,6 @@ def nightly_report(
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
 
-    Args:
-        store: The store.
-        settings: The team's settings.
-        head: The build.
-        judge: Function that judges the series; by default in this process.
-
     Raises:
         OptionError: The store has no such build, or no builds.
     """

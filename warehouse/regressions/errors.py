@@ -85,11 +85,6 @@ class Errors:
         Consecutive builds are compared with the base of the first, like those of a suspicion. How
         much smaller the errors of their means are is learned from the family, because a single
         series has too few such sequences. Without any, errors are assumed to be independent.
-
-        Args:
-            build: Number of the build.
-            base: The base of the build, with the errors of the families.
-            series: Numbers of the series.
         """
         kin = _Families.of(series, self._family)
         own, reaction = kin.series, (base.reaction * base.is_residual)[kin.series]

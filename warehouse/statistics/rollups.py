@@ -177,11 +177,6 @@ def clock_steps(groups: EventGroups, is_delegated: Mask, resolution: Ints) -> In
 def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int) -> Ints:
     """Coarseness of the clock behind the delegate events of each dump.
 
-    Args:
-        groups: The events; `dump` is counted from 0.
-        is_delegated: The result of `mark_delegated`.
-        dump_count: Dumps in the batch.
-
     Returns:
         The largest of 1, 1,000 and 1,000,000 ticks that divides every such duration of the dump.
     """

@@ -87,11 +87,6 @@ def filter_form(request: PageRequest, filters: Sequence[str], builds: Mapping[st
     """The form with suggestions and counts.
 
     A Problem with the visitor's pools, and a ParameterError about a date, are passed on.
-
-    Args:
-        request: The request.
-        filters: The filters of the view.
-        builds: Parameters of the view that name builds, with what each means without a value.
     """
     return _form(request, filters, builds, _read_names(request))
 
