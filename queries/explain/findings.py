@@ -16,13 +16,7 @@ from queries.explain.content import (
 )
 from queries.explain.wording import differing
 from queries.report.content import Group
-from queries.report.figures import (
-    cost_text,
-    count_text,
-    delta_text,
-    name_text,
-    number_text,
-)
+from queries.report.figures import cost_text, count_text, delta_text, name_text, number_text
 
 _HARDLY = 0.01  # change of a run, as a share, below which its parts may be noise
 _NOTABLE = 0.05  # share of the run's change that a frame is named for

@@ -13,13 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from queries.explain.content import FrameKind, TimeFrame
-from queries.explain.operators import (
-    SIDES,
-    Operator,
-    OperatorKey,
-    RunOperators,
-    Sides,
-)
+from queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
 from queries.explain.origins import RunOrigins
 
 Origins = Mapping[str, RunOrigins]  # by side

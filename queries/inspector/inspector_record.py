@@ -10,12 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ingest.errors import EtRecordError, SourceError
 from ingest.sources.paths import Source, read_source
-from queries.errors import (
-    InvalidRecordError,
-    MissingFileError,
-    UnreadableFileError,
-    WrongTypeError,
-)
+from queries.errors import InvalidRecordError, MissingFileError, UnreadableFileError, WrongTypeError
 from queries.event_blocks.build import read_correlation
 from warehouse.programs.exported_programs import parse_etrecord
 

@@ -22,13 +22,7 @@ from queries.report.content import (
     RunShift,
 )
 from queries.report.environment import Environments, Family
-from queries.report.facts import (
-    add_expected,
-    list_notes,
-    named_commits,
-    read_commits,
-    read_facts,
-)
+from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.figures import delta_text
 from queries.report.night import SERIES, last_day
 from queries.report.outline import find_verdict, sort_groups

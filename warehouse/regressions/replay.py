@@ -36,11 +36,7 @@ from warehouse.regressions.nightly import (
     find_other_shares,
     judge_night,
 )
-from warehouse.regressions.states import (
-    StateCells,
-    find_excess_spread,
-    summarise_states,
-)
+from warehouse.regressions.states import StateCells, find_excess_spread, summarise_states
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import (
     NO_UNIT,

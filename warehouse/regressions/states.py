@@ -11,12 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import (
-    LEAST_SPREAD,
-    MAD_TO_SD,
-    NightValues,
-    group_median,
-)
+from warehouse.statistics.device_states import LEAST_SPREAD, MAD_TO_SD, NightValues, group_median
 from warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike

@@ -16,12 +16,7 @@ from cli.serve.page.listing import Column, Shown, Table, listing, plain_table, s
 from cli.serve.page.multiples import Multiple, make_multiple
 from cli.serve.page.notes import add_notes, find_notes, note_form, note_table
 from cli.serve.page.page_request import PageRequest
-from queries.report.figures import (
-    delta_text,
-    duration_text,
-    name_text,
-    operator_text,
-)
+from queries.report.figures import delta_text, duration_text, name_text, operator_text
 from queries.report.line_chart import COLOURS, Line, LineChart
 from queries.report.plots import note_mark
 from warehouse.errors import ParameterError

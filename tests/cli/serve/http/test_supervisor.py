@@ -9,12 +9,7 @@ import pytest
 
 from cli.errors import OutputError
 from cli.serve.http import supervisor
-from cli.serve.http.supervisor import (
-    passed_sockets,
-    tell_ready,
-    tell_reloading,
-    tell_stopping,
-)
+from cli.serve.http.supervisor import passed_sockets, tell_ready, tell_reloading, tell_stopping
 
 
 @pytest.fixture
