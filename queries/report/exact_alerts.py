@@ -36,13 +36,7 @@ _UNITS = {"delegated_share": "share"} | dict.fromkeys(
 
 
 class ExactNight(NamedTuple):
-    """Measures without noise as of a night.
-
-    Attributes:
-        history: The measures of the head and of earlier builds.
-        groups: Their changes in groups, without muted ones.
-        muted: Number of muted changes, by reason.
-    """
+    """Measures without noise as of a night."""
 
     history: ExactHistory
     groups: list[ChangeGroup]

@@ -53,11 +53,7 @@ def judge_here(
 
 
 class _Spilled:
-    """Rows of fleet_values in files, whole parts in each.
-
-    Attributes:
-        nights: The recordings in the rows.
-    """
+    """Rows of fleet_values in files, whole parts in each."""
 
     def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
