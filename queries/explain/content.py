@@ -48,6 +48,10 @@ class TimeFrame(Part):
     is_member: bool = Field(description="Whether the alert names it.")
     parts: list[TimeFrame] = Field(description="Longest first.")
 
+    def time(self, side: str) -> float | None:
+        """Its time in the base or the head."""
+        return self.base if side == "base" else self.head
+
     @property
     def change(self) -> float:
         """Head less base; what is absent counts as 0."""

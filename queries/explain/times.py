@@ -114,7 +114,7 @@ def _path(
 def _frame(kind: FrameKind, name: str, node: _Node) -> TimeFrame:
     parts = _renumbered([_frame(*step, part) for step, part in node.parts.items()])
     totals = {
-        side: own + sum(_time(part, side) for part in parts) for side, own in node.own.items()
+        side: own + sum(part.time(side) or 0.0 for part in parts) for side, own in node.own.items()
     }
     types = " → ".join(dict.fromkeys(node.types[side] for side in SIDES if node.types.get(side)))
     return TimeFrame(
@@ -152,7 +152,3 @@ def _renumbered(parts: Sequence[TimeFrame]) -> list[TimeFrame]:
 
 def _unnumbered(frame: TimeFrame) -> str:
     return frame.name.partition(" #")[0]
-
-
-def _time(frame: TimeFrame, side: str) -> float:
-    return (frame.base if side == "base" else frame.head) or 0.0

@@ -182,6 +182,11 @@ def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[objec
     }
 
 
+def list_builds(store: Queryable) -> list[str]:
+    """All builds of a store, in order."""
+    return [str(build) for build in store.sql(_BUILDS)["build"].to_pylist()]
+
+
 def list_heads(store: Queryable, settings: Settings) -> list[str]:
     """The builds of the nightly series, in order: of the report's branch, without a role."""
     rows = store.sql(_HEADS, {"branch": settings.report.branch})
@@ -212,7 +217,7 @@ def find_build(store: Queryable, name: str, option: str) -> str:
     Raises:
         OptionError: The store has no such build; `option` is named in the error.
     """
-    names = store.sql(_BUILDS)["build"].to_pylist()
+    names = list_builds(store)
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)
