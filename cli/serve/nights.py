@@ -115,13 +115,16 @@ class Nights:
 
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-        with self._noting("the last night cannot be read"), self._consumer.readers.lend() as reader:
+        with (
+            self._noted("the last night cannot be read"),
+            self._consumer.readers.lend() as reader,
+        ):
             if before := last_night(reader, self.settings):
                 self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-            with self._noting("the night cannot be judged"):
+            with self._noted("the night cannot be judged"):
                 has_settled = time.monotonic() - since >= self._settle_seconds
                 if has_settled and not is_judged and self._is_idle():
                     is_judged = True
@@ -129,7 +132,7 @@ class Nights:
                 self._judge_wanted()
 
     @contextmanager
-    def _noting(self, problem: str) -> Iterator[None]:
+    def _noted(self, problem: str) -> Iterator[None]:
         """Turn an error of the body into a note; the thread goes on."""
         try:
             yield
@@ -181,7 +184,7 @@ class Nights:
         kept.add_done_callback(self._note_end)
 
     def _note_end(self, kept: Future[None]) -> None:
-        with self._noting("a report cannot be stored"):
+        with self._noted("a report cannot be stored"):
             kept.result()
             self.judged_count += 1
 

@@ -202,7 +202,7 @@ def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
         svg.Rect(x=round(x - half, 1), width=2 * half, height=bottom, class_=["hit"]),
         svg.Path(d=[svg.M(x, _TOP - 10), svg.V(bottom)], class_=["hair"]),
         *(_point(i, number, chart, (x, axis)) for number in range(len(chart.lines))),
-        label(x, 10, head, side, "told"),
+        label(x, 10, head, side, "values"),
     ]
     data = {"name": safe(name)} if chart.is_live else None
     classes = ["at", *(["here"] if chart.places[i] == chart.at else [])]

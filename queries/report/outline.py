@@ -49,7 +49,7 @@ class Section(NamedTuple):
 
 def sections(report: Report) -> list[Section]:
     """The alerts of a report by next step."""
-    parts = outline(report)
+    parts = sort_groups(report.groups)
     return [
         Section("Act now", parts.failures, "No regression is confirmed."),
         Section("Look", [*parts.environment, *parts.suspects], ""),
@@ -61,11 +61,6 @@ def is_card(group: Group) -> bool:
     """Whether a group costs enough to be shown in full, or has an unknown cost."""
     share = group.headline.method_share
     return share is None or abs(share) >= CARD_SHARE
-
-
-def outline(report: Report) -> Outline:
-    """Sort the groups of a report; see `sort_groups`."""
-    return sort_groups(report.groups)
 
 
 def sort_groups(groups: Sequence[Group]) -> Outline:
@@ -110,7 +105,7 @@ def find_verdict(
 
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with the number of groups."""
-    parts, seen = outline(report), SensitivitySummary.of(report.sensitivity)
+    parts, seen = sort_groups(report.groups), SensitivitySummary.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {

@@ -112,7 +112,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         tables += [_points_table(row) for row in shown.rows if what != METHOD]
     else:
         drawn = _multiples(request, builds, found, shown, params)
-    return {**drawn, "tables": tables, "noting": form}
+    return {**drawn, "tables": tables, "note_form": form}
 
 
 def _multiples(

@@ -11,7 +11,7 @@ from queries.report.content import Group, Member, Report
 from queries.report.figures import count_text, is_measure, member_operator, name_text
 from queries.report.line_chart import Mark
 from queries.report.notes import choose_notes
-from queries.report.outline import commits_url, outline, verdict_text
+from queries.report.outline import commits_url, sort_groups, verdict_text
 from queries.report.plots import note_mark
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings, SettingsError
@@ -43,7 +43,7 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     if night is None:
         return {"night": None}
     report = night.report
-    parts = outline(report)
+    parts = sort_groups(report.groups)
     fixed = [group for group in parts.settled if group.state == State.FIXED]
     lists = [
         ("Alerts", [*parts.failures, *parts.environment, *parts.suspects], "Nothing got slower."),
