@@ -125,16 +125,14 @@ def _form(
 
 def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
     values = [address.fields.get(name, "")]
-    builds = known.counts.get("build", {})
-    nearest = _nearest(address, name, values, builds)
+    nearest = _nearest(address, name, values, known.counts.get("build", {}))
     return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
 
 
 def _name_field(address: Address, name: str, known: _Names) -> Field:
     values = address.filters.get(name, [""])
     names = known.counts.get(name, {}) if name in known.unknown else {}
-    nearest = _nearest(address, name, values, names)
-    return Field(name, values, name, facet=name, nearest=nearest)
+    return Field(name, values, name, facet=name, nearest=_nearest(address, name, values, names))
 
 
 def _date_field(address: Address, name: str) -> Field:
