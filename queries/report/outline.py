@@ -182,7 +182,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Of the method's time", share_text(line.method_share)),
         ("Of the whole change", share_text(line.total_share)),
         ("Seen on", _breadth(group)),
-        ("May be", _guess(group)),
+        ("May be", next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)),
         ("Commits", _commits_text(group, report)),
         ("Owner", group.owner),
         ("Next step", next_step(group, report)),
@@ -197,11 +197,6 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
 def notes_on(group: Group, report: Report) -> list[Note]:
     """The notes on points of a group's series."""
     return choose_notes(report.point_notes, map(vars, (*group.members, *group.explains)))
-
-
-def _guess(group: Group) -> str | None:
-    """Candidate operators for the costliest delegate call that changed alone; None without any."""
-    return next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)
 
 
 def next_step(group: Group, report: Report) -> str | None:
