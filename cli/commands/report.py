@@ -50,10 +50,10 @@ class _Builds(NamedTuple):
     branch: str | None
 
     def check(self, *, is_nightly: bool) -> None:
-        """Check that they name one report.
+        """Check that the builds name one report.
 
         Raises:
-            BadParameter: They do not.
+            BadParameter: The builds name none, or several.
         """
         if is_nightly == (self.base is not None):
             problem, option = "wanted either --nightly or --base BUILD", "--nightly"

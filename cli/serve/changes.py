@@ -32,7 +32,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Counts(NamedTuple):
-    """What has happened since the service started.
+    """Numbers of what happened since the service started.
 
     Attributes:
         dumps: Dumps that were stored.
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
     decisions: int = 0
 
     def since(self, earlier: Counts) -> Counts:
-        """What has happened since earlier counts."""
+        """The differences from earlier counts."""
         return Counts(*(max(n - before, 0) for n, before in zip(self, earlier, strict=True)))
 
 
@@ -76,7 +76,7 @@ class Changes:
         self._ended.set()
 
     def count(self, pools: Collection[str] | None) -> Counts:
-        """What has happened, for a client that is limited to pools of devices, or not (None).
+        """The counts for a client that is limited to pools of devices, or not (None).
 
         Only dumps belong to a pool.
         """

@@ -156,7 +156,7 @@ def _programs(
 def _missing(
     place: Place, own: PlaceOperators, programs: Sequence[Program | None]
 ) -> Iterator[str]:
-    """What keeps the programs from being compared."""
+    """The reasons why the programs cannot be compared."""
     for side, build, program in zip(SIDES, (place.base, place.head), programs, strict=True):
         if side not in own.etrecords:
             yield f"no dump of {name_text(build)} has an ETRecord"

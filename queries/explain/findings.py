@@ -1,4 +1,4 @@
-"""What an explanation found, in sentences: the likeliest causes first. Pure."""
+"""The findings of an explanation, in sentences: the likeliest causes first. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def list_findings(
     facts: Sequence[Fact],
     divergences: Sequence[Divergence],
 ) -> list[str]:
-    """What was found, in sentences."""
+    """The findings, in sentences."""
     found = [
         *(text for one in times for text in _time_texts(one)),
         *(text for one in programs for text in _program_texts(one)),
@@ -97,7 +97,7 @@ def _program_texts(programs: Programs) -> Iterator[str]:
 
 
 def _delegate_texts(changes: Sequence[ProgramChange]) -> Iterator[str]:
-    """What backends lost and got."""
+    """Calls that delegates gained, lost or moved."""
     for one in changes:
         was, now = (text or "no call" for text in (one.base, one.head))
         if one.part == "delegate":

@@ -73,12 +73,12 @@ class RunOperators(NamedTuple):
 
     @property
     def method(self) -> Operator | None:
-        """Its method."""
+        """The method of the runs; None if it is unknown."""
         return next((one for one in self.operators.values() if one.kind == "method"), None)
 
 
 class PlaceOperators(NamedTuple):
-    """What was recorded at a place.
+    """The recordings at a place.
 
     Attributes:
         etrecords: The ETRecord of the newest dump that has one, by side.
@@ -90,7 +90,7 @@ class PlaceOperators(NamedTuple):
 
 
 def read_operators(store: Queryable, places: Sequence[Place]) -> list[PlaceOperators]:
-    """What was recorded at each of the places, in their order."""
+    """The recordings at each of the places, in the order of the places."""
     dumps = [_dumps_at(place, rows) for rows in [_read_dumps(store, places)] for place in places]
     ids = sorted({row["dump_id"] for by_side in dumps for rows in by_side.values() for row in rows})
     text = read_statement("explained_operators")

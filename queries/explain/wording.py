@@ -101,7 +101,7 @@ def time_text(value: float | None, unit: str, *, signed: bool = False) -> str:
 
 
 def differing(base: str | None, head: str | None) -> tuple[str, str]:
-    """What differs between two calls: the types and arguments that are not the same.
+    """The types and arguments in which two calls differ.
 
     >>> differing("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
     ('f32[2]', 'f32[3]')

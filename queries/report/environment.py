@@ -41,7 +41,7 @@ class Family(NamedTuple):
         return cls(*(row[name] for name in cls._fields))
 
     def sort_key(self) -> tuple[str, str, str]:
-        """What families are sorted by."""
+        """Sort key of families."""
         return self.device, self.model, self.backend or ""
 
     def __str__(self) -> str:

@@ -62,7 +62,7 @@ def html_text(report: Report) -> str:
 
 
 def body_parts(report: Report) -> dict[str, object]:
-    """What ``body.html.jinja`` shows of a report, by name in the template.
+    """The variables of ``body.html.jinja`` for a report.
 
     `triage` has the buttons for decisions about a group, by state, and `why` is the address of
     explanations; a page without a service has neither.

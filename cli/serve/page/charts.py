@@ -84,7 +84,7 @@ def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]
 
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
-    """What makes a view's chart as an SVG file."""
+    """The function that makes a view's chart as an SVG file."""
     return lambda request: svg_answer(make(request).get("charts", []))
 
 

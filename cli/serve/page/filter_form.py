@@ -21,7 +21,7 @@ _DATE_LETTERS = len("2026-01-31")
 
 
 class Choice(NamedTuple):
-    """A name with its dumps, and the address that filters by it, or no longer does."""
+    """A name, its number of dumps, and the address that adds or removes this filter."""
 
     name: str
     dump_count: int
@@ -65,7 +65,7 @@ class Form(NamedTuple):
 
     Attributes:
         fields: The inputs.
-        facets: What narrows the view.
+        facets: Names by which the view can be narrowed.
         clear: Address of the view without filters; empty if there are none.
         hidden: Names and values of the view's other parameters.
         names: Suggestions, by filter.

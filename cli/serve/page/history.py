@@ -177,7 +177,7 @@ def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
 
 
 def _name(row: Row) -> str:
-    """Where a series was measured, and the operator; the run if the model has several."""
+    """Device, model and operator of a series; the run if the model has several."""
     place = " · ".join(name_text(row[name]) for name in PLACE if row[name])
     if row["event_name"] == METHOD:
         return f"{place}, {name_text(row['run'])}" if " " in row["run"] else place

@@ -1,4 +1,4 @@
-"""The last night on the first view: its verdict, its alerts by cost, and what it could not see."""
+"""The last night on the first view: verdict, alerts by cost, coverage and blind spots."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
 
 
 def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
-    """What has changed since the night was judged; empty if nothing has."""
+    """A note on changes since the night was judged; empty without any."""
     try:
         key = NightKey.of(store, settings, None)
     except QueryError as error:
@@ -79,7 +79,7 @@ def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
 
 
 def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """What the night covers and what it could not see: kind, text and address."""
+    """Coverage and blind spots of the night: kind, text and address of each."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
     blind = f"Blind on {seen.share(seen.blind)}{f': {seen.limits}' if seen.blind else ''}"
