@@ -131,12 +131,7 @@ def open_to_read(
 
 @contextmanager
 def open_with_night(
-    store: Path,
-    head: str | None,
-    settings: Settings,
-    *,
-    wait: float = 0.0,
-    lake: str | None = None,
+    store: Path, head: str | None, settings: Settings, *, wait: float = 0.0, lake: str | None = None
 ) -> Iterator[tuple[Warehouse, Report]]:
     """The store or lake, open for reading, and the nightly report of a build.
 

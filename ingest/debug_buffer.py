@@ -116,12 +116,7 @@ class DebugBuffer:
         self._allowance = Allowance(FREE_BYTES + BYTES_PER_BYTE * size, "bytes of tensors")
 
     def read(
-        self,
-        dtype: str,
-        sizes: Sequence[int] | None,
-        *,
-        strides: Sequence[int] | None,
-        offset: int,
+        self, dtype: str, sizes: Sequence[int] | None, *, strides: Sequence[int] | None, offset: int
     ) -> TensorValue:
         """The tensor that these columns of debug_values describe; its bytes are not read yet."""
         if sizes is None:
@@ -204,12 +199,7 @@ class _Form(NamedTuple):
 
 
 def _locate(
-    dtype: str,
-    sizes: _Ints,
-    strides: _Ints,
-    *,
-    offset: int,
-    data: memoryview | None,
+    dtype: str, sizes: _Ints, strides: _Ints, *, offset: int, data: memoryview | None
 ) -> TensorValue:
     shape, form = list(sizes), _form_of(dtype, sizes, strides)
     if isinstance(form, str):

@@ -36,8 +36,7 @@ _BaseProgram = Annotated[
     ),
 ]
 _HeadProgram = Annotated[
-    str | None,
-    typer.Option("--head-program", metavar="FILE", help="The same of the bad build."),
+    str | None, typer.Option("--head-program", metavar="FILE", help="The same of the bad build.")
 ]
 
 

@@ -119,11 +119,7 @@ def report(
 
 @contextmanager
 def _report(
-    store: Path,
-    wait: float,
-    lake: str | None,
-    config: Path | None,
-    builds: _Builds,
+    store: Path, wait: float, lake: str | None, config: Path | None, builds: _Builds
 ) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
     """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):

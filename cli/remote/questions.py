@@ -109,12 +109,7 @@ class RemoteStore:
             raise ServiceError(self._connection.url + path, detail, reason="answer") from error
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes = b"",
-        *,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None
     ) -> ServiceAnswer:
         """The answer to a question.
 

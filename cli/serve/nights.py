@@ -115,10 +115,7 @@ class Nights:
 
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-        with (
-            self._noted("the last night cannot be read"),
-            self._consumer.readers.lend() as reader,
-        ):
+        with self._noted("the last night cannot be read"), self._consumer.readers.lend() as reader:
             if before := last_night(reader, self.settings):
                 self._pushes.remember(before.report)
         while not self._is_ending:

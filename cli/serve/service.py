@@ -76,11 +76,7 @@ class Service:
             )
             opened.enter_context(self.consumer)
             self.nights = Nights(
-                self.warehouse,
-                store,
-                self.consumer,
-                settings=settings,
-                config=config,
+                self.warehouse, store, self.consumer, settings=settings, config=config
             )
             opened.enter_context(self.nights.judging())
             clear_spools(store / INBOX_FOLDER)

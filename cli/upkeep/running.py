@@ -52,10 +52,7 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from cli.output.progress import progress_bar
 
-    with (
-        progress_bar(unit="parts", has_events=False) as progress,
-        ExitStack() as opened,
-    ):
+    with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
 
         def compact() -> CompactionResult:

@@ -98,10 +98,7 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
     batch = decode_dumps([data])
     for fault in batch.errors.to_pylist():
         raise DumpError(
-            name,
-            reason=fault["reason"],
-            byte_offset=fault["byte_offset"],
-            detail=fault["detail"],
+            name, reason=fault["reason"], byte_offset=fault["byte_offset"], detail=fault["detail"]
         )
     signatures = with_user_kinds(batch.tables["event_signatures"])
     return {**batch.tables, "event_signatures": signatures}

@@ -39,11 +39,7 @@ _Events = Mapping[EventKey, EventOrigin]
 
 
 def explain_group(
-    store: Queryable,
-    report: Report,
-    group_id: str,
-    *,
-    files: Sequence[ProgramChange] | None = None,
+    store: Queryable, report: Report, group_id: str, *, files: Sequence[ProgramChange] | None = None
 ) -> Explanation:
     """What differs between the two builds of an alert.
 

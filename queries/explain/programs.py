@@ -106,13 +106,7 @@ def _changes(
     for name in _joined(base, head):
         was, now = base.get(name), head.get(name)
         if was != now:
-            yield ProgramChange(
-                change=_kind(was, now),
-                part=part,
-                name=name,
-                base=was,
-                head=now,
-            )
+            yield ProgramChange(change=_kind(was, now), part=part, name=name, base=was, head=now)
 
 
 def _joined(base: Mapping[_Value, object], head: Mapping[_Value, object]) -> list[_Value]:

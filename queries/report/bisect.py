@@ -48,12 +48,7 @@ def find_commit(store: Warehouse, commit: str) -> str | None:
 
 
 def judge_step(
-    store: Warehouse,
-    group_id: str,
-    *,
-    build: str,
-    head: str | None,
-    settings: Settings,
+    store: Warehouse, group_id: str, *, build: str, head: str | None, settings: Settings
 ) -> BisectStep:
     """Compare a build's dumps with the good base of a group, series by series.
 

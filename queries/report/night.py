@@ -270,9 +270,7 @@ def min_changes(keys: pa.Table, settings: Settings) -> Floats:
 
 
 def leave_out_muted(
-    groups: Sequence[ChangeGroup],
-    reason_of: Callable[[int], str | None],
-    family: Sequence[object],
+    groups: Sequence[ChangeGroup], reason_of: Callable[[int], str | None], family: Sequence[object]
 ) -> tuple[list[ChangeGroup], dict[str, int]]:
     """The groups without muted changes and what only these explain; number of muted by reason."""
     kept, muted = [], Counter[str]()

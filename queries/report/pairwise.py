@@ -245,10 +245,7 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
     """The shift of each device's state, if removed from the values."""
     return [
         RunShift.of(
-            row,
-            shift=row["state_delta"],
-            limit=least,
-            is_notable=abs(row["state_delta"]) >= least,
+            row, shift=row["state_delta"], limit=least, is_notable=abs(row["state_delta"]) >= least
         )
         for row in rows
         if row["level"] == "method" and row["state_delta"] is not None

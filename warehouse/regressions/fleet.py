@@ -82,10 +82,7 @@ MinChange = Callable[[pa.Table], Floats]
 
 
 def build_fleet(
-    rows: pa.Table,
-    head: str,
-    min_change: MinChange,
-    nights: tuple[FleetNight, ...] | None = None,
+    rows: pa.Table, head: str, min_change: MinChange, nights: tuple[FleetNight, ...] | None = None
 ) -> Fleet:
     """Lay out the rows of `gather_recordings`.
 

@@ -55,9 +55,7 @@ class IngestDecision(NamedTuple):
 
 
 def decide(
-    surveyed: Iterable[DumpFacts],
-    known: Mapping[str, KnownDump],
-    refusals: Collection[Refusal],
+    surveyed: Iterable[DumpFacts], known: Mapping[str, KnownDump], refusals: Collection[Refusal]
 ) -> IngestDecision:
     """Classify dumps as new, known or refused; of equal dumps, the first is new."""
     manifests = {sha256: dump.manifest for sha256, dump in known.items()}
