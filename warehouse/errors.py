@@ -36,14 +36,14 @@ _UNLOCK = "wait until that process ends, or stop it, and run the command again"
 class WarehouseError(Exception):
     """An operation on a store failed; the message names place, problem and remedy."""
 
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
 
 class StoreError(WarehouseError):
     """A store cannot be opened, or a write to it failed."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
 
 
 class StoreLockedError(StoreError):
@@ -99,19 +99,9 @@ class DamagedStoreError(StoreError):
 class ArchiveError(WarehouseError):
     """A file of the archive is damaged or gone."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
-
 
 class LakeError(WarehouseError):
     """A lake cannot be read or written, or does not exist."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
-        self.place = place
-        self.problem = problem
 
 
 class LakeAddressError(LakeError):
@@ -123,11 +113,6 @@ class LakeAddressError(LakeError):
 
 class SparkError(WarehouseError):
     """Apache Spark is missing, or a Spark job failed."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
-        self.place = place
-        self.problem = problem
 
 
 class QueryError(Exception):
