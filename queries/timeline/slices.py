@@ -18,6 +18,7 @@ from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
 from warehouse.errors import QueryError, suggest
 from warehouse.statistics.arrays import Ints
+from warehouse.statistics.runs import find_starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,10 +177,7 @@ class _Layout:
 def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> Ints:
     """Index of each row's distinct event; rows of equal events are adjacent."""
     run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
-    if not len(run):
-        return np.zeros(0, np.int64)
-    changes = np.flatnonzero((run[1:] != run[:-1]) | (event[1:] != event[:-1])) + 1
-    firsts = np.concatenate([[0], changes])
+    firsts = find_starts([run, event])
     places = {key: number for number, key in enumerate(known)}
     keys = zip(run[firsts].tolist(), event[firsts].tolist(), strict=True)
     numbers = np.array([places[key] for key in keys], np.int64)
