@@ -29,7 +29,6 @@ from warehouse.errors import QueryError
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
 
-MAX_BLOCKS = 50
 MAX_HEADER = 150  # characters
 MAX_SECTION = 3000
 _GROUPS = 12  # two blocks each

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from queries.timeline.axis import Times, is_wrong, run_offsets, times_of
-from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
-from warehouse.errors import QueryError, suggest
+from warehouse.errors import QueryError
 from warehouse.statistics.arrays import Ints
 from warehouse.statistics.runs import find_starts
 
@@ -113,19 +111,6 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     return TimedRuns(
         dump, described, runs, times.is_flagged.tolist(), times.is_placed.tolist(), notes
     )
-
-
-def check_backends(clocks: Clocks, shown: Iterable[TimedRuns]) -> None:
-    """Check that the backends of all clocks ran in one of the dumps.
-
-    Raises:
-        QueryError: No event ran on a clock's backend.
-    """
-    events = chain.from_iterable(one.events for one in shown)
-    known = {event.origin.delegate_backend_name or "" for event in events}
-    for backend in sorted(clocks.delegates.keys() - known - {""}):
-        others = suggest(backend, sorted(known - {""}))
-        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")
 
 
 def track_name(runs: Sequence[TimedRun]) -> str:

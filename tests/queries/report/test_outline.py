@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from queries.report.content import Missing
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.outline import (
     commits_url,
     facts,
@@ -152,7 +152,7 @@ def test_what_is_expected_and_missing_is_no_green_and_is_told_in_every_form() ->
     assert find_verdict(sort_groups([]), [sensitivity(is_blind=False)], [row]) == "incomplete"
     note = "expected, but not recorded: tab · net"
     found = report(verdict="incomplete", notes=[note], coverage=coverage(missing=[row]))
-    for form in FORMS:
+    for form in MEDIA_TYPES:
         assert note in render(found, form)
     assert "Incomplete: 1 expected recording missing" in render(found, "slack")
 
