@@ -91,10 +91,7 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
 def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
     """The plan with advice how to show a change of a model's method, by its sources of noise.
 
-    Args:
-        plan: Rows of `plan_dumps`.
-        components: Rows of the query variance_components, of the same dumps.
-        change: The change as a share.
+    The rows are those of `plan_dumps` and of the query variance_components, of the same dumps.
 
     Returns:
         The plan with three more columns: detectable, the smallest change that can be found now;

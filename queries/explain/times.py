@@ -36,11 +36,7 @@ def run_frame(
 ) -> TimeFrame:
     """The whole run as a frame.
 
-    Args:
-        run: Its name.
-        sides: Its operators by side.
-        origins: What its operators are in the programs, as far as these are known.
-        members: The operators that an alert names.
+    Origins are what operators are in the programs, and members those that an alert names.
     """
     root = _Node()
     for side, operators in sides.items():

@@ -42,15 +42,7 @@ class Errors:
         self._family = family
 
     def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
-        """Add the errors of a build: its distances from its base, NaN if unknown.
-
-        Args:
-            build: Number of the build.
-            raw: Distance by raw values.
-            value: Distance by the mean value.
-            state: Distance by the mean state.
-            base: The base of the build.
-        """
+        """Add the errors of a build: its distances from its base, NaN if unknown."""
         self._raw[build], self._value[build], self._state[build] = raw, value, state
         self._raw_base[build], self._value_base[build] = base.raw, base.value
         self._state_base[build] = base.state

@@ -206,12 +206,7 @@ def _describe_steady(
 ) -> None:
     """Fill in the statistics of samples after warm-up, for groups of equal size.
 
-    Args:
-        stats: What to fill in.
-        members: Numbers of the groups.
-        samples: Their durations; shape (groups, size).
-        run: Run of each, ascending in a group.
-        steps: Ticks by which their clocks count; shape (groups,).
+    The runs of a group ascend.
     """
     is_steady = np.zeros(samples.shape, bool)
     is_new = run[:, 1:] != run[:, :-1]
