@@ -140,13 +140,6 @@ class DebugBuffer:
         return tensor
 
 
-def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:
-    """The tensor of this type and shape with these bytes, from a row of the table tensors."""
-    inner = range(1, len(sizes) + 1) if len(sizes) <= _MOST_DIMENSIONS else ()
-    strides = [math.prod(sizes[first:]) for first in inner]
-    return DebugBuffer(data).read(dtype, sizes, strides=strides, offset=0)
-
-
 def build_tensors(
     debug_values: pa.Table, buffer: bytes | memoryview | None
 ) -> tuple[Iterator[pa.Table], pa.Array]:
