@@ -91,8 +91,9 @@ class PlaceOperators(NamedTuple):
 
 def read_operators(store: Queryable, places: Sequence[Place]) -> list[PlaceOperators]:
     """The recordings at each of the places, in the order of the places."""
-    dumps = [_dumps_at(place, rows) for rows in [_read_dumps(store, places)] for place in places]
-    ids = sorted({row["dump_id"] for by_side in dumps for rows in by_side.values() for row in rows})
+    rows = _read_dumps(store, places)
+    dumps = [_dumps_at(place, rows) for place in places]
+    ids = sorted({row["dump_id"] for by_side in dumps for own in by_side.values() for row in own})
     text = read_statement("explained_operators")
     by_dump: dict[int, list[_Row]] = defaultdict(list)
     for row in store.sql(text, {"dumps": ids}).to_pylist():
