@@ -1,26 +1,4 @@
-"""Errors of stores, lakes, Spark and queries.
-
-WarehouseError
-├── StoreError            a store cannot be opened, or a write to it failed
-│   ├── StoreLockedError  another process has the store open
-│   │   └── WriterWaitingError  another process waits to write the store
-│   ├── StoreVersionError a newer tracehouse wrote the store
-│   ├── OldStoreError     an older tracehouse wrote the store; migrate or rebuild it first
-│   └── DamagedStoreError the DuckDB file is damaged or gone, and can be rebuilt
-├── ArchiveError          a file of the archive is damaged or gone
-├── LakeError             a lake cannot be read or written, or does not exist
-│   └── LakeAddressError  the address of a lake is malformed
-└── SparkError            Apache Spark is missing, or a Spark job failed
-QueryError
-├── HeaderError           a .sql file's header is malformed
-├── UnknownQueryError     no canned query of that name
-├── NoSuchDumpError       the store has no such dump
-├── ParameterError        a parameter is unknown, missing or of the wrong type
-├── SlowAnswerError       an answer exceeds its time limit
-├── LongQuestionError     a query over so many dumps would exceed its time limit
-└── StatementError        ad-hoc SQL is not a single SELECT, or fails
-    └── CostlyStatementError  ad-hoc SQL exceeds a limit on resources
-"""
+"""Errors of stores, lakes, Spark and queries."""
 
 from __future__ import annotations
 
