@@ -60,9 +60,6 @@ class Changes:
     client gets one event about all that it has missed. The id of an event is made of the counts,
     which let the next stream of the client continue. It reveals nothing that its client may not
     know.
-
-    Attributes:
-        listeners: Number of streams.
     """
 
     def __init__(self, service: Service, jobs: Jobs) -> None:

@@ -41,11 +41,7 @@ def file_errors() -> Iterator[None]:
 
 
 class InspectorRecord:
-    """An ETRecord, read once.
-
-    Attributes:
-        correlation: The ETRecord, ready to correlate.
-    """
+    """An ETRecord, read once."""
 
     def __init__(self, given: Path | SavedRecord, *, graph: str, method: str | None) -> None:
         """Read the ETRecord with `read_correlation`, whose errors are passed on.

@@ -19,12 +19,7 @@ class Cte(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A SELECT and its CTEs in the order of the text.
-
-    Attributes:
-        ctes: The CTEs; each may contain CTEs.
-        body: The SELECT after them.
-    """
+    """A SELECT and its CTEs, which may contain CTEs, in the order of the text."""
 
     ctes: tuple[Cte, ...]
     body: str

@@ -23,14 +23,7 @@ _ID_LETTERS = 12
 
 
 class SeriesPlace(NamedTuple):
-    """The place of a change.
-
-    Attributes:
-        family: Number of the family.
-        model: Name of the model.
-        operator: Operator type.
-        is_container: Whether the series only contains other operators.
-    """
+    """The place of a change."""
 
     family: int
     model: str
