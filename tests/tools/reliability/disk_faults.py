@@ -8,7 +8,6 @@ sync the power fails, too: the store must survive that everything written before
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -19,14 +18,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim, preloaded
+from tests.support.disk_shim import COMPILER, Fault, FaultControl, build_shim, preloaded
 from tests.support.documents import ROOT
 from tests.support.forks import fork, wait
-from tests.tools.reliability.fault_operations import OPERATIONS, fill_inbox, line, make_disk
+from tests.tools.reliability.fault_operations import (
+    OPERATIONS,
+    Operation,
+    fill_inbox,
+    line,
+    make_disk,
+)
+from tests.tools.reliability.fault_table import (
+    COMBINATIONS,
+    FILES,
+    KINDS,
+    NUMBERS,
+    Combination,
+    judge_message,
+)
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 from tests.tools.reliability.power_disk import Disk, read_log
 from tests.tools.reliability.power_life import recover
@@ -35,47 +47,11 @@ from warehouse import Warehouse
 from warehouse.errors import StoreError, WarehouseError
 
 MODULE = "tests.tools.reliability.disk_faults"
-FILES = {
-    "inbox": "*/store/inbox*",
-    "archive": "*/store/archive*",
-    "file": "*/store/warehouse.duckdb",
-    "log": "*/store/warehouse.duckdb.wal",
-    "new file": "*/store/warehouse.duckdb.new*",
-    "snapshots": "*/store/snapshots*",
-    "folder": "*/store",
-    "lake": "*/lake*",
-    "tokens": "*/store/*token*",
-}
-KINDS = {
-    "open": (1, errno.EIO),
-    "write": (1, errno.EIO),
-    "truncate": (1, errno.EIO),
-    "sync": (1, errno.EIO),
-    "rename": (1, errno.EIO),
-    "unlink": (1, errno.EIO),
-    "mkdir": (1, errno.EIO),
-    "read": (1, errno.EIO),
-    "space": (ALWAYS, errno.ENOSPC),
-    "short": (ALWAYS, 0),
-}
-NUMBERS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 95)  # of the operation that fails first
-_CAUSES = ("Input/output error", "No space left on device", "fsync failed", "Could not write")
 _STATE = select_state()
 _VERIFY = line("lake", "verify", "DISK/lake")
 
 
 State = list[Any]
-
-
-class Combination(NamedTuple):
-    """What fails, in which files, under which command."""
-
-    operation: str
-    files: str
-    kind: str
-
-
-COMBINATIONS = tuple(map(Combination._make, product(OPERATIONS, FILES, KINDS)))
 
 
 class Expectation(NamedTuple):
@@ -116,10 +92,11 @@ class Trial:
     def _expect(self, name: str) -> Expectation:
         if name not in self._expected:
             states = []
+            (self._folder / "modules").unlink(missing_ok=True)
             for names in ((), (name,)):
                 self._copy(name)
                 for one in names:
-                    assert self._act(one) == "0", (self._folder / "output").read_text()
+                    assert self._act(OPERATIONS[one]) == "0", (self._folder / "output").read_text()
                 states.append((self._state(), self._drained(self._store)))
             (before, drained_before), (after, drained_after) = states
             self._expected[name] = Expectation(before, after, drained_before, drained_after)
@@ -138,7 +115,7 @@ class Trial:
         self._model = Disk.holding(self._disk)
         os.truncate(self._log, 0)
         self._control.begin(fault)
-        status = self._act(name)
+        status = self._act(OPERATIONS[name])
         _, failed = self._control.end()
         return status, (self._folder / "output").read_text(), failed
 
@@ -154,7 +131,7 @@ class Trial:
             if state != expected.after and (is_done or state != expected.before):
                 return problem or "another state"
             if state != expected.after or combination.files == "lake":
-                again = self._act(combination.operation)
+                again = self._act(OPERATIONS[combination.operation])
                 if again != "0":
                     return f"{problem} again: {(self._folder / 'output').read_text()}"
             if self._state() != expected.after:
@@ -162,7 +139,7 @@ class Trial:
             problem = problem or self._judge_power(expected, is_done=True)
         except (WarehouseError, AssertionError) as error:
             return f"{problem} not ready: {error}"
-        if combination.files == "lake" and _VERIFY(self._disk, self._disk):
+        if combination.files == "lake" and self._act(_VERIFY) != "0":
             return f"{problem} the lake is damaged"
         return problem
 
@@ -225,16 +202,16 @@ class Trial:
         if name == "drain":
             fill_inbox(self._disk)
 
-    def _act(self, name: str) -> str:
+    def _act(self, operation: Operation) -> str:
         """The exit status of a command, or how its process ended."""
-        return _status(fork(partial(self._quietly, name)))
+        return _status(fork(partial(self._quietly, operation)))
 
-    def _quietly(self, name: str) -> None:
+    def _quietly(self, operation: Operation) -> None:
         output = os.open(self._folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(output, 2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        status = OPERATIONS[name](self._disk, self._folder / "files")
-        if name not in self._expected:
+        status = operation(self._disk, self._folder / "files")
+        if not (self._folder / "modules").exists():
             (self._folder / "modules").write_text("\n".join(sys.modules))
         sys.stderr.flush()
         os._exit(status)
@@ -243,21 +220,6 @@ class Trial:
 def _status(child: int) -> str:
     _, status = os.waitpid(child, 0)
     return str(os.waitstatus_to_exitcode(status))
-
-
-def judge_message(status: str, text: str, store: Path) -> str:
-    """What is wrong with the status and the messages of a command whose disk failed."""
-    errors = [line for line in text.splitlines() if line.startswith("error: ")]
-    wrong = {
-        f"ended with {status}": status != "1",
-        "a traceback": "Traceback" in text,
-        f"{len(errors)} errors": len(errors) != 1,
-        "no place": not any(str(store.parent) in one for one in errors),
-        "no cause": not any(cause in one for one in errors for cause in _CAUSES),
-        "no remedy": not any(";" in one or ": " in one for one in errors),
-    }
-    found = [name for name, is_so in wrong.items() if is_so]
-    return f"{', '.join(found)}: {text}" if found else ""
 
 
 def run_trials(folder: Path, combinations: Sequence[Combination], seed: int) -> dict[str, Any]:

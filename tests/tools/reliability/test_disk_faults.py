@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.cross_section import cross_section
 from tests.support.disk_shim import COMPILER
-from tests.tools.reliability.disk_faults import COMBINATIONS, Combination, judge_message, torture
+from tests.tools.reliability.disk_faults import torture
+from tests.tools.reliability.fault_table import COMBINATIONS, Combination, judge_message
 
 SAMPLES = [
     [Combination("decide", "archive", "sync"), Combination("decide", "log", "sync")],
