@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Sequence
 
 _MOST_NAMES = 12  # in a suggestion
 _LONGEST_NAME = 100  # in a suggestion; comparing takes the square of it
 _MOST_COMPARED = 2000  # names
 _UNLOCK = "wait until that process ends, or stop it, and run the command again"
+_REMEDIES = {
+    errno.EIO: "; repair the disk and try again",
+    errno.EROFS: "; mount the file system for writing and try again",
+    errno.ENOSPC: "; free some space and try again",
+    errno.EDQUOT: "; free some space and try again",
+}
+
+
+def explain_failure(error: OSError) -> str:
+    """What failed, and the remedy if the disk is full or fails."""
+    return f"{error.strerror}{_REMEDIES.get(error.errno or 0, '')}"
 
 
 class WarehouseError(Exception):

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
+import os
 import time
 
 import pytest
 
-from warehouse.errors import suggest
+from warehouse.errors import explain_failure, suggest
 
 
 def test_long_names_are_not_compared():
@@ -25,3 +27,15 @@ def test_many_names_are_not_compared_for_ever():
 
 def test_no_name_is_known():
     assert suggest("x", []) == "; none exist"
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EIO, "; repair the disk and try again"),
+        (errno.ENOSPC, "; free some space and try again"),
+        (errno.EACCES, ""),
+    ],
+)
+def test_failures_of_a_disk_name_their_remedy(number: int, remedy: str) -> None:
+    assert explain_failure(OSError(number, os.strerror(number))) == os.strerror(number) + remedy

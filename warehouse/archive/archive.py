@@ -10,7 +10,7 @@ from warehouse.archive.entries import Entry
 from warehouse.archive.segment_writer import SegmentWriter
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.engine.store_file import ARCHIVE_FOLDER
-from warehouse.errors import ArchiveError
+from warehouse.errors import ArchiveError, explain_failure
 
 _DAMAGED = "damaged"  # folder of damaged segments
 
@@ -42,7 +42,9 @@ class Archive:
         try:
             paths = list(self.folder.iterdir()) if self.folder.is_dir() else ()
         except OSError as error:
-            raise ArchiveError(str(self.folder), f"cannot be read: {error.strerror}") from error
+            raise ArchiveError(
+                str(self.folder), f"cannot be read: {explain_failure(error)}"
+            ) from error
         listed = filter(None, (Segment.at(path) for path in paths))
         return sorted(listed, key=lambda one: (one.first, -one.last, one.path))
 
@@ -62,7 +64,9 @@ class Archive:
                 self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777)
                 sync_path(self.folder.parent)
         except OSError as error:
-            raise ArchiveError(str(self.folder), f"cannot be made: {error.strerror}") from error
+            raise ArchiveError(
+                str(self.folder), f"cannot be made: {explain_failure(error)}"
+            ) from error
         return SegmentWriter(self.folder, last + 1)
 
     def entries(self, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.durable import rename, sync_path
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import DamagedStoreError, StoreError
+from warehouse.errors import DamagedStoreError, StoreError, explain_failure
 
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
@@ -158,7 +158,9 @@ class OpenFile:
         try:
             self.descriptor = os.open(store / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise StoreError(str(store), f"{FILE_NAME} cannot be read: {error.strerror}") from error
+            raise StoreError(
+                str(store), f"{FILE_NAME} cannot be read: {explain_failure(error)}"
+            ) from error
 
     def check(self) -> None:
         """Check that the file still has its name.

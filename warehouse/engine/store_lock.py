@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from warehouse.engine.processes import is_running
-from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError
+from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError, explain_failure
 
 LOCK_NAME = "lock"
 
@@ -53,7 +53,7 @@ class StoreLock:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             file = os.open(store / LOCK_NAME, flags, 0o666 if is_shared else 0o600)
         except OSError as error:
-            raise StoreError(str(store), f"cannot be written: {error.strerror}") from error
+            raise StoreError(str(store), f"cannot be written: {explain_failure(error)}") from error
         gate = _Gate(store)
         try:
             return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.close))

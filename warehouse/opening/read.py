@@ -18,6 +18,7 @@ from warehouse.errors import (
     StoreError,
     StoreLockedError,
     WriterWaitingError,
+    explain_failure,
 )
 from warehouse.opening.snapshots import HeldSnapshot, Snapshot, find_snapshots, hold_newest
 
@@ -65,7 +66,7 @@ def store_exists(store: Path) -> bool:
         if has_store_file(store):
             return True
     except OSError as error:
-        raise StoreError(str(store), f"cannot be read: {error.strerror}") from error
+        raise StoreError(str(store), f"cannot be read: {explain_failure(error)}") from error
     from warehouse.archive.archive import Archive  # slow import, which queries do not need
 
     if Archive(store).segments():

@@ -21,7 +21,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.seal import seal_file, seal_of
 from warehouse.engine.store_file import SNAPSHOT_FOLDER
 from warehouse.engine.writer import Writer
-from warehouse.errors import StoreError
+from warehouse.errors import StoreError, explain_failure
 
 KEPT = 3  # newest snapshots, unless a setting says otherwise
 PAUSE = 60.0  # seconds from one snapshot to the next in a long ingest
@@ -134,7 +134,9 @@ def hold_newest(store: Path) -> HeldSnapshot | None:
         except FileNotFoundError:  # removed meanwhile; use an older one
             continue
         except OSError as error:
-            raise StoreError(str(snapshot.path), f"cannot be read: {error.strerror}") from error
+            raise StoreError(
+                str(snapshot.path), f"cannot be read: {explain_failure(error)}"
+            ) from error
         lock(file, is_shared=True)
         if os.fstat(file).st_nlink:
             return HeldSnapshot(snapshot, file)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ingest.durable import lock, unlock, write_all
 from queries.printable import json_text, shorten
-from warehouse.errors import StoreError
+from warehouse.errors import StoreError, explain_failure
 
 FILE_NAME = "audit.jsonl"
 FULL_BYTES = 64 << 20
@@ -117,6 +117,8 @@ def audit_command(store: Path, command: str, what: str) -> None:
     try:
         file.append(f"{entry.line()}\n".encode())
     except OSError as error:
-        raise StoreError(str(store / FILE_NAME), f"cannot be written: {error.strerror}") from error
+        raise StoreError(
+            str(store / FILE_NAME), f"cannot be written: {explain_failure(error)}"
+        ) from error
     finally:
         file.close()

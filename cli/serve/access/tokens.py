@@ -22,7 +22,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from cli.errors import UsageError
 from ingest.durable import lock, replacing
 from warehouse.engine.store_file import make_folder
-from warehouse.errors import StoreError
+from warehouse.errors import StoreError, explain_failure
 
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it
@@ -215,7 +215,7 @@ def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -
             text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
             unfinished.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
-        raise StoreError(str(file), f"cannot be written: {error.strerror}") from error
+        raise StoreError(str(file), f"cannot be written: {explain_failure(error)}") from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +42,7 @@ _CAUSES = (
     "fsync failed",
     "Could not write",
 )
+_REMEDY = re.compile("again|free some space|repair|restore|choose another|run 'tracehouse")
 
 
 class Combination(NamedTuple):
@@ -63,7 +65,7 @@ def judge_message(status: str, text: str, store: Path) -> str:
         f"{len(errors)} errors": len(errors) != 1,
         "no place": not any(str(store.parent) in one for one in errors),
         "no cause": not any(cause in one for one in errors for cause in _CAUSES),
-        "no remedy": not any(";" in one or ": " in one for one in errors),
+        "no remedy": not any(_REMEDY.search(one) for one in errors),
     }
     found = [name for name, is_so in wrong.items() if is_so]
     return f"{', '.join(found)}: {text}" if found else ""
