@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tests.support.stores import MANIFEST, contents, ingest, write
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, log_of
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, HEADERS_BYTES, log_of
 from warehouse.errors import (
     ParameterError,
     StatementError,
@@ -292,6 +293,27 @@ def test_rows_in_the_log_of_a_killed_writer_are_written_anew_when_the_store_is_o
     with Warehouse.open(tmp_path / "copy") as warehouse:
         assert not log.exists() or not log.stat().st_size
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
+
+
+def test_headers_of_a_file_that_was_not_closed_are_written_anew(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last sync of its checkpoint may have failed."""
+    copy_while_open(store, tmp_path / "copy")
+    file = tmp_path / "copy" / FILE_NAME
+    written: list[tuple[int, bytes, int]] = []
+    pwrite = os.pwrite
+
+    def note(descriptor: int, data: bytes, offset: int) -> int:
+        written.append((os.fstat(descriptor).st_ino, bytes(data), offset))
+        return pwrite(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", note)
+    synced = note_synced(monkeypatch)
+    headers = file.read_bytes()[:HEADERS_BYTES]
+    Warehouse.open(tmp_path / "copy").close()
+    assert (file.stat().st_ino, headers, 0) in written
+    assert file.stat().st_ino in synced
 
 
 def test_segments_are_safe_before_they_are_replayed(

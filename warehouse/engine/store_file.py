@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ingest.durable import rename, sync_path
+from ingest.durable import rename, sync_path, write_all
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import DamagedStoreError, StoreError, explain_failure
 
@@ -144,7 +144,7 @@ class OpenFile:
     """The store's file as it was opened, even if another file has its name now.
 
     Attributes:
-        descriptor: The file, open for reading. Closing it releases all locks of this process on
+        descriptor: The file. Closing it releases all locks of this process on
             the file, including DuckDB's.
     """
 
@@ -156,7 +156,9 @@ class OpenFile:
         """
         self._store = store
         try:
-            self.descriptor = os.open(store / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
+            is_writable = os.access(store / FILE_NAME, os.W_OK)  # otherwise DuckDB reports it
+            flags = os.O_RDWR if is_writable else os.O_RDONLY
+            self.descriptor = os.open(store / FILE_NAME, flags | os.O_CLOEXEC)
         except OSError as error:
             raise StoreError(
                 str(store), f"{FILE_NAME} cannot be read: {explain_failure(error)}"
@@ -174,6 +176,15 @@ class OpenFile:
                 f"{FILE_NAME} was deleted or replaced while it was open: data written since then "
                 "is lost; ingest again",
             )
+
+    def write_headers_anew(self) -> None:
+        """Write DuckDB's headers to disk again, while DuckDB's lock keeps other programs out.
+
+        If the last sync of a checkpoint failed, the headers may be in memory alone, and no later
+        sync would write them. An OSError is passed on.
+        """
+        write_all(self.descriptor, os.pread(self.descriptor, HEADERS_BYTES, 0), 0)
+        os.fsync(self.descriptor)
 
     def is_in_place(self) -> bool:
         """Whether the file still has its name."""

@@ -70,6 +70,7 @@ class Writer:
         store = str(self._store)
         is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
         if not is_known:
+            self.file.write_headers_anew()
             check_no_foreign_objects(self.connection, store)
         use_database(self.connection)
         check_version(self.connection, store)

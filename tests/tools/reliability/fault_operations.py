@@ -52,6 +52,9 @@ def _decide(disk: Path, _: Path) -> int:
 
 OPERATIONS: Mapping[str, Operation] = {
     "ingest": line("ingest", "FILES/new", *_STORE, "--device=d", "--build=b7", "--model=m"),
+    "ingest --no-archive": line(
+        "ingest", "FILES/new", "--no-archive", *_STORE, "--device=d", "--build=b7", "--model=m"
+    ),
     "drain": line("drain", *_STORE),
     "retention": line("retention", "--raw-days=0", "--yes", *_STORE),
     "amend": line("amend", "--where=build=b3", "--set=build=b9", "--yes", *_STORE),
