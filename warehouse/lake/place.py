@@ -29,6 +29,7 @@ _FAILURES = (OSError, pa.ArrowException)
 _OWN_FOLDER = PurePosixPath(FORMAT_FILE).parts[0]
 _OF_A_NEW_DISK = "lost+found"
 _REMEDY = "check the address, and your permissions to read and write there"
+_REPAIR = "committed data is safe: repair the disk and run the command again"
 
 
 class LakeFile(NamedTuple):
@@ -245,7 +246,8 @@ class Lake:
         if isinstance(error, NotADirectoryError) and os.path.isfile(self.root):
             return f"is a file, wanted the folder of a lake; {_REMEDY}"
         text = str(error).partition("\n")[0].replace(self.uri, self.name)
-        return f"{text}; {_REMEDY}"
+        is_failing = isinstance(error, OSError) and error.errno == errno.EIO
+        return f"{text}; {_REPAIR if is_failing else _REMEDY}"
 
 
 def retried(read: Callable[[], Any], attempts: int = 5) -> Any:

@@ -144,6 +144,12 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "said by the system")
 
 
+def test_a_disk_that_fails_is_not_taken_for_a_wrong_address(tmp_path: Path) -> None:
+    problem = "said by the system; committed data is safe: repair the disk and run the command"
+    with pytest.raises(LakeError, match=problem), Lake(tmp_path).writing("events/a.parquet"):
+        raise OSError(errno.EIO, "said by the system")
+
+
 def test_a_file_is_no_lake_in_plain_words(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file")
     for use in (Lake(tmp_path / "lake").begin, Lake(tmp_path / "lake").check):
