@@ -23,7 +23,7 @@ _BLOCK = 1 << 16  # rows whose hashes stay in the processor's cache
 _SHORT = 1 << 9  # rows of a part that takes longer by itself than copied into a long one
 _NULL = 0xD1B54A32D192ED03  # stands for a null
 
-_WIDTHS: tuple[Any, Any] = (np.uint64, np.uint32)
+_WIDTHS: dict[int, Any] = {8: np.uint64, 4: np.uint32}  # by size in bytes
 
 _Words = NDArray[Any]
 
@@ -78,18 +78,18 @@ class _Hashes:
     """
 
     def __init__(self) -> None:
-        self._buffers = [np.empty(_BLOCK, width) for width in (*_WIDTHS, *_WIDTHS)]
+        self._buffers = [np.empty(_BLOCK, width) for width in [*_WIDTHS.values()] * 2]
 
     def of(self, table: str, batch: pa.RecordBatch) -> _Words:
         """A hash of each row, without its dump."""
         hashes, narrow, product, short = (one[: batch.num_rows] for one in self._buffers)
-        sums, products = dict(zip(_WIDTHS, (hashes, narrow))), dict(zip(_WIDTHS, (product, short)))
+        sums, products = {8: hashes, 4: narrow}, {8: product, 4: short}
         hashes[:], narrow[:] = _factor(table), 0
         for name in STORED[table].names[1:]:
             for number, words in enumerate(_words_of(batch[name])):
-                width = words.dtype.type
-                np.multiply(words, _factor(name, number, width), out=products[width])
-                sums[width] += products[width]
+                size = words.itemsize
+                np.multiply(words, _factor(name, number, size), out=products[size])
+                sums[size] += products[size]
         hashes += np.multiply(narrow, _factor("narrow"), out=product)
         hashes ^= np.right_shift(hashes, np.uint64(32), out=product)
         hashes *= _factor("mixed")
@@ -143,9 +143,9 @@ def _hash(text: str) -> int:
 
 
 @cache
-def _factor(name: str, number: int = 0, width: Any = np.uint64) -> Any:
+def _factor(name: str, number: int = 0, size: int = 8) -> Any:
     """An odd number for each column, so that columns with swapped values make a difference."""
-    return np.uint64(_hash(f"{name} {number}") | 1).astype(width)
+    return np.uint64(_hash(f"{name} {number}") | 1).astype(_WIDTHS[size])
 
 
 def _combine(ids: NDArray[np.int64], parts: list[_Sums]) -> pa.Array:
