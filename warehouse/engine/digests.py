@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from ingest.schemas.dumps import DIGESTED, STORED
 
 _BLOCK = 1 << 16  # rows whose hashes stay in the processor's cache
-_SHORT = 1 << 9  # rows of a part that takes longer by itself than copied into a long one
 _NULL = 0xD1B54A32D192ED03  # stands for a null
 
 _WIDTHS: dict[int, Any] = {8: np.uint64, 4: np.uint32}  # by size in bytes
 
 _Words = NDArray[Any]
+_Rows = pa.Table | pa.RecordBatch
+_Column = pa.ChunkedArray | pa.Array
 
 
 class _Sums(NamedTuple):
@@ -42,14 +43,10 @@ class Digests:
         self._sums: dict[str, list[_Sums]] = {name: [] for name in DIGESTED}
         self._hashes = _Hashes()
 
-    def add(self, table: str, rows: pa.Table | pa.RecordBatch) -> None:
+    def add(self, table: str, rows: pa.Table) -> None:
         """Add rows of a table; they have all columns of the table."""
-        whole = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-        if whole.num_rows < _SHORT * max(column.num_chunks for column in whole.columns):
-            whole = whole.combine_chunks()
-        for batch in whole.to_batches(max_chunksize=_BLOCK):
-            if batch.num_rows:
-                self._sums[table].append(self._sum(table, batch))
+        parts = [rows] if rows.num_rows <= _BLOCK else rows.to_batches(max_chunksize=_BLOCK)
+        self._sums[table] += (self._sum(table, part) for part in parts if part.num_rows)
 
     def table(self, dumps: Collection[int] = ()) -> pa.Table:
         """`dump_id` and a digest of each table, null without rows; one row per dump, in order.
@@ -61,9 +58,9 @@ class Digests:
         columns = {name: _combine(ids, sums) for name, sums in self._sums.items()}
         return pa.table({"dump_id": pa.array(ids.astype(np.int32)), **columns})
 
-    def _sum(self, table: str, batch: pa.RecordBatch) -> _Sums:
-        dump = batch["dump_id"].to_numpy()
-        hashes = self._hashes.of(table, batch)
+    def _sum(self, table: str, rows: _Rows) -> _Sums:
+        dump = rows["dump_id"].to_numpy()
+        hashes = self._hashes.of(table, rows)
         if (dump[1:] < dump[:-1]).any():
             order = np.argsort(dump, kind="stable")
             dump, hashes = dump[order], hashes[order]
@@ -80,13 +77,13 @@ class _Hashes:
     def __init__(self) -> None:
         self._buffers = [np.empty(_BLOCK, width) for width in [*_WIDTHS.values()] * 2]
 
-    def of(self, table: str, batch: pa.RecordBatch) -> _Words:
+    def of(self, table: str, rows: _Rows) -> _Words:
         """A hash of each row, without its dump."""
-        hashes, narrow, product, short = (one[: batch.num_rows] for one in self._buffers)
+        hashes, narrow, product, short = (one[: rows.num_rows] for one in self._buffers)
         sums, products = {8: hashes, 4: narrow}, {8: product, 4: short}
         hashes[:], narrow[:] = _factor(table), 0
         for name in STORED[table].names[1:]:
-            for number, words in enumerate(_words_of(batch[name])):
+            for number, words in enumerate(_words_of(rows[name])):
                 size = words.itemsize
                 np.multiply(words, _factor(name, number, size), out=products[size])
                 sums[size] += products[size]
@@ -97,45 +94,52 @@ class _Hashes:
         return hashes
 
 
-def _words_of(column: pa.Array) -> Iterator[_Words]:
+def _words_of(column: _Column) -> Iterator[_Words]:
     """The values of a column as unsigned numbers of 32 or 64 bits, one or two for each value."""
-    kind, is_null = column.type, None
-    if column.null_count:
-        is_null = column.is_null().to_numpy(zero_copy_only=False)
-    for words in _raw_words(column, kind):
-        if is_null is not None:
-            yield np.where(is_null, np.array(_NULL).astype(words.dtype), words)
-        else:
-            yield words
+    if not column.null_count:
+        yield from _raw_words(column)
+        return
+    is_null = column.is_null().to_numpy(zero_copy_only=False)
+    for words in _raw_words(column):
+        yield np.where(is_null, np.array(_NULL).astype(words.dtype), words)
 
 
-def _raw_words(column: pa.Array, kind: pa.DataType) -> Iterator[_Words]:
-    if pa.types.is_list(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind):
-        yield _hash_values(column)
+def _raw_words(column: _Column) -> Iterator[_Words]:
+    """The same, with any words for nulls."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        yield np.fromiter((crc32(repr(one).encode()) for one in column.to_pylist()), np.uint64)
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+        yield _hash_texts(_whole(column))
     elif pa.types.is_boolean(kind):
         yield column.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.uint32)
+    elif column.null_count or pa.types.is_decimal(kind):
+        width, whole = kind.bit_width // 8, _whole(column)
+        data = np.frombuffer(whole.buffers()[1], np.uint8)[whole.offset * width :]
+        words = data[: len(whole) * width].view(f"u{min(width, 8)}")
+        step = max(width // 8, 1)
+        for number in range(step):
+            yield words[number::step]
     else:
-        width = kind.bit_width // 8
-        data = np.frombuffer(column.buffers()[1], np.uint8)
-        words = data[column.offset * width :][: len(column) * width].view(f"u{min(width, 8)}")
-        for number in range(max(width // 8, 1)):
-            yield words[number :: max(width // 8, 1)]
+        yield column.to_numpy().view(f"u{kind.bit_width // 8}")
 
 
-def _hash_values(column: pa.Array) -> _Words:
-    """A hash of each text, blob or list."""
-    if pa.types.is_list(column.type):
-        values = [repr(one).encode() for one in column.to_pylist()]
-        return np.array([_hash_bytes(one) for one in values], np.uint64)
+def _whole(column: _Column) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    found = column.combine_chunks()
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+
+
+def _hash_texts(column: pa.Array) -> _Words:
+    """A hash of each text or blob."""
     encoded = column.dictionary_encode()
-    distinct = encoded.dictionary.cast(pa.binary()).to_pylist()
-    hashes = np.array([*map(_hash_bytes, distinct), 0], np.uint64)
-    taken: _Words = hashes[encoded.indices.fill_null(0).to_numpy()]
-    return taken
-
-
-def _hash_bytes(data: bytes) -> int:
-    return crc32(data) | len(data) << 32
+    texts = encoded.dictionary.cast(pa.binary()).to_pylist()
+    hashes = np.append(np.fromiter(map(crc32, texts), np.uint64, len(texts)), np.uint64(0))
+    sizes = np.append(np.fromiter(map(len, texts), np.uint64, len(texts)), np.uint64(0))
+    hashes |= sizes << np.uint64(32)
+    found: _Words = hashes[encoded.indices.fill_null(0).to_numpy()]
+    return found
 
 
 def _hash(text: str) -> int:

@@ -35,7 +35,7 @@ def read_digests(
             values = [list(dumps)]
         with connection.sql(text, params=values).to_arrow_reader(_ROWS) as batches:
             for batch in batches:
-                digests.add(name, batch)
+                digests.add(name, pa.Table.from_batches([batch]))
     return digests.table(dumps or ())
 
 

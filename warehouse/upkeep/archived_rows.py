@@ -72,7 +72,7 @@ def _has_others(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Tabl
     """Whether a table has rows that are not among these."""
     columns = ", ".join(rows.column_names)
     found = columns.replace("report", "sha256(report)") if table == "judged_nights" else columns
-    others = f"SELECT {found} FROM {table} EXCEPT SELECT {columns} FROM records"  # noqa: S608
+    others = f"SELECT {found} FROM {table} EXCEPT ALL SELECT {columns} FROM records"  # noqa: S608
     with registered(connection, "records", rows):
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({others})").fetchall()  # noqa: S608
     return bool(count)

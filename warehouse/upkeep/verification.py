@@ -127,7 +127,8 @@ def verify_store(
         shared = set(again.wrong_tables)
         if is_all:
             shared |= find_wrong_records(connection, archive)
-            if not any("dumps" in one.tables.split(", ") for one in damages):
+            wrong = [one.tables.split(", ") for one in damages if one.sha256]
+            if not any("dumps" in tables for tables in wrong):
                 shared |= find_wrong_names(connection)  # which follow from right rows alone
         for name in sorted(shared):
             damages.append(Damage(None, None, "", name, "rows differ from the archive"))
@@ -157,8 +158,9 @@ def _compare(
         if tables:
             damages.append(Damage(*dump, tables, problem))
     if is_all:
-        for id_ in sorted((known | set(found["dump_id"].to_pylist())) - by_id.keys()):
-            tables = changed.get(id_) or "dump_digests"
+        there = set(found["dump_id"].to_pylist())
+        for id_ in sorted((known | there) - by_id.keys()):
+            tables = changed[id_] if id_ in there else "dump_digests"
             damages.append(Damage(id_, None, "", tables, "rows of a dump that is not there"))
     return damages
 
