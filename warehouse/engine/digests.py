@@ -25,8 +25,6 @@ _NULL = 0xD1B54A32D192ED03  # stands for a null
 _WIDTHS: dict[int, Any] = {8: np.uint64, 4: np.uint32}  # by size in bytes
 
 _Words = NDArray[Any]
-_Rows = pa.Table | pa.RecordBatch
-_Column = pa.ChunkedArray | pa.Array
 
 
 class _Sums(NamedTuple):
@@ -58,7 +56,7 @@ class Digests:
         columns = {name: _combine(ids, sums) for name, sums in self._sums.items()}
         return pa.table({"dump_id": pa.array(ids.astype(np.int32)), **columns})
 
-    def _sum(self, table: str, rows: _Rows) -> _Sums:
+    def _sum(self, table: str, rows: pa.Table | pa.RecordBatch) -> _Sums:
         dump = rows["dump_id"].to_numpy()
         hashes = self._hashes.of(table, rows)
         if (dump[1:] < dump[:-1]).any():
@@ -77,7 +75,7 @@ class _Hashes:
     def __init__(self) -> None:
         self._buffers = [np.empty(_BLOCK, width) for width in [*_WIDTHS.values()] * 2]
 
-    def of(self, table: str, rows: _Rows) -> _Words:
+    def of(self, table: str, rows: pa.Table | pa.RecordBatch) -> _Words:
         """A hash of each row, without its dump."""
         hashes, narrow, product, short = (one[: rows.num_rows] for one in self._buffers)
         sums, products = {8: hashes, 4: narrow}, {8: product, 4: short}
@@ -94,7 +92,7 @@ class _Hashes:
         return hashes
 
 
-def _words_of(column: _Column) -> Iterator[_Words]:
+def _words_of(column: pa.ChunkedArray | pa.Array) -> Iterator[_Words]:
     """The values of a column as unsigned numbers of 32 or 64 bits, one or two for each value."""
     if not column.null_count:
         yield from _raw_words(column)
@@ -104,7 +102,7 @@ def _words_of(column: _Column) -> Iterator[_Words]:
         yield np.where(is_null, np.array(_NULL).astype(words.dtype), words)
 
 
-def _raw_words(column: _Column) -> Iterator[_Words]:
+def _raw_words(column: pa.ChunkedArray | pa.Array) -> Iterator[_Words]:
     """The same, with any words for nulls."""
     kind = column.type
     if pa.types.is_list(kind):
@@ -124,7 +122,7 @@ def _raw_words(column: _Column) -> Iterator[_Words]:
         yield column.to_numpy().view(f"u{kind.bit_width // 8}")
 
 
-def _whole(column: _Column) -> pa.Array:
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
     found = column.combine_chunks()
