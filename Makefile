@@ -73,6 +73,7 @@ mutate: .venv/.installed ## Change modules here and there and show what their te
 torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
 	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
+	$(BIN)/python -m tests.tools.reliability.planted_values $(if $(RECORD),--record tests/tools/reliability/record-planted-values.json)
 	$(BIN)/python -m tests.tools.reliability.intake $(if $(RECORD),--record tests/tools/reliability/record-intake.json)
 	$(BIN)/python -m tests.tools.reliability.upkeep $(if $(RECORD),--record tests/tools/reliability/record-upkeep.json)
 	$(BIN)/python -m tests.tools.reliability.readers $(if $(RECORD),--record tests/tools/reliability/record-readers.json)

@@ -8,7 +8,7 @@ import typer
 
 from cli.errors import as_usage_errors
 from cli.exit_codes import fail
-from cli.options import StoreOptions, parse_share_option
+from cli.options import StoreOptions, lake_address, parse_share_option
 from cli.upkeep.running import run_task
 from cli.upkeep.verify_task import Verify
 
@@ -26,6 +26,10 @@ def verify(
         typer.Option(metavar="DATE", help="Only dumps that were ingested then or later."),
     ] = None,
     *,
+    lake: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Compare all dumps of this lake with the digests, too."),
+    ] = None,
     options: StoreOptions,
 ) -> None:
     """Find rows of a store that are not what was ingested; exits 1 if there are any.
@@ -36,7 +40,7 @@ def verify(
     """
     share = 1.0 if is_all else parse_share_option(sample, "--sample")
     with as_usage_errors():
-        task = Verify(share=share, since=since)
+        task = Verify(share=share, since=since, lake=lake_address(lake))
     found = run_task(task, options.store, wait=options.wait)
     options.write(found)
     if found.num_rows:

@@ -12,9 +12,13 @@ from cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from warehouse.upkeep.verification import Verification
+
+
+_AGAIN = "restore it from a copy, or run 'tracehouse export lake' into an empty one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,21 +29,33 @@ class Verify:
     scopes: ClassVar[tuple[str, ...]] = (UPKEEP,)
     share: float = 0.01
     since: str | None = None
+    lake: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise QueryError(f"share: found {self.share:g}, wanted more than 0 and at most 1")
         self._since()
+        if self.lake is not None:
+            from warehouse.lake.addresses import check_address
+
+            check_address(self.lake)
 
     def run(self, store: TaskStore) -> pa.Table:
         """The damages; none if all rows are what they were."""
+        import pyarrow as pa
+
         from warehouse.upkeep.verification import Sample, verify_store
 
         start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
         sample = Sample(self.share, start, self._since())
         writing = store.warehouse.writing
         done = verify_store(writing, store.path, sample=sample, progress=store.progress)
-        return with_notes(done.table(), [*describe(done)])
+        found, notes = done.table(), [*describe(done)]
+        if self.lake is not None:
+            rows = _verify_lake(writing, self.lake)
+            found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
+            notes += [f"{len(rows):,} dumps of the lake disagree; {_AGAIN}"] * bool(rows)
+        return with_notes(found, notes)
 
     def _since(self) -> datetime | None:
         """The time of `since`.
@@ -54,6 +70,17 @@ class Verify:
         except ValueError as error:
             raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
         return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _verify_lake(connection: duckdb.DuckDBPyConnection, lake: str) -> list[dict[str, object]]:
+    from warehouse.lake.place import Lake
+    from warehouse.lake.wrong_dumps import find_wrong_dumps
+
+    problem = "rows in the lake disagree with the digests of the store"
+    return [
+        {"sha256": sha256, "source": lake, "tables": tables, "problem": problem}
+        for sha256, tables in find_wrong_dumps(connection, Lake(lake))
+    ]
 
 
 def describe(done: Verification) -> Sequence[str]:

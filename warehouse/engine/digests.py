@@ -54,7 +54,7 @@ class Digests:
         parts = [one.dumps for sums in self._sums.values() for one in sums]
         ids = np.unique(np.concatenate([np.fromiter(dumps, np.int64, len(dumps)), *parts]))
         columns = {name: _combine(ids, sums) for name, sums in self._sums.items()}
-        return pa.table({"dump_id": pa.array(ids.astype(np.int32)), **columns})
+        return pa.table({"dump_id": pa.array(ids), **columns})
 
     def _sum(self, table: str, rows: pa.Table | pa.RecordBatch) -> _Sums:
         dump = rows["dump_id"].to_numpy()

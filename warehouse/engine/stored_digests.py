@@ -54,6 +54,7 @@ def changed_tables(old: pa.Table, new: pa.Table) -> dict[int, str]:
 
     Both arguments are in the form of dump_digests.
     """
+    old, new = (_with_wide_ids(one) for one in (old, new))
     both = new.join(old, "dump_id", right_suffix="_before", join_type="full outer")
     found: dict[int, list[str]] = {}
     for name in DIGESTED:
@@ -61,3 +62,8 @@ def changed_tables(old: pa.Table, new: pa.Table) -> dict[int, str]:
         for dump in both["dump_id"].filter(pc.not_equal(one, other)).to_pylist():
             found.setdefault(dump, []).append(name)
     return {dump: ", ".join(names) for dump, names in found.items()}
+
+
+def _with_wide_ids(digests: pa.Table) -> pa.Table:
+    """The digests with ids that fit those of a lake, too."""
+    return digests.set_column(0, "dump_id", digests["dump_id"].cast(pa.int64()))

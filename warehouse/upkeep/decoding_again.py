@@ -96,7 +96,7 @@ class DecodedAgain:
                 rows = memory.sql(f"SELECT {', '.join(columns)} FROM {table}").to_arrow_table()  # noqa: S608
                 if rows.num_rows and self._lacks(table, key, rows):
                     self.wrong_tables.add(table)
-            names = ", ".join(["dump_id", *DIGESTED])
+            names = ", ".join(["dump_id::BIGINT AS dump_id", *DIGESTED])
             return memory.sql(f"SELECT {names} FROM dump_digests").to_arrow_table()  # noqa: S608
 
     def _lacks(self, table: str, key: str, rows: pa.Table) -> bool:
