@@ -41,6 +41,11 @@ class Digests:
         self._sums: dict[str, list[_Sums]] = {name: [] for name in DIGESTED}
         self._hashes = _Hashes()
 
+    def clear(self) -> None:
+        """Forget all rows; the memory for hashes stays."""
+        for sums in self._sums.values():
+            sums.clear()
+
     def add(self, table: str, rows: pa.Table) -> None:
         """Add rows of a table; they have all columns of the table."""
         parts = [rows] if rows.num_rows <= _BLOCK else rows.to_batches(max_chunksize=_BLOCK)
@@ -59,11 +64,17 @@ class Digests:
     def _sum(self, table: str, rows: pa.Table | pa.RecordBatch) -> _Sums:
         dump = rows["dump_id"].to_numpy()
         hashes = self._hashes.of(table, rows)
-        if (dump[1:] < dump[:-1]).any():
+        starts = _starts(dump)
+        if (np.diff(dump[starts]) < 0).any():
             order = np.argsort(dump, kind="stable")
             dump, hashes = dump[order], hashes[order]
-        starts = np.flatnonzero(np.concatenate([[True], dump[1:] != dump[:-1]]))
+            starts = _starts(dump)
         return _Sums(dump[starts].astype(np.int64), np.add.reduceat(hashes, starts))
+
+
+def _starts(dump: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Positions where another dump begins."""
+    return np.concatenate([[0], np.flatnonzero(dump[1:] != dump[:-1]) + 1])
 
 
 class _Hashes:
@@ -85,10 +96,8 @@ class _Hashes:
                 size = words.itemsize
                 np.multiply(words, _factor(name, number, size), out=products[size])
                 sums[size] += products[size]
-        hashes += np.multiply(narrow, _factor("narrow"), out=product)
+        hashes.view("<u4")[1::2] += narrow  # the upper half of each hash
         hashes ^= np.right_shift(hashes, np.uint64(32), out=product)
-        hashes *= _factor("mixed")
-        hashes ^= np.right_shift(hashes, np.uint64(29), out=product)
         return hashes
 
 

@@ -45,8 +45,10 @@ class Appender:
 
     def end(self) -> None:
         """Store the digests of the rows that were appended, when the dumps are complete."""
-        digests, self._digests = self._digests.table(), Digests()
-        insert_rows(self.connection, "dump_digests", digests)
+        digests = self._digests.table()
+        self._digests.clear()
+        used = [name for name in digests.column_names if digests[name].null_count < len(digests)]
+        insert_rows(self.connection, "dump_digests", digests.select(used))
 
 
 def _row_groups(rows: pa.Table) -> Iterator[pa.RecordBatch]:
