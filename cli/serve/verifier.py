@@ -65,7 +65,8 @@ class Verifier:
                 if self._ending.wait(_LOOK_SECONDS):
                     return
             try:
-                self._note(self._consumer.perform(self._verify_next).result())
+                verified = self._consumer.perform(self._verify_next, is_snapshot_needed=False)
+                self._note(verified.result())
             except (WarehouseError, OSError) as error:
                 if not self._ending.is_set():
                     write_note(f"{self._store}: dumps cannot be verified: {error}")

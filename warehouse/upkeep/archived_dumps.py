@@ -58,9 +58,10 @@ def find_archived_dumps(archive: Archive, hashes: Collection[str]) -> dict[str, 
 
 def read_archived(dumps: Iterable[ArchivedDump]) -> Iterator[Entry]:
     """The entries of dumps with their bytes, by segment."""
-    wanted = list(dumps)
-    for segment in dict.fromkeys(one.segment for one in wanted):
-        own = {one.dump.sha256: one.dump for one in wanted if one.segment == segment}
+    by_segment: dict[Segment, dict[str | None, Entry]] = {}
+    for one in dumps:
+        by_segment.setdefault(one.segment, {})[one.dump.sha256] = one.dump
+    for segment, own in by_segment.items():
         for _, entry in read_entries(segment):
             if entry.kind == DUMP and entry.sha256 in own:
                 yield own.pop(entry.sha256)._replace(data=entry.data)
