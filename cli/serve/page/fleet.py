@@ -119,7 +119,7 @@ def _device(row: Row) -> Cell:
 
 
 def _problems(row: Row) -> Cell:
-    """What is wrong with a device, in words; the link leads to its days."""
+    """The problems of a device, in words; the link leads to the device's days."""
     own, pool = heat_text(row["temperature_c"]), heat_text(row["pool_temperature_c"])
     texts = {
         "silent": f"silent for {count_text(row['builds_behind'] or 0, 'build')}",
