@@ -12,9 +12,9 @@ from cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
 from warehouse.errors import QueryError
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
+    from warehouse.store import Warehouse
     from warehouse.upkeep.verification import Verification
 
 
@@ -48,11 +48,12 @@ class Verify:
 
         start = random.random() if self.share < 1 else 0.0  # noqa: S311 - no secret
         sample = Sample(self.share, start, self._since())
-        writing = store.warehouse.writing
-        done = verify_store(writing, store.path, sample=sample, progress=store.progress)
+        done = verify_store(
+            store.warehouse.writing, store.path, sample=sample, progress=store.progress
+        )
         found, notes = done.table(), [*describe(done)]
         if self.lake is not None:
-            rows = _verify_lake(writing, self.lake)
+            rows = _verify_lake(store.warehouse, self.lake)
             found = pa.concat_tables([found, pa.Table.from_pylist(rows, found.schema)])
             notes += [f"{len(rows):,} dumps of the lake disagree; {_AGAIN}"] * bool(rows)
         return with_notes(found, notes)
@@ -72,14 +73,14 @@ class Verify:
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _verify_lake(connection: duckdb.DuckDBPyConnection, lake: str) -> list[dict[str, object]]:
+def _verify_lake(warehouse: Warehouse, lake: str) -> list[dict[str, object]]:
     from warehouse.lake.place import Lake
     from warehouse.lake.wrong_dumps import find_wrong_dumps
 
     problem = "rows in the lake disagree with the digests of the store"
     return [
         {"sha256": sha256, "source": lake, "tables": tables, "problem": problem}
-        for sha256, tables in find_wrong_dumps(connection, Lake(lake))
+        for sha256, tables in find_wrong_dumps(warehouse.writing, Lake(lake))
     ]
 
 
