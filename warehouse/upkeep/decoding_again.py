@@ -50,11 +50,13 @@ class DecodedAgain:
 
     Attributes:
         wrong_tables: Tables of the store that lack some of these rows.
+        undecodable: SHA-256 of the dumps whose files in the archive cannot be loaded any more.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
         self._connection, self._archive = connection, archive
         self.wrong_tables: set[str] = set()
+        self.undecodable: set[str] = set()
 
     def decode(
         self,
@@ -85,8 +87,10 @@ class DecodedAgain:
     def _load(self, group: Sequence[Batch], archived: Mapping[str, ArchivedDump]) -> pa.Table:
         """The digests of a group of dumps, which are loaded into a store of their own."""
         with closing(store_in_memory()) as memory:
-            Committer(memory, None, OWN_DECODER).commit(group)
+            done = Committer(memory, None, OWN_DECODER).commit(group)
             dumps = [dump for batch in group for dump in batch.dumps]
+            wanted = {dump.sha256 for dump in dumps}
+            self.undecodable |= {one.sha256 for one in done.refused if one.sha256 in wanted}
             dropped = [archived[dump.sha256].dropped for dump in dumps]
             if entries := [entry for entry in dropped if entry]:
                 store_views(memory)

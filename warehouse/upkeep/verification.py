@@ -72,24 +72,33 @@ class Verification(NamedTuple):
         n_dumps: Dumps whose rows were compared with their digests.
         n_decoded: Dumps among them that were decoded again.
         damages: All disagreements.
+        remedy: The command that mends the store; empty if nothing is wrong.
     """
 
     n_dumps: int
     n_decoded: int
     damages: Sequence[Damage]
+    remedy: str = ""
 
     def table(self) -> pa.Table:
         """The damages as rows."""
         columns = [("dump_id", pa.int32()), *((name, pa.string()) for name in Damage._fields[1:])]
         return pa.Table.from_pylist([one._asdict() for one in self.damages], pa.schema(columns))
 
-    @property
-    def remedy(self) -> str:
-        """The command that mends the store; empty if nothing is wrong."""
-        hashes = list(dict.fromkeys(one.sha256 for one in self.damages))
-        if None in hashes or len(hashes) > _MOST_NAMED:
-            return _REBUILD
-        return " ".join([_REBUILD, *(f"--dumps {str(one)[:16]}" for one in hashes)] * bool(hashes))
+
+def find_remedy(damages: Sequence[Damage], archived: Collection[str]) -> str:
+    """The command that mends a store; empty if nothing is wrong.
+
+    Args:
+        damages: What is wrong.
+        archived: SHA-256 of the dumps that can be loaded again.
+    """
+    hashes = list(dict.fromkeys(one.sha256 for one in damages))
+    if not hashes:
+        return ""
+    if len(hashes) > _MOST_NAMED or any(one not in archived for one in hashes):
+        return _REBUILD
+    return " ".join([_REBUILD, *(f"--dumps {str(one)[:16]}" for one in hashes)])
 
 
 def verify_store(
@@ -122,7 +131,12 @@ def verify_store(
         archive = Archive(store)
         again = DecodedAgain(connection, archive)
         expected = again.decode([one.sha256 for one in dumps], progress)
-        damages = [*_compare(connection, dumps, found, expected, is_all=is_all)]
+        damages = _compare(connection, dumps, found, expected, is_all=is_all)
+        damages += [
+            Damage(*dump, "archived_files", "the file in the archive cannot be decoded")
+            for dump in dumps
+            if dump.sha256 in again.undecodable
+        ]
         _keep(connection, found, expected, damages)
         shared = set(again.wrong_tables)
         if is_all:
@@ -132,7 +146,10 @@ def verify_store(
                 shared |= find_wrong_names(connection)  # which follow from right rows alone
         for name in sorted(shared):
             damages.append(Damage(None, None, "", name, "rows differ from the archive"))
-        return Verification(len(dumps), expected.num_rows, damages)
+        decoded = set(expected["dump_id"].to_pylist())
+        archived = {one.sha256 for one in dumps if one.dump_id in decoded}
+        remedy = find_remedy(damages, archived)
+        return Verification(len(dumps), expected.num_rows, damages, remedy)
 
 
 def _compare(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,10 +13,13 @@ from tests.support.corpus import read_dump
 from tests.support.planted import find_planted, make_full_store, plan_values
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
+from warehouse.archive.entries import Entry
+from warehouse.upkeep import decoding_again
+from warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.reload import reload_dumps
-from warehouse.upkeep.verification import Damage, Sample, Verification, verify_store
+from warehouse.upkeep.verification import Damage, Sample, Verification, find_remedy, verify_store
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +150,28 @@ def test_rows_of_an_unknown_dump_are_found(store: Path) -> None:
     assert (damage.dump_id, damage.sha256, damage.tables) == (99, None, "run_totals")
     rebuild_store(store)
     assert verify(store).damages == []
+
+
+def test_the_remedy_names_a_few_dumps_that_the_archive_has_or_mends_the_whole_store() -> None:
+    damages = [Damage(n, f"{n:016}" * 4, "a.etdp", "events", "changed") for n in range(21)]
+    hashes = [str(one.sha256) for one in damages]
+    assert find_remedy([], hashes) == ""
+    few = f"tracehouse rebuild --dumps {0:016} --dumps {1:016}"
+    assert find_remedy(damages[:2], hashes) == few
+    assert find_remedy(damages[:2], hashes[:1]) == "tracehouse rebuild"
+    assert find_remedy(damages, hashes) == "tracehouse rebuild"
+
+
+def test_a_file_of_the_archive_that_cannot_be_decoded_is_named(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_wrong(dumps: Iterable[ArchivedDump]) -> Iterator[Entry]:
+        for entry in read_archived(dumps):
+            is_wrong = entry.ids is not None and entry.ids.dump == 3
+            yield entry._replace(data=memoryview(b"no dump")) if is_wrong else entry
+
+    monkeypatch.setattr(decoding_again, "read_archived", read_wrong)
+    found = verify(store)
+    assert [damage[0] for damage in found.damages] == [3]
+    assert found.damages[0].problem == "the file in the archive cannot be decoded"
+    assert (found.n_decoded, found.remedy) == (4, "tracehouse rebuild")
