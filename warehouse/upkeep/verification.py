@@ -19,6 +19,10 @@ from warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
 from warehouse.upkeep.decoding_again import DecodedAgain
 
 _REBUILD = "tracehouse rebuild"
+_STORED = """
+SELECT * EXCLUDE (damaged) FROM dump_digests
+WHERE $dumps IS NULL OR dump_id IN (SELECT unnest($dumps::INTEGER[]))
+"""
 _MOST_NAMED = 20  # dumps in one command
 
 
@@ -161,7 +165,8 @@ def _compare(
     is_all: bool,
 ) -> list[Damage]:
     by_id = {one.dump_id: one for one in dumps}
-    stored = connection.sql("SELECT * EXCLUDE (damaged) FROM dump_digests").to_arrow_table()
+    ids = None if is_all else list(by_id)
+    stored = connection.sql(_STORED, params={"dumps": ids}).to_arrow_table()
     known = set(stored["dump_id"].to_pylist())
     changed = changed_tables(stored, found)
     decoded = set(expected["dump_id"].to_pylist())
