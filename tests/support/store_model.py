@@ -104,11 +104,11 @@ class Model:
     def view(self) -> dict[str, Any]:
         """What a reader of the store must find, in the form of `observe`."""
         return {
-            "dumps": sorted(map(self._row, self.dumps, self.dumps.values())),
+            "dumps": sorted(map(self._row, self.dumps, self.dumps.values()), key=repr),
             "errors": sorted(map(tuple, self.errors), key=repr),
             "decisions": sorted(self.decisions, key=repr),
             "forgotten": sorted(self.forgotten),
-            "nights": sorted((*key, verdict) for key, verdict in self.nights.items()),
+            "nights": sorted(((*key, verdict) for key, verdict in self.nights.items()), key=repr),
         }
 
     def _row(self, hash_: str, dump: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -130,6 +130,28 @@ class Model:
             if one["id"] == build and one.get("ordinal") is not None
         ]
         return min(stated)[2] if stated else None
+
+    def answer(self, query: str) -> list[dict[str, Any]]:
+        """Rows of a canned query, in any order, with some of its columns."""
+        if query == "notes":
+            names = ("note_id", "text", "build", "device", "pool")
+            withdrawn = {one[0] for one in self.decisions if one[1] == "withdrawn"}
+            notes = [one for one in self.decisions if one[1] == "noted" and self.has(*one[3:])]
+            rows = [(one[0], *one[2:]) for one in notes if one[0] not in withdrawn]
+        elif query == "ingest_errors":
+            names = ("source", "sha256", "reason", "detail", "is_resolved")
+            sources = {dump["source"] for dump in self.dumps.values()}
+            rows = [
+                (*e[:4], e[2] != "conflict" and (e[1] in self.dumps or e[0] in sources))
+                for e in self.errors
+            ]
+        else:
+            names = ("device", "pool", "build", "model", "backend", "dump_count", "event_count")
+            counts: dict[tuple[Any, ...], list[int]] = {}
+            for row in self.view()["dumps"]:
+                counts.setdefault(row[3:8], []).append(row[11])
+            rows = [(*key, len(events), sum(events)) for key, events in counts.items()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def ingest(self, files: Sequence[tuple[str, File]], *, is_archived: bool) -> list[Model]:
         """The states that an ingest commits, one after the other."""
