@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
@@ -32,23 +32,28 @@ from warehouse.upkeep.reload import reload_dumps
 from warehouse.upkeep.retain import drop_old_events, find_old_events
 
 _BUILDS = st.sampled_from(["b0", "b1", "b2"])
-_FILES = st.lists(
-    st.builds(
-        File,
-        st.one_of(st.integers(0, 5), st.integers(0, 5), st.none()),
-        st.integers(0, 4),
-        st.sampled_from([None, None, 0, 1]),
-        st.sampled_from([None, None, 0, 1]),
-    ),
-    min_size=1,
-    max_size=4,
+_FILE = st.builds(
+    File,
+    st.one_of(st.integers(0, 5), st.integers(0, 5), st.none()),
+    st.integers(0, 4),
+    st.sampled_from([None, None, 0, 1]),
+    st.sampled_from([None, None, 0, 1]),
 )
-# Only every tenth step takes long, so that there are many steps.
-expensive = precondition(lambda self: self.n_cheap_steps >= 10)
+
+
+def after_cheap_steps(count: int) -> Callable[[Any], Any]:
+    """Let a rule that takes long begin only after so many others, so that there are many steps."""
+    return precondition(lambda self: self.n_cheap_steps >= count)
 
 
 class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
-    """Operations on a store, its snapshots and its lake, in any order."""
+    """Operations on a store, its snapshots and its lake, in any order.
+
+    Attributes:
+        n_steps: How many all machines have taken.
+    """
+
+    n_steps: ClassVar = 0
 
     def __init__(self) -> None:
         """Begin with a new store."""
@@ -61,6 +66,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
     def is_like_model(self) -> None:
         """Compare after every step."""
         self.n_cheap_steps += 1
+        StoreMachine.n_steps += 1
         self.compare()
 
     def teardown(self) -> None:
@@ -75,17 +81,25 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
             self.warehouse.close()
             shutil.rmtree(self.root)
 
-    @initialize(is_archived=st.sampled_from([True, True, True, False]))
-    def begin(self, *, is_archived: bool) -> None:
+    @initialize(
+        is_archived=st.sampled_from([True, True, True, False]),
+        files=st.lists(_FILE, max_size=6),
+    )
+    def begin(self, *, is_archived: bool, files: list[File]) -> None:
         """Decide whether everything goes into the archive, or only what a rule says."""
         self.is_archived = is_archived
+        self.ingest(files, is_archived=is_archived)
 
     @rule(place=st.integers(1, 8), goes_on=st.booleans())
     def fail_next(self, place: int, *, goes_on: bool) -> None:
         """Have the next operation fail at a failpoint."""
         self.failure = (place, goes_on)
 
-    @rule(files=_FILES, is_archived=st.booleans())
+    @rule(file=_FILE)
+    def ingest_one(self, file: File) -> None:
+        self.ingest([file], is_archived=True)
+
+    @rule(files=st.lists(_FILE, min_size=2, max_size=4), is_archived=st.booleans())
     def ingest(self, files: list[File], *, is_archived: bool) -> None:
         is_archived |= self.is_archived
         named = name_files(files)
@@ -201,18 +215,22 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
             lambda: self.warehouse.keep_night(night),
         )
 
+    @after_cheap_steps(8)
     @rule(kept=st.sampled_from([1, 2]))
     def snapshot(self, kept: int) -> None:
+        self.n_cheap_steps = 0
         published = self.changed(lambda model: model.publish(kept))
         self.act(published, lambda: self.warehouse.snapshot(kept=kept))
         self.look_at_files()
 
+    @after_cheap_steps(8)
     @rule()
     def reopen(self) -> None:
+        self.n_cheap_steps = 0
         self.warehouse.close()
         self.warehouse = Warehouse.open(self.store)
 
-    @expensive
+    @after_cheap_steps(20)
     @rule(is_open=st.booleans())
     def compact(self, *, is_open: bool) -> None:
         self.n_cheap_steps = 0
@@ -230,7 +248,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         )
         self.look_at_files()
 
-    @expensive
+    @after_cheap_steps(20)
     @rule()
     def rebuild(self) -> None:
         self.n_cheap_steps = 0
@@ -269,14 +287,14 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         finally:
             self.warehouse = Warehouse.open(self.store)
 
-    @expensive
+    @after_cheap_steps(20)
     @rule()
     def export_lake(self) -> None:
         self.n_cheap_steps = 0
         self.act(deepcopy(self.model).export(), lambda: self.warehouse.export_lake(self.lake))
         self.look_at_lake()
 
-    @expensive
+    @after_cheap_steps(20)
     @rule(hours=st.sampled_from([0, 48]))
     def compact_lake(self, hours: int) -> None:
         self.n_cheap_steps = 0

@@ -19,7 +19,7 @@ from tests.support.store_machine import StoreMachine
 from tests.support.store_template import copy_template
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 
-STEPS = 50  # on a store
+STEPS = 100  # on a store, at most
 ROUND = 20  # stores with one seed
 _SETTINGS = settings(
     max_examples=ROUND,
@@ -32,24 +32,25 @@ _SETTINGS = settings(
 
 
 def try_steps(seed: int, *, n_stores: int = ROUND) -> None:
-    """Take STEPS steps on each of some stores, which the seed chooses; a difference is raised."""
+    """Take steps on some stores, which the seed chooses; a difference is raised."""
     machine = seeded(seed)(type("StoreMachine", (StoreMachine,), {}))
     run_state_machine_as_test(machine, settings=settings(_SETTINGS, max_examples=n_stores))
 
 
 def torture(count: int, *, seed: int) -> dict[str, Any]:
-    """Take about so many steps, and print progress; a seed that finds a difference is told."""
-    findings = Findings(seed)
+    """Take so many steps, and print progress; a seed that finds a difference is told."""
+    findings, number, first = Findings(seed), seed, StoreMachine.n_steps
     with patch("warehouse.engine.writer._build", copy_template):
-        for number in range(seed, seed + -(-count // (STEPS * ROUND))):
+        while (done := StoreMachine.n_steps - first) < count:
             problem = ""
             try:
                 try_steps(number)
             except Exception as error:
                 problem = "".join(traceback.format_exception(error))
             findings.add("differs" if problem else "same", f"seed {number}", problem)
-            done = (number - seed + 1) * STEPS * ROUND
+            done = StoreMachine.n_steps - first
             sys.stderr.write(f"{done:,} steps, seed {number}: {problem or 'no difference'}\n")
+            number += 1
     return findings.results(steps=done)
 
 
