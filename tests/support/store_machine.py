@@ -31,8 +31,8 @@ from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.reload import reload_dumps
 from warehouse.upkeep.retain import drop_old_events, find_old_events
 
-_BUILDS = st.sampled_from(["b0", "b1", "b2"])
-_FILE = st.builds(
+BUILDS = st.sampled_from(["b0", "b1", "b2"])
+FILE = st.builds(
     File,
     st.one_of(st.integers(0, 5), st.integers(0, 5), st.none()),
     st.integers(0, 4),
@@ -83,11 +83,15 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
 
     @initialize(
         is_archived=st.sampled_from([True, True, True, False]),
-        files=st.lists(_FILE, max_size=6),
+        files=st.lists(FILE, max_size=6),
     )
     def begin(self, *, is_archived: bool, files: list[File]) -> None:
         """Decide whether everything goes into the archive, or only what a rule says."""
         self.is_archived = is_archived
+        self.make(files, is_archived=is_archived)
+
+    def make(self, files: list[File], *, is_archived: bool) -> None:
+        """Put the first dumps into the store."""
         self.ingest(files, is_archived=is_archived)
 
     @rule(place=st.integers(1, 8), goes_on=st.booleans())
@@ -95,11 +99,11 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         """Have the next operation fail at a failpoint."""
         self.failure = (place, goes_on)
 
-    @rule(file=_FILE)
+    @rule(file=FILE)
     def ingest_one(self, file: File) -> None:
         self.ingest([file], is_archived=True)
 
-    @rule(files=st.lists(_FILE, min_size=2, max_size=4), is_archived=st.booleans())
+    @rule(files=st.lists(FILE, min_size=2, max_size=4), is_archived=st.booleans())
     def ingest(self, files: list[File], *, is_archived: bool) -> None:
         is_archived |= self.is_archived
         named = name_files(files)
@@ -108,7 +112,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         self.act(states, lambda: self.warehouse.ingest(dumps, archive=is_archived))
 
     @rule(
-        build=_BUILDS,
+        build=BUILDS,
         stated=st.sampled_from(
             ["build.id=b1", "device.pool=q", "build.ordinal=7", "model.name=m2"]
         ),
@@ -126,7 +130,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
 
         self._choose(build, lambda model: model.amend(build, corrections), amend)
 
-    @rule(build=_BUILDS)
+    @rule(build=BUILDS)
     def forget(self, build: str) -> None:
         def forget() -> None:
             writing = self.warehouse.writing
@@ -167,7 +171,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         )
 
     @rule(
-        build=_BUILDS, device=st.sampled_from([None, "d0", "d1"]), pool=st.sampled_from([None, "p"])
+        build=BUILDS, device=st.sampled_from([None, "d0", "d1"]), pool=st.sampled_from([None, "p"])
     )
     def write_note(self, build: str, device: str | None, pool: str | None) -> None:
         point = Point(build, device, pool)
@@ -207,7 +211,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         found = [{column: row[column] for column in wanted[0]} for row in rows] if wanted else rows
         assert sorted(found, key=repr) == sorted(wanted, key=repr)
 
-    @rule(build=_BUILDS, settings=st.sampled_from(["s0", "s1"]), verdict=st.sampled_from("ab"))
+    @rule(build=BUILDS, settings=st.sampled_from(["s0", "s1"]), verdict=st.sampled_from("ab"))
     def keep_night(self, build: str, settings: str, verdict: str) -> None:
         night = JudgedNight(build, settings, "inputs", verdict, "summary", verdict.encode())
         self.act(
@@ -265,7 +269,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         different = [table for table in done.tables if not table.is_equal]
         assert not different, different
 
-    @rule(build=_BUILDS)
+    @rule(build=BUILDS)
     def reload(self, build: str) -> None:
         writing, chosen = self.warehouse.writing, self.model.matching(build)
         dumps = choose_dumps(writing, where={"build": build}) if chosen else []

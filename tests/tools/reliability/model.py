@@ -21,7 +21,7 @@ from tests.tools.reliability.findings import Findings, Results, run_recorded
 
 STEPS = 100  # on a store, at most
 ROUND = 20  # stores with one seed
-_SETTINGS = settings(
+SETTINGS = settings(
     max_examples=ROUND,
     stateful_step_count=STEPS,
     deadline=None,
@@ -34,7 +34,7 @@ _SETTINGS = settings(
 def try_steps(seed: int, *, n_stores: int = ROUND) -> None:
     """Take steps on some stores, which the seed chooses; a difference is raised."""
     machine = seeded(seed)(type("StoreMachine", (StoreMachine,), {}))
-    run_state_machine_as_test(machine, settings=settings(_SETTINGS, max_examples=n_stores))
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=n_stores))
 
 
 def torture(count: int, *, seed: int) -> dict[str, Any]:
