@@ -15,8 +15,8 @@ sys.path.insert(0, sys.argv[1])
 
 import warehouse
 from ingest.dump import Dump
-from ingest.manifest.models import Manifest
 from warehouse.errors import WarehouseError
+from warehouse.load.entries import parse_manifest
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.forget import forget_dumps
 
@@ -27,7 +27,7 @@ def act(store: Path, operation: str, argument: Any) -> None:
         if operation == "ingest":
             opened.ingest(
                 [
-                    Dump.of_bytes(source, bytes.fromhex(data), Manifest.model_validate(stated))
+                    Dump.of_bytes(source, bytes.fromhex(data), parse_manifest(stated))
                     for source, data, stated in argument
                 ]
             )
