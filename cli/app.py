@@ -54,7 +54,7 @@ class _Root(TyperGroup):
         return _make_command(cmd_name) if cmd_name in EXAMPLES else None
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands in groups by what they are for."""
+        """Write the commands in groups by purpose."""
         for title, names in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _make_command(name).short_help or "") for name in names])

@@ -98,15 +98,9 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse retention --raw-days 90 --url http://127.0.0.1:8080",
         ),
         "compact": ("tracehouse compact --store farm.store",),
-        "forget": (
-            "tracehouse forget --device pixel8",
-            "tracehouse forget --dump 1f3a9c0e --yes",
-        ),
+        "forget": ("tracehouse forget --device pixel8", "tracehouse forget --dump 1f3a9c0e --yes"),
         "migrate": ("tracehouse migrate --store old.store",),
-        "lake": (
-            "tracehouse lake verify s3://farm/lake",
-            "tracehouse lake compact s3://farm/lake",
-        ),
+        "lake": ("tracehouse lake verify s3://farm/lake", "tracehouse lake compact s3://farm/lake"),
     },
     "More": {
         "spark": (

@@ -66,7 +66,7 @@ def lock_hint(wait: float | None) -> Iterator[None]:
         from warehouse.inbox.served import is_served
 
         again = "and run the command again"
-        if is_served(Path(error.path)):
+        if is_served(Path(error.place)):
             keeper = "it is a service or 'tracehouse watch', which keeps the store open"
             remedy = f"{keeper}: stop it, {again}"
         elif wait is None:
@@ -75,7 +75,7 @@ def lock_hint(wait: float | None) -> Iterator[None]:
             longer = "a longer " if wait else ""
             remedy = f"wait with {longer}--wait SECONDS, or stop that process, {again}"
         raise StoreLockedError(
-            error.path, error.pid, meanwhile=error.meanwhile, remedy=remedy
+            error.place, error.pid, meanwhile=error.meanwhile, remedy=remedy
         ) from error
 
 
@@ -131,12 +131,7 @@ def open_to_read(
 
 @contextmanager
 def open_with_night(
-    store: Path,
-    head: str | None,
-    settings: Settings,
-    *,
-    wait: float = 0.0,
-    lake: str | None = None,
+    store: Path, head: str | None, settings: Settings, *, wait: float = 0.0, lake: str | None = None
 ) -> Iterator[tuple[Warehouse, Report]]:
     """The store or lake, open for reading, and the nightly report of a build.
 

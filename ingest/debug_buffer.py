@@ -116,12 +116,7 @@ class DebugBuffer:
         self._allowance = Allowance(FREE_BYTES + BYTES_PER_BYTE * size, "bytes of tensors")
 
     def read(
-        self,
-        dtype: str,
-        sizes: Sequence[int] | None,
-        *,
-        strides: Sequence[int] | None,
-        offset: int,
+        self, dtype: str, sizes: Sequence[int] | None, *, strides: Sequence[int] | None, offset: int
     ) -> TensorValue:
         """The tensor that these columns of debug_values describe; its bytes are not read yet."""
         if sizes is None:
@@ -143,13 +138,6 @@ class DebugBuffer:
             problem = f"together with earlier tensors it {error}"
             return TensorValue(tensor.dtype, tensor.shape, None, problem)
         return tensor
-
-
-def read_stored(dtype: str, sizes: Sequence[int], data: bytes) -> TensorValue:
-    """The tensor of this type and shape with these bytes, from a row of the table tensors."""
-    inner = range(1, len(sizes) + 1) if len(sizes) <= _MOST_DIMENSIONS else ()
-    strides = [math.prod(sizes[first:]) for first in inner]
-    return DebugBuffer(data).read(dtype, sizes, strides=strides, offset=0)
 
 
 def build_tensors(
@@ -204,12 +192,7 @@ class _Form(NamedTuple):
 
 
 def _locate(
-    dtype: str,
-    sizes: _Ints,
-    strides: _Ints,
-    *,
-    offset: int,
-    data: memoryview | None,
+    dtype: str, sizes: _Ints, strides: _Ints, *, offset: int, data: memoryview | None
 ) -> TensorValue:
     shape, form = list(sizes), _form_of(dtype, sizes, strides)
     if isinstance(form, str):

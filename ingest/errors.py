@@ -1,20 +1,4 @@
-"""Errors of decoding, recording and uploading.
-
-IngestError
-├── SourceError      a path, glob or archive cannot be read
-├── ManifestError    device, build, model or clock is missing or malformed
-├── DumpError        bytes are not a well-formed ETDump or profiler blob
-├── EtRecordError    a file, or a part of it, is not a readable ETRecord
-├── RecordingError   a program could not be run under the tracer
-├── ServiceError     a service cannot be reached, or refuses a request
-└── TracerError      an ETDump cannot be written
-    ├── NoBlockError     no block is open, or there is nothing to write
-    ├── AllocatorError   an allocator is registered after events, or is unknown
-    ├── EntryError       an event is ended that is not open, or is of the other kind
-    ├── FilterError      a filter of logged values is malformed
-    ├── UnwritableError  an ETDump cannot hold this number, text, value or size
-    └── SinkError        a finished dump cannot be stored
-"""
+"""Errors of decoding, recording and uploading."""
 
 from __future__ import annotations
 

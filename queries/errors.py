@@ -1,16 +1,5 @@
 """Errors of the drop-in, which are both this project's errors and those of the Inspector.
 
-QueryError
-├── WrongValueError       also a ValueError
-├── WrongTypeError        also a TypeError
-├── UnconvertibleError    also a RuntimeError: cycles to a unit of time, or back
-└── ProgramRunError       also a RuntimeError: ExecuTorch cannot run a program
-SourceError
-└── UnreadableFileError   also an OSError
-    └── MissingFileError  also a FileNotFoundError
-EtRecordError
-└── InvalidRecordError    also a RuntimeError
-
 A graph that an ETRecord lacks is an UnknownGraphError of `warehouse.programs.correlation`, also a
 KeyError.
 """

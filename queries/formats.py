@@ -140,7 +140,7 @@ def write_parquet(table: Rows, sink: IO[bytes]) -> None:
 
     schema, last = table.schema, []
     try:
-        with pq.ParquetWriter(_Counted(sink), schema, compression="zstd") as file:
+        with pq.ParquetWriter(_SinkWithPosition(sink), schema, compression="zstd") as file:
             for batch in read_batches(table):
                 last = [batch]
                 file.write_batch(batch)
@@ -152,7 +152,7 @@ def write_parquet(table: Rows, sink: IO[bytes]) -> None:
         raise UnsupportedColumnError("parquet", schema.names[0], error) from error
 
 
-class _Counted:
+class _SinkWithPosition:
     """A sink that knows its position, which pipes do not and Parquet needs."""
 
     closed = False

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.mann_whitney import exact_null_table
+from warehouse.statistics.runs import find_starts
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 MOST_DUMPS = 200  # considered
@@ -90,10 +91,7 @@ def plan_dumps(values: pa.Table, *, change: float) -> pa.Table:
 def advise(plan: pa.Table, components: pa.Table, *, change: float) -> pa.Table:
     """The plan with advice how to show a change of a model's method, by its sources of noise.
 
-    Args:
-        plan: Rows of `plan_dumps`.
-        components: Rows of the query variance_components, of the same dumps.
-        change: The change as a share.
+    The rows are those of `plan_dumps` and of the query variance_components, of the same dumps.
 
     Returns:
         The plan with three more columns: detectable, the smallest change that can be found now;
@@ -132,7 +130,7 @@ def _operators(values: pa.Table) -> Iterator[_Operator]:
     y = np.log(np.maximum(values["value"].to_numpy(), 1))
     series, build = _numbers(values, _OPERATOR), _numbers(values, (*_OPERATOR, "build"))
     y = y[np.lexsort((y, build))]
-    builds, firsts = _starts(build), _starts(series)
+    builds, firsts = find_starts([build]), find_starts([series])
     counts = np.diff(builds, append=len(y))
     noise = _noise(y, builds, counts)
     names = values.select([*_FAMILY, "kind", "floor"]).take(pa.array(firsts)).to_pylist()
@@ -163,16 +161,12 @@ def _noise(y: Floats, builds: Ints, counts: Ints) -> Floats:
 
 def _numbers(values: pa.Table, columns: Sequence[str]) -> Ints:
     """Numbers of consecutive groups of rows that are equal in these columns, from 0."""
-    changes = np.zeros(values.num_rows, bool)
-    for column in columns:
-        codes = values[column].combine_chunks().dictionary_encode("encode").indices.to_numpy()
-        changes[1:] |= codes[1:] != codes[:-1]
-    return np.cumsum(changes)
-
-
-def _starts(numbers: Ints) -> Ints:
-    """First row of each number; numbers ascend."""
-    return np.flatnonzero(np.diff(numbers, prepend=-1))
+    codes = [
+        values[column].combine_chunks().dictionary_encode("encode").indices.to_numpy()
+        for column in columns
+    ]
+    first = find_starts(codes)
+    return np.repeat(np.arange(len(first)), np.diff(first, append=values.num_rows))
 
 
 def _plan_family(operators: Sequence[_Operator], shift: float) -> dict[str, object]:

@@ -16,15 +16,7 @@ import pytest
 from cli.main import main
 from tests.support.corpus import CORPUS, FARM
 from tests.support.cross_section import cross_section
-from tests.support.documents import (
-    DOCUMENTS,
-    ROOT,
-    Block,
-    Command,
-    blocks,
-    commands,
-    unlike_table,
-)
+from tests.support.documents import DOCUMENTS, ROOT, Block, Command, blocks, commands, unlike_table
 from tests.support.etrecord_builder import MODELS
 
 # The files that the documents speak of.

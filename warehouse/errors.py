@@ -1,26 +1,4 @@
-"""Errors of stores, lakes, Spark and queries.
-
-WarehouseError
-├── StoreError            a store cannot be opened, or a write to it failed
-│   ├── StoreLockedError  another process has the store open
-│   │   └── WriterWaitingError  another process waits to write the store
-│   ├── StoreVersionError a newer tracehouse wrote the store
-│   ├── OldStoreError     an older tracehouse wrote the store; migrate or rebuild it first
-│   └── DamagedStoreError the DuckDB file is damaged or gone, and can be rebuilt
-├── ArchiveError          a file of the archive is damaged or gone
-├── LakeError             a lake cannot be read or written, or does not exist
-│   └── LakeAddressError  the address of a lake is malformed
-└── SparkError            Apache Spark is missing, or a Spark job failed
-QueryError
-├── HeaderError           a .sql file's header is malformed
-├── UnknownQueryError     no canned query of that name
-├── NoSuchDumpError       the store has no such dump
-├── ParameterError        a parameter is unknown, missing or of the wrong type
-├── SlowAnswerError       an answer exceeds its time limit
-├── LongQuestionError     a query over so many dumps would exceed its time limit
-└── StatementError        ad-hoc SQL is not a single SELECT, or fails
-    └── CostlyStatementError  ad-hoc SQL exceeds a limit on resources
-"""
+"""Errors of stores, lakes, Spark and queries."""
 
 from __future__ import annotations
 
@@ -36,14 +14,14 @@ _UNLOCK = "wait until that process ends, or stop it, and run the command again"
 class WarehouseError(Exception):
     """An operation on a store failed; the message names place, problem and remedy."""
 
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
 
 class StoreError(WarehouseError):
     """A store cannot be opened, or a write to it failed."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
 
 
 class StoreLockedError(StoreError):
@@ -99,19 +77,9 @@ class DamagedStoreError(StoreError):
 class ArchiveError(WarehouseError):
     """A file of the archive is damaged or gone."""
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
-
 
 class LakeError(WarehouseError):
     """A lake cannot be read or written, or does not exist."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
-        self.place = place
-        self.problem = problem
 
 
 class LakeAddressError(LakeError):
@@ -123,11 +91,6 @@ class LakeAddressError(LakeError):
 
 class SparkError(WarehouseError):
     """Apache Spark is missing, or a Spark job failed."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
-        self.place = place
-        self.problem = problem
 
 
 class QueryError(Exception):

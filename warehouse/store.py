@@ -179,10 +179,7 @@ class Warehouse:
         return replace(summary, notes=notes, seconds=time.perf_counter() - start)
 
     def drain(
-        self,
-        *,
-        jobs: int | None = None,
-        progress: Callable[[IngestProgress], None] | None = None,
+        self, *, jobs: int | None = None, progress: Callable[[IngestProgress], None] | None = None
     ) -> IngestSummary:
         """Ingest the dumps in the store's `Inbox`, and empty it.
 

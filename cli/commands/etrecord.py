@@ -30,8 +30,7 @@ def show(
         str | None, typer.Option(metavar="NAME", help="Only this method of the program.")
     ] = None,
     graph: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program."),
+        str | None, typer.Option(metavar="NAME", help="Only this graph, e.g. exported_program.")
     ] = None,
     *,
     options: OutputOptions,

@@ -36,8 +36,7 @@ _BaseProgram = Annotated[
     ),
 ]
 _HeadProgram = Annotated[
-    str | None,
-    typer.Option("--head-program", metavar="FILE", help="The same of the bad build."),
+    str | None, typer.Option("--head-program", metavar="FILE", help="The same of the bad build.")
 ]
 
 
@@ -78,7 +77,9 @@ def explain(
 
         service.reject_settings(config)
         with service.connect(retry_seconds=wait) as connection, elapsed_line(_DOING):
-            text = RemoteStore(connection).explain(chosen, group=group, head=head)
+            text = RemoteStore(connection).document(
+                "/v1/explain", chosen, {"group": group, "head": head}
+            )
     else:
         from queries.explain.explanation import explain_group
         from queries.report.settings import read_settings

@@ -9,9 +9,7 @@ from cli.options import LakePlace, StoreOptions, with_options
 from cli.stores import open_to_read
 
 app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Write traces or a lake for other programs.",
+    no_args_is_help=True, rich_markup_mode=None, help="Write traces or a lake for other programs."
 )
 
 

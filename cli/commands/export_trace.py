@@ -88,8 +88,9 @@ def trace(
     Raises:
         BadParameter: The trace would go to a terminal.
     """
+    from queries.event_blocks.time_scales import check_backends
     from queries.timeline.clocks import parse_clocks
-    from queries.timeline.slices import check_backends, timed_runs
+    from queries.timeline.slices import timed_runs
 
     if output_file is None and sys.stdout.isatty():
         raise typer.BadParameter(
@@ -99,7 +100,8 @@ def trace(
         clocks = parse_clocks(more["clock"], more["delegate_clock"])
     read = _read_dumps(dumps, store, clocks, more)
     shown = [timed_runs(dump, run or ()) for dump in read]
-    check_backends(clocks, shown)
+    events = (event for one in shown for event in one.events)
+    check_backends(clocks.delegates, (event.origin.delegate_backend_name for event in events))
     with standard_output_to(output_file):
         for part in _batched(_rendered(shown, output or _format_for(output_file))):
             write_text(part)

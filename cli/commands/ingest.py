@@ -23,9 +23,7 @@ def ingest(
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            metavar="NUMBER",
-            help="Reader threads; by default one per spare core.",
+            min=1, metavar="NUMBER", help="Reader threads; by default one per spare core."
         ),
     ] = None,
     keep_going: KeepGoing = False,

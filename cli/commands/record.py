@@ -12,15 +12,7 @@ from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.files import etrecord_source, file_source
 from cli.manifest_options import MANIFEST
-from cli.options import (
-    DEFAULT_STORE,
-    Shared,
-    Store,
-    StoreOptions,
-    TextOption,
-    Wait,
-    add_options,
-)
+from cli.options import DEFAULT_STORE, Shared, Store, StoreOptions, TextOption, Wait, add_options
 from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.iterations import iteration_line
 from cli.output.options import CsvSafe, RowFormat, check_format

@@ -50,10 +50,10 @@ class _Builds(NamedTuple):
     branch: str | None
 
     def check(self, *, is_nightly: bool) -> None:
-        """Check that they name one report.
+        """Check that the builds name one report.
 
         Raises:
-            BadParameter: They do not.
+            BadParameter: The builds name none, or several.
         """
         if is_nightly == (self.base is not None):
             problem, option = "wanted either --nightly or --base BUILD", "--nightly"
@@ -119,11 +119,7 @@ def report(
 
 @contextmanager
 def _report(
-    store: Path,
-    wait: float,
-    lake: str | None,
-    config: Path | None,
-    builds: _Builds,
+    store: Path, wait: float, lake: str | None, config: Path | None, builds: _Builds
 ) -> Iterator[tuple[Report | RemoteReport, Callable[[Form], str]]]:
     """The report, made from a store or lake, or by a service, and its texts by their form."""
     if service := service_instead_of_store(lake):

@@ -19,8 +19,7 @@ def upload(
     token_file: TokenFile = None,
     layout: Layout = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, metavar="NUMBER", help="Connections; 4 by default."),
+        int | None, typer.Option(min=1, max=64, metavar="NUMBER", help="Connections; 4 by default.")
     ] = None,
     wait: Annotated[
         float,

@@ -50,10 +50,7 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[De
 
     A fault of one dump becomes its refusal. Any other error of `take` is raised.
 
-    Args:
-        dumps: The dumps; this thread iterates over them and reads their manifests.
-        take: Hands over one dump; called in several threads.
-        threads: Number of threads.
+    The dumps are iterated over by this thread, and `take` is called in several.
 
     Raises:
         ServiceError: The service accepts nothing.

@@ -38,16 +38,7 @@ class WatchCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """Options of a watch.
-
-    Attributes:
-        manifest: Fields that apply to all dumps.
-        layout: Template of paths.
-        etrecord: ETRecord of all dumps.
-        threads: Dumps to hand over at a time.
-        pause_seconds: Time between two looks while nothing is new.
-        is_once: Whether to stop when nothing new is left.
-    """
+    """Options of a watch."""
 
     manifest: Mapping[str, object]
     layout: str | None

@@ -26,9 +26,7 @@ _ENDINGS = "a name that ends in " + ", ".join(
 RowFormat = Annotated[
     Format,
     typer.Option(
-        "--format",
-        metavar="|".join(Format),
-        help="Output format; only table rounds numbers.",
+        "--format", metavar="|".join(Format), help="Output format; only table rounds numbers."
     ),
 ]
 CsvSafe = Annotated[

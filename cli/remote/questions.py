@@ -78,17 +78,11 @@ class RemoteStore:
         """The state of the store and its service: one row."""
         return self._table("GET", "/v1/status")
 
-    def report(self, form: str, **builds: str | None) -> str:
-        """A report on two builds, or without a base on one night; see `cli.commands.report`."""
-        given = {**builds, "format": form}
+    def document(self, path: str, form: str, params: Mapping[str, str | None]) -> str:
+        """The report or the explanation at a path of the service, in a form."""
+        given = {**params, "format": form}
         pairs = [(name, value) for name, value in given.items() if value is not None]
-        return self.ask("GET", _path("/v1/report", pairs)).body.decode("utf-8", "replace")
-
-    def explain(self, form: str, *, group: str, head: str | None) -> str:
-        """The explanation of an alert; see `cli.commands.explain`."""
-        given = {"group": group, "head": head, "format": form}
-        pairs = [(name, value) for name, value in given.items() if value is not None]
-        return self.ask("GET", _path("/v1/explain", pairs)).body.decode("utf-8", "replace")
+        return self.ask("GET", _path(path, pairs)).body.decode("utf-8", "replace")
 
     def _table(self, method: str, path: str, body: bytes = b"") -> pa.Table:
         return self.table_of(self.ask(method, path, body), path)
@@ -115,12 +109,7 @@ class RemoteStore:
             raise ServiceError(self._connection.url + path, detail, reason="answer") from error
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes = b"",
-        *,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None
     ) -> ServiceAnswer:
         """The answer to a question.
 

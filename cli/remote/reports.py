@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 from cli.remote.questions import RemoteStore
 
@@ -21,17 +21,9 @@ class RemoteReport:
         text: The report in a form, requested once, as a later request might get a later build.
     """
 
-    def __init__(
-        self,
-        connection: ServiceConnection,
-        *,
-        head: str | None,
-        base: str | None,
-        branch: str | None,
-    ) -> None:
-        self.text: Callable[[Form], str] = cache(
-            partial(RemoteStore(connection).report, head=head, base=base, branch=branch)
-        )
+    def __init__(self, connection: ServiceConnection, **builds: str | None) -> None:
+        document = RemoteStore(connection).document
+        self.text: Callable[[Form], str] = cache(lambda form: document("/v1/report", form, builds))
 
     @property
     def summary(self) -> str:
@@ -46,10 +38,9 @@ class RemoteReport:
     @property
     def notes(self) -> list[str]:
         """Notes to read before the report."""
-        notes = self._content.get("notes", [])  # older services send none
-        return [str(note) for note in notes] if isinstance(notes, list) else []
+        return [str(note) for note in self._content["notes"]]
 
     @cached_property
-    def _content(self) -> dict[str, object]:
-        content: dict[str, object] = json.loads(self.text("json"))
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.text("json"))
         return content

@@ -32,7 +32,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Counts(NamedTuple):
-    """What has happened since the service started.
+    """Numbers of what happened since the service started.
 
     Attributes:
         dumps: Dumps that were stored.
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
     decisions: int = 0
 
     def since(self, earlier: Counts) -> Counts:
-        """What has happened since earlier counts."""
+        """The differences from earlier counts."""
         return Counts(*(max(n - before, 0) for n, before in zip(self, earlier, strict=True)))
 
 
@@ -60,9 +60,6 @@ class Changes:
     client gets one event about all that it has missed. The id of an event is made of the counts,
     which let the next stream of the client continue. It reveals nothing that its client may not
     know.
-
-    Attributes:
-        listeners: Number of streams.
     """
 
     def __init__(self, service: Service, jobs: Jobs) -> None:
@@ -76,7 +73,7 @@ class Changes:
         self._ended.set()
 
     def count(self, pools: Collection[str] | None) -> Counts:
-        """What has happened, for a client that is limited to pools of devices, or not (None).
+        """The counts for a client that is limited to pools of devices, or not (None).
 
         Only dumps belong to a pool.
         """

@@ -57,15 +57,7 @@ class Nights:
         settings: ServiceSettings,
         config: Path | None,
     ) -> None:
-        """Use a store that only functions of `Consumer.perform` may write.
-
-        Args:
-            warehouse: The store.
-            store: The store's directory.
-            consumer: Indexes its dumps.
-            settings: Settings of the service.
-            config: Settings file of reports, if it was given.
-        """
+        """Use a store that only functions of `Consumer.perform` may write."""
         self._warehouse, self._store, self._consumer = warehouse, store, consumer
         self._settle_seconds, self._config = settings.settle_seconds, config
         self._pushes = Pushes(slack_url=settings.slack_url, webhook_url=settings.webhook_url)
@@ -99,11 +91,6 @@ class Nights:
     def report(self, reader: Warehouse, key: NightKey, *, seconds: float) -> Report:
         """The report of a night.
 
-        Args:
-            reader: A reader of the store.
-            key: The night, from the same reader.
-            seconds: Time to wait while the night is judged.
-
         Raises:
             Problem: 503 if that takes longer.
             QueryError: The night cannot be judged.
@@ -128,13 +115,13 @@ class Nights:
 
     def _run(self) -> None:
         accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-        with self._noting("the last night cannot be read"), self._consumer.readers.lend() as reader:
+        with self._noted("the last night cannot be read"), self._consumer.readers.lend() as reader:
             if before := last_night(reader, self.settings):
                 self._pushes.remember(before.report)
         while not self._is_ending:
             if accepted != self._consumer.accepted:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
-            with self._noting("the night cannot be judged"):
+            with self._noted("the night cannot be judged"):
                 has_settled = time.monotonic() - since >= self._settle_seconds
                 if has_settled and not is_judged and self._is_idle():
                     is_judged = True
@@ -142,7 +129,7 @@ class Nights:
                 self._judge_wanted()
 
     @contextmanager
-    def _noting(self, problem: str) -> Iterator[None]:
+    def _noted(self, problem: str) -> Iterator[None]:
         """Turn an error of the body into a note; the thread goes on."""
         try:
             yield
@@ -194,7 +181,7 @@ class Nights:
         kept.add_done_callback(self._note_end)
 
     def _note_end(self, kept: Future[None]) -> None:
-        with self._noting("a report cannot be stored"):
+        with self._noted("a report cannot be stored"):
             kept.result()
             self.judged_count += 1
 

@@ -54,11 +54,6 @@ class Service:
     ) -> None:
         """Open a store as its only writer, and begin to index accepted dumps.
 
-        Args:
-            store: The store's directory.
-            settings: Settings of the service.
-            config: Settings file of reports; by default ./tracehouse.toml, if it exists.
-
         Raises:
             StoreError: The store cannot be opened; see `Warehouse.open`.
         """
@@ -81,11 +76,7 @@ class Service:
             )
             opened.enter_context(self.consumer)
             self.nights = Nights(
-                self.warehouse,
-                store,
-                self.consumer,
-                settings=settings,
-                config=config,
+                self.warehouse, store, self.consumer, settings=settings, config=config
             )
             opened.enter_context(self.nights.judging())
             clear_spools(store / INBOX_FOLDER)

@@ -21,12 +21,6 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
     """The rows of a task, which the chosen service does, or the service of the store, or we do.
 
     Errors of the store, of its queries and of the service are passed on.
-
-    Args:
-        task: The task.
-        store: The store's directory.
-        wait: Seconds to wait for other processes, or for a busy service.
-        config: Settings file of reports, which a service does not read.
     """
     from cli.output.progress import progress_bar
     from cli.upkeep.requests import request_task
@@ -58,10 +52,7 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from cli.output.progress import progress_bar
 
-    with (
-        progress_bar(unit="parts", has_events=False) as progress,
-        ExitStack() as opened,
-    ):
+    with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
 
         def compact() -> CompactionResult:

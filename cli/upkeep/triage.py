@@ -49,6 +49,7 @@ class Accept:
         import pyarrow as pa
 
         from queries.report.choosing import GroupFilter, choose_groups
+        from queries.report.night import list_builds
         from queries.report.settings import read_settings
         from queries.report.stored_nights import last_night, read_night
 
@@ -63,9 +64,7 @@ class Accept:
             night = read_night(warehouse, settings, self.head)
             if not night.is_stored:
                 warehouse.keep_night(night.packed())
-            ordered = "SELECT build FROM builds_in_order ORDER BY position"
-            builds = warehouse.sql(ordered)["build"].to_pylist()
-            ids = choose_groups(night.report, builds, self.groups, chosen, known)
+            ids = choose_groups(night.report, list_builds(warehouse), self.groups, chosen, known)
         decide = partial(warehouse.decide, state=self.state, reason=self.reason, user=store.user)
         for group_id in ids:
             decide(group_id)

@@ -173,12 +173,6 @@ class RunLayouts:
 def lay_out_runs(runs: Runs, book: SignatureBook, dump: Ints, sizes: Ints) -> RunLayouts:
     """Find the layout and signature of every run, adding new ones to the book.
 
-    Args:
-        runs: The runs.
-        book: Receives their signatures.
-        dump: Dump of each run.
-        sizes: Bytes of each dump.
-
     Raises:
         FaultyDumps: A run holds too many distinct events, or too much text in their signatures.
     """

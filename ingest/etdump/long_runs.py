@@ -100,12 +100,6 @@ def read_long_run(
 ) -> Iterator[Dumps]:
     """Read and verify one run of a single dump, then yield its events in parts.
 
-    Args:
-        arena: The dump.
-        heads: The run.
-        book: Receives its signatures.
-        ledger: The dump's running totals.
-
     Yields:
         Parts of the run, at least one, in order of its events.
 

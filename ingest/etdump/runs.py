@@ -24,11 +24,7 @@ from ingest.etdump.scope import PartTooLarge, Scope
 def read_dumps(arena: Arena, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
     """Read and verify every dump of the arena, some runs at a time.
 
-    Args:
-        arena: The dumps.
-        book: Receives their signatures.
-        part_bytes: Size up to which an arena is read at once; a larger one, of one dump, is read
-            in parts.
+    An arena of more than `part_bytes`, of one dump, is read in parts.
 
     Yields:
         The dumps, or parts of them: all rows of some runs, or some events of one large run.

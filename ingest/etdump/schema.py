@@ -149,11 +149,7 @@ def read_run_headers(scope: Scope, word: Ints) -> RunHeaders:
     """
     tables = read_tables(scope, word, np.arange(len(word)), _RUN)
     return RunHeaders(
-        tables,
-        _texts(tables, 0),
-        tables.int32(1, -1),
-        tables.has(3),
-        _read_allocators(tables),
+        tables, _texts(tables, 0), tables.int32(1, -1), tables.has(3), _read_allocators(tables)
     )
 
 

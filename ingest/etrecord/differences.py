@@ -12,13 +12,12 @@ import pyarrow as pa
 
 from ingest.errors import EtRecordError
 from ingest.etrecord.graph_code import result_names, result_types
-from ingest.etrecord.names import EXPORTED_PROGRAM
+from ingest.etrecord.names import CONSTANT_PREFIXES, EXPORTED_PROGRAM
 from ingest.etrecord.program_file import IDENTIFIER, ProgramFile, ProgramMethod, decode_program
 from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.torch_archive import WIDTHS
 from ingest.sources.paths import Source, read_source
 
-_CONSTANT = ("p_", "b_", "c_")  # torch.export's prefixes of parameters, buffers and constants
 _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")
 _COLUMNS = pa.schema(
     [
@@ -130,7 +129,7 @@ def _list_graph(record: EtRecord, method: str) -> Iterator[tuple[_Part, int]]:
             results = [types.get(name, "?") for name in result_names(calls[node.name])]
             name = " ".join([node.target, *results[:1]])
             yield _Part(method, "operator", name, "count"), 1
-        elif node.op == "placeholder" and node.name.startswith(_CONSTANT):
+        elif node.op == "placeholder" and node.name.startswith(CONSTANT_PREFIXES):
             type_ = types.get(node.name, "?")
             yield _Part(method, "constant", f"{node.name} {type_}", "bytes"), _byte_count(type_)
 

@@ -34,13 +34,7 @@ from typing import NamedTuple, TypeVar
 
 from ingest.errors import EtRecordError
 from ingest.etrecord.graphs import Graph, read_graphs
-from ingest.etrecord.maps import (
-    DelegateMap,
-    Handles,
-    parse_delegate,
-    parse_handles,
-    parse_methods,
-)
+from ingest.etrecord.maps import DelegateMap, Handles, parse_delegate, parse_handles, parse_methods
 from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
 from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser

@@ -65,10 +65,6 @@ def read_torch_archive(data: bytes, place: str) -> object:
     Values are None, bools, numbers, texts, lists, tuples, dicts and
     `ingest.debug_buffer.TensorValue`; lists and dicts may contain themselves.
 
-    Args:
-        data: The zip that torch.save wrote.
-        place: Name of the archive in messages.
-
     Raises:
         EtRecordError: The data is not such a zip, is damaged, or has other values.
     """

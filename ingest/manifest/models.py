@@ -239,9 +239,7 @@ class Manifest(_Frozen):
     clock: Clock = Clock()
     run: RunContext | None = None
     counters: Annotated[
-        list[Counter] | None,
-        AfterValidator(_check_counters),
-        BeforeValidator(_parse_counters),
+        list[Counter] | None, AfterValidator(_check_counters), BeforeValidator(_parse_counters)
     ] = None
     tags: Annotated[dict[str, JsonValue], AfterValidator(_check_tags)] = {}
 

@@ -39,13 +39,7 @@ class PathTemplate:
 
 
 def _find_ends(piece: str, path: str, later: Sequence[int]) -> list[int]:
-    """For each start in the path, the last position where a piece may end; -1 for no match.
-
-    Args:
-        piece: A piece of a template.
-        path: The path.
-        later: The result for the next piece.
-    """
+    """For each start in the path, the last position where a piece may end; -1 for no match."""
     size = len(path)
     if piece.startswith("{"):  # one character, then as many others as possible
         others = _find_ends("*", path, later)

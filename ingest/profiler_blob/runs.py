@@ -27,10 +27,7 @@ _NONE = np.zeros(0, np.int64)
 def read_blob(blocks: Blocks, book: SignatureBook, part_bytes: int) -> Iterator[Dumps]:
     """The record of a blob, some blocks at a time.
 
-    Args:
-        blocks: The verified blocks of a blob.
-        book: Receives its signatures.
-        part_bytes: Size up to which a blob is decoded at once; a larger one is decoded in parts.
+    A blob of more than `part_bytes` is decoded in parts.
 
     Yields:
         Records like those of `ingest.etdump.runs.read_dumps`, or parts of them.

@@ -65,11 +65,7 @@ def share_session(
     """
     session = session_of(fields)
     own, digest = fields_of_other(fields, reference)
-    pinned = {
-        "build": f"reference-{digest}",
-        "role": "reference",
-        **_describe_size(reference),
-    }
+    pinned = {"build": f"reference-{digest}", "role": "reference", **_describe_size(reference)}
     return (
         PlannedDump(replace(plan, program=reference), {**own, **session, **pinned}),
         PlannedDump(plan, {**fields, **session}),

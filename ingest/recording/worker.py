@@ -52,9 +52,7 @@ def _record(request: dict[str, Any], report: Report) -> None:
     runtime = import_module("executorch.runtime").Runtime.get()
     import_module("executorch.kernels.quantized")  # registers its operators
     program = runtime.load_program(
-        request["program"],
-        enable_etdump=True,
-        debug_buffer_size=request["debug_buffer_bytes"],
+        request["program"], enable_etdump=True, debug_buffer_size=request["debug_buffer_bytes"]
     )
     method = _load_method(program, request["method"])
     inputs = _read_inputs(request["inputs"], method.metadata)

@@ -84,12 +84,6 @@ class ServiceConnection:
     ) -> ServiceAnswer:
         """The service's answer to a request.
 
-        Args:
-            method: HTTP method.
-            path: Path and query, quoted.
-            headers: Headers in addition to the connection's own.
-            body: The body, in pieces.
-
         Raises:
             ServiceError: The service cannot be reached, refuses, or stays busy for too long.
         """

@@ -35,13 +35,6 @@ def upload_dump(
 ) -> Receipt:
     """Upload a dump; when this returns, the service has the dump on disk.
 
-    Args:
-        connection: Connection to the service.
-        dump: The dump's bytes.
-        manifest: The dump's manifest, as JSON.
-        etrecord: The ETRecord of its program, if any.
-        debug_buffer: Its debug buffer, if any.
-
     Raises:
         ServiceError: The service cannot be reached, or does not accept the dump.
     """

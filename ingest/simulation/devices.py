@@ -73,10 +73,7 @@ class Noise:
 class Kind:
     """A kind of device, which forms a pool.
 
-    Attributes:
-        os: Operating system and its version, if any.
-        arch: Processor architecture.
-        slowness: Times on such devices relative to the templates' times.
+    Its slowness is relative to the times of the templates.
     """
 
     name: str

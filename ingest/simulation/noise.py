@@ -28,12 +28,7 @@ def draw_own_times(
 ) -> Ints:
     """Own times of the events of a dump's runs in whole nanoseconds, one row per run.
 
-    Args:
-        timeline: The events of a run.
-        typical_ns: Typical time of each on this device with this build, after warm-up.
-        noise: The device's noise.
-        run_count: Number of runs.
-        rng: Source of randomness.
+    The typical times are on this device with this build, after warm-up.
     """
     shape = (run_count, len(timeline))
     log = rng.standard_normal(shape) * noise.jitter

@@ -79,11 +79,7 @@ class Family:
 class FarmPlan:
     """A farm.
 
-    Attributes:
-        seed: Seed of all random numbers.
-        builds: The builds, in order.
-        families: The models and backends.
-        missing_nights: Positions of (device, build) for which nothing was recorded.
+    Missing nights are positions of (device, build) for which nothing was recorded.
     """
 
     size: FarmSize

@@ -226,12 +226,7 @@ def _read_tree(runs: Runs, first: int, run_count: int, event_count: int) -> Temp
         own_ns, first_ratio = _typical(own)
         parts = tuple(event for _, _, event in inner)
         event = TemplateEvent(
-            None if name is None else name.decode(),
-            delegate_id,
-            origin,
-            own_ns,
-            first_ratio,
-            parts,
+            None if name is None else name.decode(), delegate_id, origin, own_ns, first_ratio, parts
         )
         open_.append((depth, origin, event))
     return open_[-1][2]

@@ -53,13 +53,7 @@ class ProgramRecorder:
     def lay_out(
         self, device: SimulatedDevice, factors: Floats, rng: np.random.Generator
     ) -> tuple[Ticks, Ticks]:
-        """Starts and ends of a dump's events in ticks of the device's clock, in file order.
-
-        Args:
-            device: The device that runs the program.
-            factors: Relative times of operators there, by origin.
-            rng: Source of randomness.
-        """
+        """Starts and ends of a dump's events in ticks of the device's clock, in file order."""
         instant = int(rng.integers(_MAX_UPTIME_NS))
         starts: list[Ints] = []
         ends: list[Ints] = []

@@ -12,15 +12,7 @@ from ingest.simulation.recorder import Recording
 
 @dataclass
 class FarmSummary:
-    """Counts of what was written so far.
-
-    Attributes:
-        events: Events in readable dumps.
-        byte_count: Size of all dumps.
-        failed_runs: Runs that log only their first events.
-        truncated_dumps: Paths of truncated dumps.
-        missing_dumps: Paths of dumps that were lost.
-    """
+    """Counts of what was written so far."""
 
     dumps: int = 0
     events: int = 0

@@ -51,9 +51,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
 def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
     """The result of `find_sources`, with an error in place of each faulty path.
 
-    Args:
-        paths: The given paths.
-        names: Receives the names in the folders that are searched.
+    `names` receives the names in the folders that are searched.
     """
     found: dict[object, Source | SourceError] = {}
     listing = _Listing(names)

@@ -21,11 +21,6 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
     From COPY_FROM_BYTES on, the result is a read-only memory map of a nameless copy in the
     directory for temporary files, which disappears with the map. Any OSError is passed on.
 
-    Args:
-        path: The file.
-        name: Name of the file in messages.
-        most_bytes: Size limit.
-
     Raises:
         SourceError: The file is not regular, is too large, or changed while it was read.
     """

@@ -35,10 +35,6 @@ def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | 
 
     For a large file, the result is a memory map of a private copy.
 
-    Args:
-        source: What to read.
-        most_bytes: Size limit.
-
     Raises:
         SourceError: The file is gone, not a regular file, too large or unreadable, or changed
             while it was read; or the zip is damaged, encrypted or would inflate too much.

@@ -56,11 +56,6 @@ class Artifact:
     def __init__(self, file: io.RawIOBase, name: str, zip_bytes: int) -> None:
         """Read the zip's directory.
 
-        Args:
-            file: The zip.
-            name: Name of the zip in messages.
-            zip_bytes: Size of the zip.
-
         Raises:
             SourceError: The zip exceeds a limit.
         """
@@ -109,11 +104,6 @@ class Artifact:
 
     def read(self, member: str, name: str, most_bytes: int) -> bytes | memoryview | None:
         """The bytes of a member as `gather` returns them; None without the member.
-
-        Args:
-            member: The member.
-            name: Name of the member in messages.
-            most_bytes: Size limit.
 
         Raises:
             SourceError: Two members have this name, or the member is encrypted, neither stored nor

@@ -36,11 +36,6 @@ def open_zip(
 
     A damaged zip raises one of ZIP_FAULTS.
 
-    Args:
-        file: The zip.
-        most_bytes: Limit on the size of the list of members.
-        most_members: Limit on the number of members.
-
     Raises:
         DirectoryError: The list exceeds a limit.
     """

@@ -95,11 +95,7 @@ def _run_columns(dumps: Dumps, run: Ints | slice) -> tuple[pa.Array, pa.Array]:
 
 
 def _events(
-    dumps: Dumps,
-    slots: Slots,
-    offsets: Ints,
-    durations: Ints,
-    flags: NDArray[np.int32],
+    dumps: Dumps, slots: Slots, offsets: Ints, durations: Ints, flags: NDArray[np.int32]
 ) -> pa.Table:
     order = order_events(dumps, slots)
     heads = dumps.heads

@@ -26,10 +26,7 @@ def flag_durations(
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Durations in ticks, and their flags.
 
-    Args:
-        start: Starts of events.
-        end: Their ends.
-        zero_is_no_end: Whether an end of 0 is a missing reading, not one after a wrap.
+    With `zero_is_no_end`, an end of 0 is a missing reading, otherwise one after a wrap.
 
     Returns:
         End minus start modulo 2^64 as int64, plus 2^32 if both fit into 32 bits and end is before
@@ -53,11 +50,6 @@ def unwrap_starts(
     start: NDArray[np.uint64], counts: Ints, flags: NDArray[np.int32]
 ) -> tuple[Ints, NDArray[np.uint64]]:
     """Starts relative to the earliest start of their run.
-
-    Args:
-        start: Starts of all runs' events, run after run.
-        counts: Events per run.
-        flags: Flags of the events' durations.
 
     Returns:
         Start minus the run's earliest start as int64, and the earliest start per run (0 for a run

@@ -53,7 +53,7 @@ class EventData:
 
     @property
     def is_delegated_op(self) -> bool:
-        """Whether it has a delegate id."""
+        """Whether the event has a delegate id."""
         return self.delegate_debug_identifier is not None
 
     @property

@@ -23,9 +23,8 @@ from queries.event_blocks.places import EventPlaces, delegate_id
 from queries.event_blocks.profile_samples import Group, ProfileSamples
 from queries.event_blocks.samples import Samples
 from queries.event_blocks.scales import DelegateTimes, Scale, Scales
-from queries.event_blocks.time_scales import TimeScale
+from queries.event_blocks.time_scales import TimeScale, check_backends
 from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
-from warehouse.errors import QueryError, suggest
 from warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
@@ -98,10 +97,7 @@ def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:
     batch = decode_dumps([data])
     for fault in batch.errors.to_pylist():
         raise DumpError(
-            name,
-            reason=fault["reason"],
-            byte_offset=fault["byte_offset"],
-            detail=fault["detail"],
+            name, reason=fault["reason"], byte_offset=fault["byte_offset"], detail=fault["detail"]
         )
     signatures = with_user_kinds(batch.tables["event_signatures"])
     return {**batch.tables, "event_signatures": signatures}
@@ -137,10 +133,8 @@ def build_event_blocks(
     scales = Scales(source_time_scale, target_time_scale, delegate_times)
     builder = _BlockBuilder(tables, scales, correlation, debug_buffer)
     blocks = builder.blocks(_runs_by_block(tables))
-    known = {e.delegate_backend_name for block in blocks for e in block.events} - {None, ""}
-    for backend in sorted(scales.backends - known):
-        others = suggest(backend, sorted(filter(None, known)))
-        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")
+    events = (event for block in blocks for event in block.events)
+    check_backends(scales.backends, (event.delegate_backend_name for event in events))
     return blocks
 
 

@@ -64,8 +64,4 @@ def delegate_id(signature: Mapping[str, Any]) -> int | str | None:
 
 
 def _ids(signature: Mapping[str, Any]) -> _Ids:
-    return (
-        signature["instruction_id"],
-        signature["delegate_id_int"],
-        signature["delegate_id_str"],
-    )
+    return (signature["instruction_id"], signature["delegate_id_int"], signature["delegate_id_str"])

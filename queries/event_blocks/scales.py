@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -49,9 +49,9 @@ class Scales:
         }
 
     @property
-    def backends(self) -> set[str]:
-        """Backends with their own clocks."""
-        return self._by_backend.keys() - {""}
+    def backends(self) -> Collection[str]:
+        """Backends with their own clocks, and "" if all others have one."""
+        return self._by_backend.keys()
 
     def of_event(self) -> Scale:
         """The scale of an event outside delegates."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from fractions import Fraction
 
 from queries.errors import UnconvertibleError
-from warehouse.errors import QueryError
+from warehouse.errors import QueryError, suggest
 
 
 class TimeScale(StrEnum):
@@ -88,3 +89,15 @@ def _parse_clock(text: str, what: str, examples: str) -> Clock:
             f"{what} '{stripped}': wanted {units} or ticks per second, such as {examples}"
         )
     return Fraction(stripped)
+
+
+def check_backends(stated: Collection[str], found: Iterable[str | None]) -> None:
+    """Check that the backends of clocks ("" stands for all others) are those of some events.
+
+    Raises:
+        QueryError: No event ran on a clock's backend.
+    """
+    known = sorted(filter(None, set(found)))
+    for backend in sorted({*stated} - {"", *known}):
+        others = suggest(backend, known)
+        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from queries.explain.content import Place
 from queries.report.content import Group, Member
+from queries.report.night import list_builds
 from warehouse.queryable import Queryable
 
 MOST_PLACES = 4
-_BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
 
 
 def list_places(store: Queryable, group: Group) -> tuple[list[Place], int]:
     """The costliest place of each model of an alert, and the number of all its places."""
-    names = store.sql(_BUILDS)["build"].to_pylist()
-    order = {build: number for number, build in enumerate(names)}
+    order = {build: number for number, build in enumerate(list_builds(store))}
     found: dict[tuple[str, str | None], Place] = {}
     seen = set()
     for member in (*group.members, *group.explains):
@@ -50,10 +49,6 @@ def _place(member: Member, first_bad: str, order: Mapping[str, int]) -> Place | 
         pool=member.pool if member.device is None else None,
         model=member.model,
         backend=member.backend,
-        base=_last(before, order),
+        base=max(before, key=order.__getitem__),
         head=min(since, key=order.__getitem__),
     )
-
-
-def _last(builds: Sequence[str], order: Mapping[str, int]) -> str:
-    return max(builds, key=order.__getitem__)

@@ -45,22 +45,26 @@ class TimeFrame(Part):
     kind: FrameKind
     base: float | None = Field(description="Time with all parts; null if the base lacks it.")
     head: float | None = Field(description="The same in the head.")
-    is_member: bool = Field(description="Whether the alert names it.")
+    is_member: bool = Field(description="Whether the alert names the frame.")
     parts: list[TimeFrame] = Field(description="Longest first.")
+
+    def time(self, side: str) -> float | None:
+        """The time of the frame in the base or the head."""
+        return self.base if side == "base" else self.head
 
     @property
     def change(self) -> float:
-        """Head less base; what is absent counts as 0."""
+        """Head less base; an absent time counts as 0."""
         return (self.head or 0.0) - (self.base or 0.0)
 
     @property
     def has_member(self) -> bool:
-        """Whether the alert names it or a part of it."""
+        """Whether the alert names the frame or a part of it."""
         return self.is_member or any(part.has_member for part in self.parts)
 
     @property
     def longest(self) -> float:
-        """The longer one of its times."""
+        """The longer one of both times."""
         return max(self.base or 0.0, self.head or 0.0)
 
 

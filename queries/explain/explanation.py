@@ -39,19 +39,11 @@ _Events = Mapping[EventKey, EventOrigin]
 
 
 def explain_group(
-    store: Queryable,
-    report: Report,
-    group_id: str,
-    *,
-    files: Sequence[ProgramChange] | None = None,
+    store: Queryable, report: Report, group_id: str, *, files: Sequence[ProgramChange] | None = None
 ) -> Explanation:
     """What differs between the two builds of an alert.
 
-    Args:
-        store: The store.
-        report: The nightly report with the alert.
-        group_id: The alert's group.
-        files: Differences of two files with the programs of the costliest place, if given.
+    `files` are the differences of two files with the programs of the costliest place.
 
     Raises:
         OptionError: The report has no such alert.
@@ -160,7 +152,7 @@ def _programs(
 def _missing(
     place: Place, own: PlaceOperators, programs: Sequence[Program | None]
 ) -> Iterator[str]:
-    """What keeps the programs from being compared."""
+    """The reasons why the programs cannot be compared."""
     for side, build, program in zip(SIDES, (place.base, place.head), programs, strict=True):
         if side not in own.etrecords:
             yield f"no dump of {name_text(build)} has an ETRecord"

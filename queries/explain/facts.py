@@ -38,61 +38,57 @@ def list_facts(store: Queryable, places: Sequence[Place]) -> list[Fact]:
 def list_divergences(store: Queryable, places: Sequence[Place]) -> list[Divergence]:
     """Where logged values begin to differ, at each place with dumps that logged some."""
     found = []
-    for _, rows in _rows_of_places(store, "numeric_divergence", places):
-        for row in rows:
-            ids = row["base_dump_id"], row["head_dump_id"]
-            name = operator_text(row["event_name"] or "", row["delegate_id"], row["ordinal"] or 0)
-            found.append(
-                Divergence.of(
-                    row,
-                    where=_where(row),
-                    operator=name if row["verdict"] == "different" else None,
-                    command=f"tracehouse numeric-gap {ids[0]} {ids[1]} --first",
-                )
+    for row in _rows_of_places(store, "numeric_divergence", places):
+        ids = row["base_dump_id"], row["head_dump_id"]
+        name = operator_text(row["event_name"] or "", row["delegate_id"], row["ordinal"] or 0)
+        found.append(
+            Divergence.of(
+                row,
+                where=_where(row),
+                operator=name if row["verdict"] == "different" else None,
+                command=f"tracehouse numeric-gap {ids[0]} {ids[1]} --first",
             )
+        )
     return found
 
 
 def _environment(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
-    for _, rows in _rows_of_places(store, "environment_changes", places):
-        for row in rows:
-            if row["verdict"] != "unknown":
-                yield Fact(
-                    where=_where(row),
-                    subject="environment",
-                    name=row["attribute"],
-                    base=name_text(row["base"]),
-                    head=name_text(row["head"]),
-                    is_changed=row["verdict"] == "changed",
-                )
-
-
-def _memory(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
-    for _, rows in _rows_of_places(store, "memory_deltas", places):
-        for row in rows:
-            allocator = "all allocators" if row["is_total"] else name_text(row["allocator"])
+    for row in _rows_of_places(store, "environment_changes", places):
+        if row["verdict"] != "unknown":
             yield Fact(
                 where=_where(row),
-                subject="memory",
-                name=f"{name_text(row['run_name'])}, {allocator}",
-                base=_allocated(row, "base"),
-                head=_allocated(row, "head"),
+                subject="environment",
+                name=row["attribute"],
+                base=name_text(row["base"]),
+                head=name_text(row["head"]),
                 is_changed=row["verdict"] == "changed",
             )
 
 
+def _memory(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
+    for row in _rows_of_places(store, "memory_deltas", places):
+        allocator = "all allocators" if row["is_total"] else name_text(row["allocator"])
+        yield Fact(
+            where=_where(row),
+            subject="memory",
+            name=f"{name_text(row['run_name'])}, {allocator}",
+            base=_allocated(row, "base"),
+            head=_allocated(row, "head"),
+            is_changed=row["verdict"] == "changed",
+        )
+
+
 def _exact(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
-    for _, rows in _rows_of_places(store, "exact_changes", places):
-        for row in rows:
-            if row["verdict"] == "changed" and row["measure"] != "allocated_bytes":  # see _memory
-                yield Fact(
-                    where=_where(row),
-                    subject="exact measure",
-                    name=measure_name(row["measure"], row["run_name"], row["allocator"]),
-                    base=_exact_value(row, "base"),
-                    head=_exact_value(row, "head"),
-                    is_changed=True,
-                )
+    for row in _rows_of_places(store, "exact_changes", places):
+        if row["verdict"] == "changed" and row["measure"] != "allocated_bytes":  # see _memory
+            yield Fact(
+                where=_where(row),
+                subject="exact measure",
+                name=measure_name(row["measure"], row["run_name"], row["allocator"]),
+                base=_exact_value(row, "base"),
+                head=_exact_value(row, "head"),
+                is_changed=True,
+            )
 
 
 def _exact_value(row: _Row, side: str) -> str:
@@ -123,29 +119,23 @@ def _counters(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
                 name=name_text(name),
                 base=NONE if base is None else measure_text(base, unit),
                 head=NONE if head is None else measure_text(head, unit),
-                is_changed=None in (base, head) or _is_notable(base or 0.0, head or 0.0),
+                is_changed=base is None or head is None or abs(head - base) > _NOTABLE * abs(base),
             )
-
-
-def _is_notable(base: float, head: float) -> bool:
-    return abs(head - base) > _NOTABLE * abs(base)
 
 
 def _where(row: _Row) -> str:
     return place_text(row["device"], row["model"], row["backend"])
 
 
-def _rows_of_places(
-    store: Queryable, name: str, places: Sequence[Place]
-) -> Iterator[tuple[Place, list[_Row]]]:
-    """The rows of a query for each place; places with the same two builds share one answer."""
+def _rows_of_places(store: Queryable, name: str, places: Sequence[Place]) -> Iterator[_Row]:
+    """The rows of a query, place by place; places with the same two builds share one answer."""
     by_builds: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for place in places:
         by_builds[place.base, place.head].append(place)
     for (base, head), own in by_builds.items():
         rows = store.query(name, base=base, head=head, **_filters(own)).to_pylist()
         for place in own:
-            yield place, list(filter(_is_of(place), rows))
+            yield from filter(_is_of(place), rows)
 
 
 def _filters(places: Sequence[Place]) -> dict[str, list[str]]:

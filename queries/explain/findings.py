@@ -1,4 +1,4 @@
-"""What an explanation found, in sentences: the likeliest causes first. Pure."""
+"""The findings of an explanation, in sentences: the likeliest causes first. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,9 @@ from queries.explain.content import (
     RunTimes,
     TimeFrame,
 )
-from queries.explain.wording import differing
+from queries.explain.wording import differing, time_text
 from queries.report.content import Group
-from queries.report.figures import (
-    cost_text,
-    count_text,
-    delta_text,
-    name_text,
-    number_text,
-)
+from queries.report.figures import count_text, delta_text, name_text
 
 _HARDLY = 0.01  # change of a run, as a share, below which its parts may be noise
 _NOTABLE = 0.05  # share of the run's change that a frame is named for
@@ -42,7 +36,7 @@ def list_findings(
     facts: Sequence[Fact],
     divergences: Sequence[Divergence],
 ) -> list[str]:
-    """What was found, in sentences."""
+    """The findings, in sentences."""
     found = [
         *(text for one in times for text in _time_texts(one)),
         *(text for one in programs for text in _program_texts(one)),
@@ -63,13 +57,13 @@ def _time_texts(times: RunTimes) -> Iterator[str]:
     frame, where = times.frame, f"{times.place.where}, {times.run}"
     if not frame.base or not frame.head:
         return
-    share, total = frame.change / frame.base, _amount(frame.change, times.unit)
+    share, total = frame.change / frame.base, time_text(frame.change, times.unit, signed=True)
     leaves = sorted(_leaves(frame), key=lambda pair: (not pair[1].is_member, -abs(pair[1].change)))
     if abs(share) >= _HARDLY:
         leaves.sort(key=lambda pair: -abs(pair[1].change))
         leaves = [one for one in leaves if one[1].change / frame.change >= _NOTABLE]
     listed = ", ".join(
-        f"{_name(one)}{module and f' in {module}'} {_amount(one.change, times.unit)}"
+        f"{_name(one)}{module and f' in {module}'} {time_text(one.change, times.unit, signed=True)}"
         for module, one in leaves[:_MOST_NAMED]
     )
     yield f"{where}: {total} per run ({delta_text(share)}){listed and f', of which {listed}'}."
@@ -103,7 +97,7 @@ def _program_texts(programs: Programs) -> Iterator[str]:
 
 
 def _delegate_texts(changes: Sequence[ProgramChange]) -> Iterator[str]:
-    """What backends lost and got."""
+    """Calls that delegates gained, lost or moved."""
     for one in changes:
         was, now = (text or "no call" for text in (one.base, one.head))
         if one.part == "delegate":
@@ -151,10 +145,6 @@ def _alone(frame: TimeFrame, lacking: str) -> list[TimeFrame]:
         return [frame]
     found = [one for part in frame.parts for one in _alone(part, lacking)]
     return sorted(found, key=lambda one: -one.longest)
-
-
-def _amount(change: float, unit: str) -> str:
-    return cost_text(change) if unit == "ns" else f"{number_text(change)} ticks"
 
 
 def _name(frame: TimeFrame) -> str:

@@ -27,10 +27,9 @@ def flame_plot(times: RunTimes) -> str:
     parts: list[svg.Element] = []
     top = 0.0
     for side, build in (("base", times.place.base), ("head", times.place.head)):
-        total = time_text(_time(times.frame, side), times.unit)
+        total = time_text(times.frame.time(side), times.unit)
         parts.append(label(0, top + 12, f"{side}: {name_text(build)}, {total}", "start"))
-        frames = _drawn(times.frame, side, (0.0, top + _HEAD), _WIDTH / whole, times.unit)
-        parts += frames
+        parts += _drawn(times.frame, side, (0.0, top + _HEAD), _WIDTH / whole, times.unit)
         top += _HEAD + depth * _ROW + _GAP
     text = (
         f"Time of {times.run} by module and operator, base above head: "
@@ -42,24 +41,24 @@ def flame_plot(times: RunTimes) -> str:
 def _drawn(
     frame: TimeFrame, side: str, place: tuple[float, float], scale: float, unit: str, depth: int = 0
 ) -> Iterator[svg.Element]:
-    time = _time(frame, side)
+    time = frame.time(side)
     if time is None or time * scale < _LEAST or depth >= _MOST_DEPTH:
         return
     x, y = place
     width = time * scale
     kind, strength = _colour(frame)
     row = frame_row(frame, depth, unit)
-    told = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.share})"
+    text = f"{name_text(frame.name)}: {row.base} → {row.head}, {row.change} ({row.share})"
     box = svg.Rect(x=round(x, 1), y=y, width=round(width, 1), height=_ROW - 1)
     box.class_ = [kind, "member"] if frame.is_member else [kind]
     box.fill_opacity = strength
     letters = int((width - 6) / _LETTER)
     shown = [label(round(x + 3, 1), y + 14, name_text(frame.name, letters), "start")]
-    yield svg.G(elements=[title(told), box, *(shown if letters > 2 else [])])
+    yield svg.G(elements=[title(text), box, *(shown if letters > 2 else [])])
     below = x
     for part in sorted(frame.parts, key=lambda part: (-part.longest, part.name)):
         yield from _drawn(part, side, (below, y + _ROW), scale, unit, depth + 1)
-        below += (_time(part, side) or 0.0) * scale
+        below += (part.time(side) or 0.0) * scale
 
 
 def _colour(frame: TimeFrame) -> tuple[str, float]:
@@ -69,10 +68,6 @@ def _colour(frame: TimeFrame) -> tuple[str, float]:
     share = frame.change / frame.longest if frame.longest else 0.0
     kind = "slower" if share > 0 else "faster"
     return kind, round(min(1.0, abs(share) / _STRONG), 2)
-
-
-def _time(frame: TimeFrame, side: str) -> float | None:
-    return frame.base if side == "base" else frame.head
 
 
 def _depth(frame: TimeFrame, least: float) -> int:

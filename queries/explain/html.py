@@ -49,7 +49,7 @@ def html_text(explanation: Explanation) -> str:
 
 
 def body_parts(explanation: Explanation) -> dict[str, object]:
-    """What ``explanation.html.jinja`` shows, by name in the template."""
+    """The variables of ``explanation.html.jinja``."""
     return {
         "group": explanation.group,
         "as_of": explanation.as_of,

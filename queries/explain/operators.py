@@ -73,12 +73,12 @@ class RunOperators(NamedTuple):
 
     @property
     def method(self) -> Operator | None:
-        """Its method."""
+        """The method of the runs; None if it is unknown."""
         return next((one for one in self.operators.values() if one.kind == "method"), None)
 
 
 class PlaceOperators(NamedTuple):
-    """What was recorded at a place.
+    """The recordings at a place.
 
     Attributes:
         etrecords: The ETRecord of the newest dump that has one, by side.
@@ -90,9 +90,10 @@ class PlaceOperators(NamedTuple):
 
 
 def read_operators(store: Queryable, places: Sequence[Place]) -> list[PlaceOperators]:
-    """What was recorded at each of the places, in their order."""
-    dumps = [_dumps_at(place, rows) for rows in [_read_dumps(store, places)] for place in places]
-    ids = sorted({row["dump_id"] for by_side in dumps for rows in by_side.values() for row in rows})
+    """The recordings at each of the places, in the order of the places."""
+    rows = _read_dumps(store, places)
+    dumps = [_dumps_at(place, rows) for place in places]
+    ids = sorted({row["dump_id"] for by_side in dumps for own in by_side.values() for row in own})
     text = read_statement("explained_operators")
     by_dump: dict[int, list[_Row]] = defaultdict(list)
     for row in store.sql(text, {"dumps": ids}).to_pylist():

@@ -25,7 +25,7 @@ delegate_backend FROM event_origins WHERE list_contains($ids, etrecord_id)"""
 
 
 class EventOrigin(NamedTuple):
-    """What the ETRecord says of an event; see the table event_origins."""
+    """A row of the table event_origins: the ETRecord's facts about an event."""
 
     method: str | None
     handles: tuple[int, ...]
@@ -33,7 +33,7 @@ class EventOrigin(NamedTuple):
 
 
 def read_origins(store: Queryable, etrecords: Iterable[int]) -> dict[EventKey, EventOrigin]:
-    """What some ETRecords say of the events of their dumps."""
+    """The facts of some ETRecords about the events of their dumps."""
     return {
         EventKey(row["etrecord_id"], row["run_signature_id"], row["event_signature_id"]): (
             EventOrigin(row["method"], tuple(row["debug_handles"] or ()), row["delegate_backend"])
@@ -48,7 +48,7 @@ class RunOrigins:
     def __init__(
         self, run: RunOperators, program: Program, events: Mapping[EventKey, EventOrigin]
     ) -> None:
-        """Take a run, its program, and what the ETRecord says of the events."""
+        """Take a run, its program, and the ETRecord's facts about the events."""
         self._operators, self._program, self._events = run.operators, program, events
 
     @cached_property
@@ -58,7 +58,7 @@ class RunOrigins:
         return next(filter(None, named), next(iter(self._program.nodes), ""))
 
     def find(self, key: OperatorKey) -> Origin | None:
-        """What an operator is in the program; None if unknown."""
+        """The calls of the program that an operator runs; None if unknown."""
         one = self._operators.get(key)
         nodes, is_whole_call = self._nodes(key, one) if one is not None else ([], False)
         if one is None or not nodes:

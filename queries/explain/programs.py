@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from queries.explain.content import ProgramChange
+from queries.explain.content import ChangeKind, ProgramChange
 from queries.explain.origins import RunOrigins
 from queries.explain.stored_programs import Node, Program
 from queries.report.figures import count_text
@@ -28,11 +28,7 @@ def compare_stored(
 ) -> list[ProgramChange]:
     """The differences of two programs: calls, delegates, fusions, constants.
 
-    Args:
-        base: The base's program.
-        head: The head's program.
-        base_run: A run of the base's program, which shows what runs each call.
-        head_run: A run of the head's program.
+    The runs show what runs each call.
     """
     calls = _calls(base, base_run), _calls(head, head_run)
     return [
@@ -51,11 +47,7 @@ def changes_of_files(rows: pa.Table) -> list[ProgramChange]:
     """The differences of two program files, from the rows of `compare_programs`."""
     return [
         ProgramChange(
-            change="added"
-            if row["base"] is None
-            else "removed"
-            if row["head"] is None
-            else "changed",
+            change=_kind(row["base"], row["head"]),
             part=row["part"],
             name=": ".join(filter(None, (row["method"], row["name"]))),
             base=_amount(row["base"], row["unit"]),
@@ -63,6 +55,10 @@ def changes_of_files(rows: pa.Table) -> list[ProgramChange]:
         )
         for row in rows.to_pylist()
     ]
+
+
+def _kind(base: object, head: object) -> ChangeKind:
+    return "added" if base is None else "removed" if head is None else "changed"
 
 
 def _amount(value: int | None, unit: str) -> str | None:
@@ -92,13 +88,7 @@ def _call_changes(
         module, target, number = key
         name = f"{target} #{number}" if number > 1 else target
         yield ProgramChange(
-            change="added"
-            if was is None
-            else "removed"
-            if now is None
-            else "moved"
-            if was.types == now.types
-            else "changed",
+            change="moved" if was and now and was.types == now.types else _kind(was, now),
             part="operator",
             name=f"{module}: {name}" if module else name,
             base=was and _call_text(was, places[0]),
@@ -116,13 +106,7 @@ def _changes(
     for name in _joined(base, head):
         was, now = base.get(name), head.get(name)
         if was != now:
-            yield ProgramChange(
-                change="added" if was is None else "removed" if now is None else "changed",
-                part=part,
-                name=name,
-                base=was,
-                head=now,
-            )
+            yield ProgramChange(change=_kind(was, now), part=part, name=name, base=was, head=now)
 
 
 def _joined(base: Mapping[_Value, object], head: Mapping[_Value, object]) -> list[_Value]:

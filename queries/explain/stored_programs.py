@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ingest.etrecord.names import EDGE_PROGRAM
+from ingest.etrecord.names import CONSTANT_PREFIXES, EDGE_PROGRAM
 from warehouse.catalogue.queries import expand_statement
 from warehouse.queryable import Queryable
 
@@ -27,7 +27,6 @@ _FUSIONS = """SELECT etrecord_id, method, instruction_id, delegate_id, debug_han
 WHERE etrecord_id IN ($base, $head) AND debug_handle IS NOT NULL
 ORDER BY etrecord_id, method, instruction_id, delegate_id, position"""
 
-_CONSTANT = ("p_", "b_", "c_")  # torch.export's prefixes of parameters, buffers and constants
 _TYPED = re.compile(r"(\w+): (\w+\[[^\]]*\]|SymInt\([^)]*\))")
 _NAME = re.compile(r"'[^']*'|\b\w+=|[^\W\d]\w*")
 _LINE = re.compile(r'File "([^"]*)", line (\d+)')
@@ -134,7 +133,7 @@ def _program(
         listed = list(graph)
         types = dict(_types(row["code"] for row in listed))
         for row, handles in _distinct(listed):
-            if row["op"] == "placeholder" and row["node"].startswith(_CONSTANT):
+            if row["op"] == "placeholder" and row["node"].startswith(CONSTANT_PREFIXES):
                 constants[method][row["node"]] = types.get(row["node"], "?")
             if row["op"] == "call_function":
                 key = row["etrecord_id"], method, row["scope"], row["node_index"]

@@ -13,13 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from queries.explain.content import FrameKind, TimeFrame
-from queries.explain.operators import (
-    SIDES,
-    Operator,
-    OperatorKey,
-    RunOperators,
-    Sides,
-)
+from queries.explain.operators import SIDES, Operator, OperatorKey, RunOperators, Sides
 from queries.explain.origins import RunOrigins
 
 Origins = Mapping[str, RunOrigins]  # by side
@@ -42,11 +36,7 @@ def run_frame(
 ) -> TimeFrame:
     """The whole run as a frame.
 
-    Args:
-        run: Its name.
-        sides: Its operators by side.
-        origins: What its operators are in the programs, as far as these are known.
-        members: The operators that an alert names.
+    Origins are what operators are in the programs, and members those that an alert names.
     """
     root = _Node()
     for side, operators in sides.items():
@@ -120,7 +110,7 @@ def _path(
 def _frame(kind: FrameKind, name: str, node: _Node) -> TimeFrame:
     parts = _renumbered([_frame(*step, part) for step, part in node.parts.items()])
     totals = {
-        side: own + sum(_time(part, side) for part in parts) for side, own in node.own.items()
+        side: own + sum(part.time(side) or 0.0 for part in parts) for side, own in node.own.items()
     }
     types = " → ".join(dict.fromkeys(node.types[side] for side in SIDES if node.types.get(side)))
     return TimeFrame(
@@ -158,7 +148,3 @@ def _renumbered(parts: Sequence[TimeFrame]) -> list[TimeFrame]:
 
 def _unnumbered(frame: TimeFrame) -> str:
     return frame.name.partition(" #")[0]
-
-
-def _time(frame: TimeFrame, side: str) -> float:
-    return (frame.base if side == "base" else frame.head) or 0.0

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from queries.explain.content import Explanation, Origin, ProgramChange, RunTimes, TimeFrame
+from queries.explain.content import (
+    Explanation,
+    OperatorOrigin,
+    Origin,
+    ProgramChange,
+    RunTimes,
+    TimeFrame,
+)
 from queries.report.figures import (
     MAX_TEXT,
     NONE,
@@ -18,7 +25,7 @@ from queries.report.figures import (
     number_text,
 )
 from queries.report.outline import line_text
-from queries.report.tables import Listing
+from queries.report.tables import Listing, make_listing
 
 LEAST_SHARE = 0.005  # of a run's time, for a frame that is shown by itself
 _ITEMS = re.compile(r"\w+\[[^\]]*\]|\w+=(?:\[[^\]]*\]|'[^']*'|[^,()]+)")
@@ -94,7 +101,7 @@ def time_text(value: float | None, unit: str, *, signed: bool = False) -> str:
 
 
 def differing(base: str | None, head: str | None) -> tuple[str, str]:
-    """What differs between two calls: the types and arguments that are not the same.
+    """The types and arguments in which two calls differ.
 
     >>> differing("(f32[2], dim=1) → f32[2] in a kernel", "(f32[3], dim=1) → f32[2] in a kernel")
     ('f32[2]', 'f32[3]')
@@ -123,76 +130,61 @@ def listings(explanation: Explanation) -> list[Listing]:
     return [
         *_program_listings(explanation),
         *_operator_listings(explanation),
-        Listing(
+        make_listing(
             "Around the code",
             "Environment, memory and counters of the dumps of both builds.",
             ("Where", "What", "Name", "Base", "Head", "Changed"),
-            frozenset(),
-            [
-                (
-                    one.where,
-                    one.subject,
-                    one.name,
-                    one.base,
-                    one.head,
-                    "yes" if one.is_changed else "",
-                )
-                for one in explanation.facts
-            ],
+            explanation.facts,
+            lambda one: (
+                *(one.where, one.subject, one.name, one.base, one.head),
+                "yes" if one.is_changed else "",
+            ),
         ),
-        Listing(
+        make_listing(
             "Logged values",
             "The first value that differs between the newest dumps with logged values.",
-            ("Where", "First that differs", "Compared", "Equal", "By how much"),
-            frozenset({2, 3}),
-            [
-                (
-                    one.where,
-                    one.operator or one.verdict.replace("_", " "),
-                    f"{one.compared_count:,}",
-                    f"{one.equal_count:,}",
-                    one.command,
-                )
-                for one in explanation.divergences
-            ],
+            ("Where", "First that differs", "Compared>", "Equal>", "By how much"),
+            explanation.divergences,
+            lambda one: (
+                one.where,
+                one.operator or one.verdict.replace("_", " "),
+                f"{one.compared_count:,}",
+                f"{one.equal_count:,}",
+                one.command,
+            ),
         ),
     ]
 
 
 def _program_listings(explanation: Explanation) -> Iterator[Listing]:
     for programs in explanation.programs:
-        yield Listing(
+        yield make_listing(
             f"Program of {programs.place.where}",
             f"{programs.place.builds}: calls by module, with the types of their tensors and what "
             "runs them. Of a call that changed, what differs.",
             ("Change", "Part", "Name", "Base", "Head"),
-            frozenset(),
-            list(map(change_cells, programs.changes)),
+            programs.changes,
+            change_cells,
         )
 
 
 def _operator_listings(explanation: Explanation) -> Iterator[Listing]:
     for programs in explanation.programs:
-        yield Listing(
+        yield make_listing(
             f"Changed operators of {programs.place.where} in the program",
             "What the alert's operators are in both programs.",
-            ("Operator", "Change", "Base", "Head", "Module", "Source"),
-            frozenset({1}),
-            [
-                (
-                    one.name,
-                    delta_text(one.delta),
-                    *(
-                        ("the same", "the same")
-                        if one.is_same and one.base is not None
-                        else (origin_text(one.base), origin_text(one.head))
-                    ),
-                    ", ".join((one.head or one.base or _NOWHERE).modules) or NONE,
-                    ", ".join((one.head or one.base or _NOWHERE).sources) or NONE,
-                )
-                for one in programs.operators
-            ],
+            ("Operator", "Change>", "Base", "Head", "Module", "Source"),
+            programs.operators,
+            _operator_cells,
         )
+
+
+def _operator_cells(one: OperatorOrigin) -> tuple[str, ...]:
+    origin = one.head or one.base or _NOWHERE
+    is_same = one.is_same and one.base is not None
+    texts = ("the same", "the same") if is_same else map(origin_text, (one.base, one.head))
+    places = (", ".join(names) or NONE for names in (origin.modules, origin.sources))
+    return one.name, delta_text(one.delta), *texts, *places
 
 
 def origin_text(origin: Origin | None) -> str:

@@ -145,10 +145,7 @@ def _metadata(event: Event) -> Iterator[tuple[str, Any]]:
 
 
 def _event(
-    event: EventData,
-    parser: MetadataParser | None,
-    converter: Converter | None,
-    form: TensorForm,
+    event: EventData, parser: MetadataParser | None, converter: Converter | None, form: TensorForm
 ) -> Event:
     samples, handles = event.samples, event.debug_handles
     return Event(

@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from queries.errors import WrongTypeError, WrongValueError
 from queries.event_blocks.logged_values import as_array
 from queries.inspector.frames import new_frame
-from queries.numeric_gap.comparators import (
-    Comparator,
-    as_float,
-    find_comparators,
-    l1,
-    mse,
-    snr,
-)
+from queries.numeric_gap.comparators import Comparator, as_float, find_comparators, l1, mse, snr
 
 DebugHandle = tuple[int, ...]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
@@ -141,28 +134,32 @@ class FunctionComparator(NumericalComparatorBase):
         return self._function(a, b)
 
 
-class MSEComparator(NumericalComparatorBase):
-    """Mean of the squared differences, as in `queries.numeric_gap.comparators`."""
+class _MetricComparator(NumericalComparatorBase):
+    """Compares by a metric of `queries.numeric_gap.comparators`."""
+
+    _metric: Comparator
 
     def element_compare(self, a: Any, b: Any) -> float:
         """The metric; values of different shapes raise WrongValueError."""
-        return _measure(mse, a, b)
+        return _measure(type(self)._metric, a, b)
 
 
-class L1Comparator(NumericalComparatorBase):
-    """Sum of the absolute differences, as in `queries.numeric_gap.comparators`."""
+class MSEComparator(_MetricComparator):
+    """Mean of the squared differences."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
-        """The metric; values of different shapes raise WrongValueError."""
-        return _measure(l1, a, b)
+    _metric = staticmethod(mse)
 
 
-class SNRComparator(NumericalComparatorBase):
-    """Signal-to-noise ratio in decibels, as in `queries.numeric_gap.comparators`."""
+class L1Comparator(_MetricComparator):
+    """Sum of the absolute differences."""
 
-    def element_compare(self, a: Any, b: Any) -> float:
-        """The metric; values of different shapes raise WrongValueError."""
-        return _measure(snr, a, b)
+    _metric = staticmethod(l1)
+
+
+class SNRComparator(_MetricComparator):
+    """Signal-to-noise ratio in decibels."""
+
+    _metric = staticmethod(snr)
 
 
 def comparator_of(

@@ -10,12 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ingest.errors import EtRecordError, SourceError
 from ingest.sources.paths import Source, read_source
-from queries.errors import (
-    InvalidRecordError,
-    MissingFileError,
-    UnreadableFileError,
-    WrongTypeError,
-)
+from queries.errors import InvalidRecordError, MissingFileError, UnreadableFileError, WrongTypeError
 from queries.event_blocks.build import read_correlation
 from warehouse.programs.exported_programs import parse_etrecord
 
@@ -46,11 +41,7 @@ def file_errors() -> Iterator[None]:
 
 
 class InspectorRecord:
-    """An ETRecord, read once.
-
-    Attributes:
-        correlation: The ETRecord, ready to correlate.
-    """
+    """An ETRecord, read once."""
 
     def __init__(self, given: Path | SavedRecord, *, graph: str, method: str | None) -> None:
         """Read the ETRecord with `read_correlation`, whose errors are passed on.

@@ -39,12 +39,7 @@ class DelegateResults:
         return program_flow(self._nodes)
 
     def of(self, handles: Sequence[int], output_count: int) -> list[int | None]:
-        """The debug handle of each output; None where it is unknown.
-
-        Args:
-            handles: Debug handles of the delegate, in order.
-            output_count: Number of outputs.
-        """
+        """The debug handle of each output; None where it is unknown."""
         results = self._results(handles) if output_count > 1 else []
         if len(results) == output_count:
             return [handle for _, handle in results]

@@ -33,13 +33,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 def write_record(
     nodes: Iterable[_Row], debug_handles: Iterable[_Row], delegates: Iterable[_Row]
 ) -> bytes:
-    """The bytes of an ETRecord with these table rows, in the order of the file.
-
-    Args:
-        nodes: Nodes of the edge dialect programs' main graphs.
-        debug_handles: All debug handles of the ETRecord.
-        delegates: All delegates of the ETRecord.
-    """
+    """The bytes of an ETRecord with these table rows, in the order of the file."""
     handles: _Map = defaultdict(dict)
     counts: _Map = defaultdict(dict)
     for (method, instruction), rows in groupby(debug_handles, itemgetter(*_CALL)):

@@ -16,8 +16,8 @@ text { fill: #1c2024; } .dim { fill: #5b6470; } .bar { fill: #3f72ad; }
 .axis, .grid, .tick { stroke: #c3c9d0; } .mark { stroke: #b3261e; stroke-dasharray: 3 3; }
 .mark.good { stroke: #136c4a; } .mark.note { stroke: #1d56b8; stroke-dashoffset: 3; }
 .gap { fill: none; stroke: #5b6470; }
-.hit { fill-opacity: 0; } .hair { stroke: #5b6470; } .told, .hair { visibility: hidden; }
-.at:hover .told, .at:hover .hair { visibility: visible; }
+.hit { fill-opacity: 0; } .hair { stroke: #5b6470; } .values, .hair { visibility: hidden; }
+.at:hover .values, .at:hover .hair { visibility: visible; }
 svg:has(.at:hover) .mark-name { visibility: hidden; }
 """
 DARK = """

@@ -59,13 +59,7 @@ class Evidence(NamedTuple):
 def list_alerts(
     night: HeadNight, commits: Mapping[str, str | None], environment: Environment
 ) -> list[Group]:
-    """The groups that a report shows: open ones, and recent ends and improvements.
-
-    Args:
-        night: The night.
-        commits: Source revision of each build, where known.
-        environment: Changes of the environment of a changed series.
-    """
+    """The groups that a report shows: open ones, and recent ends and improvements."""
     lately = len(night.fleet.nights) - night.rules.base_builds
     shown = [
         group for group in night.groups if is_reported(group, find_state(night, group), lately)

@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from queries.report.exact_alerts import judge_measures
-from queries.report.members import compare_nights
 from queries.report.night import HeadNight, find_build, find_group, judge_head, min_changes
 from queries.report.settings import Settings
 from warehouse.catalogue.queries import expand_statement
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.regressions.exact_changes import ExactHistory, judge_exact
 from warehouse.regressions.groups import ChangeGroup
-from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.level_changes import LevelChange, compare_builds
 from warehouse.regressions.parts import judge_part
 from warehouse.statistics.arrays import Ints
 from warehouse.store import Warehouse
@@ -48,12 +47,7 @@ def find_commit(store: Warehouse, commit: str) -> str | None:
 
 
 def judge_step(
-    store: Warehouse,
-    group_id: str,
-    *,
-    build: str,
-    head: str | None,
-    settings: Settings,
+    store: Warehouse, group_id: str, *, build: str, head: str | None, settings: Settings
 ) -> BisectStep:
     """Compare a build's dumps with the good base of a group, series by series.
 
@@ -135,7 +129,7 @@ def _judge_series(night: HeadNight, change: LevelChange, nights: Ints) -> str | 
     counts = night.cells.dump_count[change.series, nights]
     if counts.sum() < night.rules.least_dumps:
         return None
-    found = compare_nights(night, change, change.base, nights[counts > 0])
+    found = compare_builds(night.fleet.history, [(change, change.base, nights[counts > 0])])
     low, high = sorted((found.low[0] / change.shift, found.high[0] / change.shift))
     if low > _HALF:
         return "bad"

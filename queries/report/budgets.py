@@ -19,12 +19,7 @@ _MOST_LISTED = 5
 
 
 def judge_budgets(night: HeadNight, exact: ExactHistory) -> tuple[list[Budget], list[str]]:
-    """The results of budgets for a head, broken ones first; and notes on unused budgets.
-
-    Args:
-        night: The head as of its night.
-        exact: The head's measures without noise.
-    """
+    """The results of budgets for a head, broken ones first; and notes on unused budgets."""
     limits = night.settings.budgets
     if not limits:
         return [], []

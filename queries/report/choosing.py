@@ -39,12 +39,7 @@ def choose_groups(
 ) -> list[str]:
     """Ids of the named groups, or of all regressions of a report that pass a filter.
 
-    Args:
-        report: The nightly report.
-        builds: All builds in their order.
-        ids: Named groups.
-        filter_: Filter of the other groups.
-        decided: Ids of groups with an earlier decision, which may be too old for the report.
+    Groups of `decided` have an earlier decision, and may be too old for the report.
 
     Raises:
         OptionError: A group or build does not exist, or no group passes the filter.

@@ -149,10 +149,7 @@ class OperatorChange(ModelPart):
     """An operator that only one build has, or time that moved elsewhere."""
 
     change: Literal[
-        SeriesVerdict.NEW_OP,
-        SeriesVerdict.REMOVED_OP,
-        SeriesVerdict.MOVED,
-        SeriesVerdict.MODE_MIX,
+        SeriesVerdict.NEW_OP, SeriesVerdict.REMOVED_OP, SeriesVerdict.MOVED, SeriesVerdict.MODE_MIX
     ]
     run: str = Field(description="Name of the runs, stable across builds: 'Execute #2'.")
     event_name: str

@@ -41,7 +41,7 @@ class Family(NamedTuple):
         return cls(*(row[name] for name in cls._fields))
 
     def sort_key(self) -> tuple[str, str, str]:
-        """What families are sorted by."""
+        """Sort key of families."""
         return self.device, self.model, self.backend or ""
 
     def __str__(self) -> str:
@@ -81,11 +81,7 @@ class Environments:
     ) -> list[EnvironmentChange]:
         """Changes of the environment between two sets of recordings of a model.
 
-        Args:
-            family: The model.
-            base: Recordings at the old level.
-            head: Recordings at the new one.
-            has_reference: Whether the values are relative to a reference of the same sessions.
+        With `has_reference`, the values are relative to a reference of the same sessions.
         """
         old, new = (
             {

@@ -36,13 +36,7 @@ _UNITS = {"delegated_share": "share"} | dict.fromkeys(
 
 
 class ExactNight(NamedTuple):
-    """Measures without noise as of a night.
-
-    Attributes:
-        history: The measures of the head and of earlier builds.
-        groups: Their changes in groups, without muted ones.
-        muted: Number of muted changes, by reason.
-    """
+    """Measures without noise as of a night."""
 
     history: ExactHistory
     groups: list[ChangeGroup]
@@ -86,14 +80,7 @@ def list_exact_alerts(
     commits: Mapping[str, str | None],
     environments: Environments,
 ) -> list[Group]:
-    """The alerts about measures without noise.
-
-    Args:
-        night: The night.
-        exact: The night's measures.
-        commits: Source revision of each build, where known.
-        environments: The environments of all recordings.
-    """
+    """The alerts about measures without noise."""
     builds = exact.history.builds
     return [
         _describe(night, exact.history, group, commits, environments)

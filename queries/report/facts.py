@@ -45,11 +45,7 @@ def read_facts(
 ) -> Facts:
     """Facts about a build other than operators' times.
 
-    Args:
-        store: The store.
-        base: The build to compare with, if any.
-        head: The build.
-        until: Time after which refused files are left out, if any.
+    Files refused after `until` are left out.
     """
     steadiness = store.query("stability", build=head).to_pylist()
     known = store.query("ingest_errors", until=until).to_pylist()
@@ -110,13 +106,7 @@ def _is_same(missing: Missing, gap: Row) -> bool:
 def list_notes(
     missing: Sequence[Missing], drift: Sequence[ReferenceDrift], relative: Collection[str]
 ) -> list[str]:
-    """Notes for a reader, to be read first.
-
-    Args:
-        missing: Missing recordings of the head.
-        drift: Drift of the reference builds.
-        relative: Devices whose times are relative to a reference build.
-    """
+    """Notes to be read first; times of the devices in `relative` are relative to a reference."""
     absent = [row for row in missing if row.is_expected]
     named = [row.where for row in absent[:_MOST_NAMED]]
     more = [f"{len(absent) - _MOST_NAMED:,} more"] * (len(absent) > _MOST_NAMED)

@@ -59,11 +59,7 @@ class Findings:
     def base(self, builds: Sequence[str], size: int, bad: Collection[str] = ()) -> list[str]:
         """The earlier builds, newest first, as many as in a base.
 
-        Args:
-            builds: The build of each night.
-            size: Largest number of builds in a base.
-            bad: First builds of open changes; later builds are left out, unless the change is older
-                than a base.
+        Builds since the first of `bad` are left out, unless that is older than a base.
         """
         before = [builds[number] for number in sorted(self.before, reverse=True)]
         before = list(dict.fromkeys(before))

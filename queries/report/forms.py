@@ -16,7 +16,6 @@ MEDIA_TYPES: Mapping[Form, str] = {
     "junit": "application/xml",
     "slack": "application/json",
 }
-FORMS = tuple(MEDIA_TYPES)
 SUFFIXES: Mapping[str, Form] = {
     ".html": "html",
     ".htm": "html",

@@ -25,15 +25,7 @@ def make_headline(
     environment: Sequence[EnvironmentChange],
     method_ns: float | None,
 ) -> Headline:
-    """A group in one line.
-
-    Args:
-        operators: Operator types that moved, that of the first member first.
-        members: Costliest first.
-        explains: Methods and delegate calls that moved with them.
-        environment: Changes of the environment.
-        method_ns: Time in the base of the first member's method, if known.
-    """
+    """A group in one line; see `Evidence` for the arguments."""
     costs = [member.cost_ns for member in members if member.cost_ns is not None]
     place = _place(members[0])
     here = [member.cost_ns for member in members if member.cost_ns and _place(member) == place]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from queries.report import figures, plots
-from queries.report import outline as outlines
+from queries.report import figures, outline, plots
 from queries.report.headline import order_rows
 from queries.report.outline import (
     Section,
@@ -22,8 +21,8 @@ from queries.report.outline import (
     facts,
     is_card,
     notes_on,
-    outline,
     sections,
+    sort_groups,
     verdict_text,
 )
 from queries.report.plots import drift_plot, interval_ends
@@ -63,7 +62,7 @@ def html_text(report: Report) -> str:
 
 
 def body_parts(report: Report) -> dict[str, object]:
-    """What ``body.html.jinja`` shows of a report, by name in the template.
+    """The variables of ``body.html.jinja`` for a report.
 
     `triage` has the buttons for decisions about a group, by state, and `why` is the address of
     explanations; a page without a service has neither.
@@ -102,7 +101,7 @@ def page_environment(*packages: str) -> Environment:
     environment.globals.update(
         figures=figures,
         plots=plots,
-        outline=outlines,
+        outline=outline,
         plotted=PLOTTED,
         shown=SHOWN,
         max_rows=MAX_ROWS,
@@ -119,7 +118,7 @@ def _shown(value: object) -> object:
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
     """The figures at the top: kind, number and label."""
-    parts, coverage = outline(report), report.coverage
+    parts, coverage = sort_groups(report.groups), report.coverage
     counts = [
         ("bad", len(parts.failures), "regression"),
         ("warn", len(parts.environment), "with another environment"),

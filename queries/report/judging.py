@@ -47,17 +47,13 @@ def judge_here(
             files = min(1 + count // _VALUES_AT_ONCE, _MOST_FILES)
             if files == 1:
                 return [view(judge_part(values.read_all(), head, min_change, rules))]
-            spilled = _Spilled(Path(folder), files, values)
+            spilled = _ValueFiles(Path(folder), files, values)
         nights = order_nights(spilled.nights, head)
         return [view(judge_part(part, head, min_change, rules, nights)) for part in spilled.read()]
 
 
-class _Spilled:
-    """Rows of fleet_values in files, whole parts in each.
-
-    Attributes:
-        nights: The recordings in the rows.
-    """
+class _ValueFiles:
+    """Rows of fleet_values in files, whole parts in each."""
 
     def __init__(self, folder: Path, files: int, values: pa.RecordBatchReader) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")

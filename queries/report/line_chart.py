@@ -60,8 +60,8 @@ class LineChart(NamedTuple):
     """Lines over places, which are named.
 
     Attributes:
-        what: What the lines are, for a reader who hears the page.
-        noun: What a place is, such as a build.
+        what: Subject of the lines, for a reader who hears the page.
+        noun: Noun for a place, such as build.
         places: Names of the places, from left to right.
         lines: The lines.
         marks: Places of note.
@@ -186,7 +186,7 @@ def _mark(mark: Mark, chart: LineChart, across: Scale, height: int) -> Iterator[
 
 
 def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
-    """What belongs to a place: its points, and on hover a vertical line and its values."""
+    """The points of a place, and on hover a vertical line and the values."""
     x, half = across(i), round((across(1) - across(0)) / 2, 1)
     head = name = name_text(chart.places[i])
     hover: list[svg.Element] = []
@@ -202,7 +202,7 @@ def _column(i: int, chart: LineChart, across: Scale, axis: Axis) -> svg.Element:
         svg.Rect(x=round(x - half, 1), width=2 * half, height=bottom, class_=["hit"]),
         svg.Path(d=[svg.M(x, _TOP - 10), svg.V(bottom)], class_=["hair"]),
         *(_point(i, number, chart, (x, axis)) for number in range(len(chart.lines))),
-        label(x, 10, head, side, "told"),
+        label(x, 10, head, side, "values"),
     ]
     data = {"name": safe(name)} if chart.is_live else None
     classes = ["at", *(["here"] if chart.places[i] == chart.at else [])]

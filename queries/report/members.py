@@ -98,13 +98,6 @@ def changed_environment(
     return environments.changes(family, base, head, has_reference=has_reference)
 
 
-def compare_nights(
-    night: HeadNight, change: LevelChange, base: Ints, head: Ints
-) -> SampleComparison:
-    """A comparison of nights of a series, by the values that decide its change."""
-    return compare_builds(night.fleet.history, [(change, base, head)])
-
-
 def _history(night: HeadNight, series: int, *, is_time: bool) -> list[BuildPoint]:
     cells = night.cells
     p10, p90 = (_values_at(night.fleet.history, series, share) for share in (0.1, 0.9))

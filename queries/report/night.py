@@ -105,12 +105,6 @@ def judge_head(
 ) -> HeadNight:
     """Judge a build of a store, by default the last one of the report's branch, as of its night.
 
-    Args:
-        store: The store.
-        head: The build.
-        settings: The team's settings.
-        judge: Function that judges the series; by default in this process.
-
     Raises:
         OptionError: The store has no such build, or no builds.
     """
@@ -188,6 +182,11 @@ def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[objec
     }
 
 
+def list_builds(store: Queryable) -> list[str]:
+    """All builds of a store, in order."""
+    return [str(build) for build in store.sql(_BUILDS)["build"].to_pylist()]
+
+
 def list_heads(store: Queryable, settings: Settings) -> list[str]:
     """The builds of the nightly series, in order: of the report's branch, without a role."""
     rows = store.sql(_HEADS, {"branch": settings.report.branch})
@@ -218,7 +217,7 @@ def find_build(store: Queryable, name: str, option: str) -> str:
     Raises:
         OptionError: The store has no such build; `option` is named in the error.
     """
-    names = store.sql(_BUILDS)["build"].to_pylist()
+    names = list_builds(store)
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)
@@ -233,12 +232,6 @@ def last_day(store: Queryable, head: str) -> date | None:
 
 def find_group(groups: Sequence[_Group], group_id: str, head: str, command: str) -> _Group:
     """The group of this id among those of a report.
-
-    Args:
-        groups: The groups, of a night or as alerts.
-        group_id: The id.
-        head: The build of the report, for the error.
-        command: The command that needs the group, for the error.
 
     Raises:
         OptionError: The group does not exist.
@@ -277,17 +270,9 @@ def min_changes(keys: pa.Table, settings: Settings) -> Floats:
 
 
 def leave_out_muted(
-    groups: Sequence[ChangeGroup],
-    reason_of: Callable[[int], str | None],
-    family: Sequence[object],
+    groups: Sequence[ChangeGroup], reason_of: Callable[[int], str | None], family: Sequence[object]
 ) -> tuple[list[ChangeGroup], dict[str, int]]:
-    """The groups without muted changes and changes that only these explain; muted ones by reason.
-
-    Args:
-        groups: The groups.
-        reason_of: Why a series is muted; None if it is not.
-        family: The family of each series.
-    """
+    """The groups without muted changes and what only these explain; number of muted by reason."""
     kept, muted = [], Counter[str]()
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]

@@ -9,23 +9,10 @@ from functools import partial
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
-from queries.report.content import (
-    Coverage,
-    Missing,
-    OperatorChange,
-    Report,
-    RunShift,
-    Sensitivity,
-)
+from queries.report.content import Coverage, Missing, OperatorChange, Report, RunShift, Sensitivity
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
-from queries.report.facts import (
-    add_expected,
-    list_notes,
-    named_commits,
-    read_commits,
-    read_facts,
-)
+from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.judging import Judge
 from queries.report.measures import as_measure
 from queries.report.members import changed_environment, describe_members
@@ -41,12 +28,6 @@ def nightly_report(
     store: Streamable, settings: Settings, *, head: str | None = None, judge: Judge | None = None
 ) -> Report:
     """The report of a build, by default of the last one; later builds do not count.
-
-    Args:
-        store: The store.
-        settings: The team's settings.
-        head: The build.
-        judge: Function that judges the series; by default in this process.
 
     Raises:
         OptionError: The store has no such build, or no builds.

@@ -33,13 +33,13 @@ class Note(Part):
     ordinal: int | None
 
     def is_on(self, series: Mapping[str, Any]) -> bool:
-        """Whether it is on a point of a series, or of a row; names that it lacks do not count."""
+        """Whether the note is on a point of a series or a row, by the names that the series has."""
         own = {name: getattr(self, name) for name in Point._fields}
         return all(value in (None, series.get(name, value)) for name, value in own.items())
 
     @property
     def where(self) -> str:
-        """What it is on, but for the build."""
+        """The subject of the note, without the build."""
         parts = [self.model or "all models", self.backend]
         place = place_text(self.device, "", None, self.pool) if self.device or self.pool else ""
         names = [place or "all devices", *(name_text(part) for part in parts if part)]
@@ -49,12 +49,12 @@ class Note(Part):
 
     @property
     def signed_text(self) -> str:
-        """The text with its author and day."""
+        """The text with the author and the day."""
         return f"{self.text} ({self.written_by}, {self.written_at:%Y-%m-%d})"
 
     @property
     def href(self) -> str:
-        """Its address on a service."""
+        """The address of the note on a service."""
         return f"/notes/{self.note_id}"
 
 

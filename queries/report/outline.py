@@ -49,7 +49,7 @@ class Section(NamedTuple):
 
 def sections(report: Report) -> list[Section]:
     """The alerts of a report by next step."""
-    parts = outline(report)
+    parts = sort_groups(report.groups)
     return [
         Section("Act now", parts.failures, "No regression is confirmed."),
         Section("Look", [*parts.environment, *parts.suspects], ""),
@@ -61,11 +61,6 @@ def is_card(group: Group) -> bool:
     """Whether a group costs enough to be shown in full, or has an unknown cost."""
     share = group.headline.method_share
     return share is None or abs(share) >= CARD_SHARE
-
-
-def outline(report: Report) -> Outline:
-    """Sort the groups of a report; see `sort_groups`."""
-    return sort_groups(report.groups)
 
 
 def sort_groups(groups: Sequence[Group]) -> Outline:
@@ -110,7 +105,7 @@ def find_verdict(
 
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with the number of groups."""
-    parts, seen = outline(report), SensitivitySummary.of(report.sensitivity)
+    parts, seen = sort_groups(report.groups), SensitivitySummary.of(report.sensitivity)
     absent = count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {
@@ -187,7 +182,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Of the method's time", share_text(line.method_share)),
         ("Of the whole change", share_text(line.total_share)),
         ("Seen on", _breadth(group)),
-        ("May be", _guess(group)),
+        ("May be", next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)),
         ("Commits", _commits_text(group, report)),
         ("Owner", group.owner),
         ("Next step", next_step(group, report)),
@@ -202,11 +197,6 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
 def notes_on(group: Group, report: Report) -> list[Note]:
     """The notes on points of a group's series."""
     return choose_notes(report.point_notes, map(vars, (*group.members, *group.explains)))
-
-
-def _guess(group: Group) -> str | None:
-    """Candidate operators for the costliest delegate call that changed alone; None without any."""
-    return next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)
 
 
 def next_step(group: Group, report: Report) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from ingest.signatures import operator_type
-from queries.report.alerts import Evidence, compare_commands, make_alert
+from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
 from queries.report.build_order import note_order
 from queries.report.calls import is_unexplained_call
 from queries.report.content import (
@@ -22,13 +22,7 @@ from queries.report.content import (
     RunShift,
 )
 from queries.report.environment import Environments, Family
-from queries.report.facts import (
-    add_expected,
-    list_notes,
-    named_commits,
-    read_commits,
-    read_facts,
-)
+from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.figures import delta_text
 from queries.report.night import SERIES, last_day
 from queries.report.outline import find_verdict, sort_groups
@@ -75,16 +69,9 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     environments = Environments(store)
     day = last_day(store, head)
     found, muted = _list_changes(own, settings, day)
-    groups = [
+    groups = order_alerts(
         _describe(key, members, own, values, settings, environments, base=base, head=head)
-        for key, members in sorted(found.items())
-    ]
-    groups.sort(
-        key=lambda group: (
-            group.direction == "improvement",
-            -abs(group.headline.cost_ns or 0.0),
-            group.id,
-        )
+        for key, members in found.items()
     )
     sensitivity = pair_sensitivity(own, settings, day)
     facts = read_facts(store, base=base, head=head)
@@ -251,10 +238,7 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
     """The shift of each device's state, if removed from the values."""
     return [
         RunShift.of(
-            row,
-            shift=row["state_delta"],
-            limit=least,
-            is_notable=abs(row["state_delta"]) >= least,
+            row, shift=row["state_delta"], limit=least, is_notable=abs(row["state_delta"]) >= least
         )
         for row in rows
         if row["level"] == "method" and row["state_delta"] is not None

@@ -15,16 +15,7 @@ from warehouse.statistics.arrays import Mask
 
 
 class PartNight(NamedTuple):
-    """A part of the fleet, with all values and results.
-
-    Attributes:
-        head: Id of the judged build.
-        fleet: The values of the head and of earlier builds.
-        replay: The result of the replay.
-        settings: The team's settings.
-        rules: The thresholds.
-        day: The day of the head's last recording; None if unknown.
-    """
+    """A part of the fleet, with all values and results."""
 
     head: str
     fleet: Fleet

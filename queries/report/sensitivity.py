@@ -47,10 +47,7 @@ class SeriesLimits(NamedTuple):
 def describe_sensitivity(family: Family, limits: SeriesLimits, missing: str) -> Sensitivity:
     """The sensitivity of a model.
 
-    Args:
-        family: The model.
-        limits: The smallest changes of its series that would show.
-        missing: Data needed to judge the model, if it could not be judged.
+    `missing` are the data needed to judge the model, if it could not be judged.
     """
     smallest, judged = limits.smallest, np.isfinite(limits.smallest)
     counted = ~limits.is_container if (judged & ~limits.is_container).any() else judged
@@ -85,12 +82,7 @@ def _weighted_median(values: Floats, weights: Floats) -> float | None:
 
 
 def part_sensitivity(night: PartNight, dumps: Mapping[Family, int]) -> list[Sensitivity]:
-    """The sensitivity of each model in the head, without muted series.
-
-    Args:
-        night: The part of the fleet.
-        dumps: Number of the head's dumps, by family.
-    """
+    """The sensitivity of each model in the head, without muted series."""
     latest, keys = night.replay.night, night.fleet.keys
     smallest = np.expm1(smallest_changes(night.fleet.history, night.replay, night.rules))
     own = night.is_own

@@ -138,10 +138,10 @@ class Nightly(_Table):
 
 
 def _check_repo_url(url: str) -> str:
-    """The address, if it has a place for each of two commits.
+    """The address, which must have a place for each of two commits.
 
     Raises:
-        ValueError: It has not, or is no address of the web.
+        ValueError: It has no such places, or is not an address of the web.
     """
     is_web = url.startswith(("https://", "http://"))
     if not is_web or "{base}" not in url or "{head}" not in url:

@@ -19,8 +19,8 @@ from queries.report.outline import (
     facts,
     is_card,
     line_text,
-    outline,
     sections,
+    sort_groups,
     verdict_text,
 )
 from queries.report.sensitivity_summary import sensitivity_text
@@ -29,7 +29,6 @@ from warehouse.errors import QueryError
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
 
-MAX_BLOCKS = 50
 MAX_HEADER = 150  # characters
 MAX_SECTION = 3000
 _GROUPS = 12  # two blocks each
@@ -121,7 +120,7 @@ def _fallback(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    parts, coverage = outline(report), report.coverage
+    parts, coverage = sort_groups(report.groups), report.coverage
     counts = [
         (len(parts.failures), "regression"),
         (len(parts.suspects), "suspect"),

@@ -42,7 +42,7 @@ def changes(report: Report) -> list[Listing]:
     shifts = [row for row in report.run_shifts if row.is_notable]
     calm = number_text(len(report.run_shifts) - len(shifts))
     return [
-        _listing(
+        make_listing(
             "New, removed and moved operators",
             "One of the builds lacks the operator, or its time moved elsewhere.",
             ("Change", "Where", "Operator", "Cost per run>", "Detail"),
@@ -55,7 +55,7 @@ def changes(report: Report) -> list[Listing]:
                 name_text(row.detail, MAX_TEXT),
             ),
         ),
-        _listing(
+        make_listing(
             "Exact measures",
             "These measures have no noise: any difference is a change.",
             ("Where", "Measure", "Base>", "Head>", "Change>"),
@@ -68,7 +68,7 @@ def changes(report: Report) -> list[Listing]:
                 ("+" if row.head > row.base else "") + exact_text(row.head - row.base),
             ),
         ),
-        _listing(
+        make_listing(
             "Budgets",
             "The limits of tracehouse.toml, and the values of the head.",
             ("Where", "Measure", "Head>", "Limit>", "Broken"),
@@ -81,14 +81,14 @@ def changes(report: Report) -> list[Listing]:
                 "yes" if row.is_broken else "",
             ),
         ),
-        _listing(
+        make_listing(
             "Environment",
             "Changes around the code, from the previous build to the head.",
             ("Where", "Attribute", "Base", "Head"),
             report.quality.environment,
             lambda row: (row.where, *map(name_text, (row.attribute, row.base, row.head))),
         ),
-        _listing(
+        make_listing(
             "Whole runs",
             f"All operators moved together: the state of the device. {calm} more within limits.",
             ("Where", "Shift>", "Limit>"),
@@ -99,7 +99,7 @@ def changes(report: Report) -> list[Listing]:
                 _percent(100 * row.limit),
             ),
         ),
-        _listing(
+        make_listing(
             "Framework tax",
             "Share of a method's time that is neither kernel nor delegate.",
             ("Where", "Base>", "Head>", "Points>"),
@@ -119,15 +119,15 @@ def evidence(report: Report) -> list[Listing]:
     """The evidence: missing data, steadiness of the devices, refused files."""
     coverage, quality = report.coverage, report.quality
     return [
-        _listing(
+        make_listing(
             "No data of the head",
             "A missing measurement is not an unchanged one.",
             ("Where", "Last build with data", "Expected"),
             coverage.missing,
             lambda row: (row.where, name_text(row.last_build), "yes" if row.is_expected else ""),
         ),
-        _listing("Too little data", "", ("Wanted",), coverage.too_few, _text_row),
-        _listing(
+        make_listing("Too little data", "", ("Wanted",), coverage.too_few, _text_row),
+        make_listing(
             "Sensitivity",
             "Smaller changes of an operator would not show.",
             ("Where", "Typical>", "Worst>", "Operator", "Judged>", "Explained by run>", "Light"),
@@ -142,7 +142,7 @@ def evidence(report: Report) -> list[Listing]:
                 "blind" if row.is_blind else "seen" if row.judged_count else "not judged",
             ),
         ),
-        _listing(
+        make_listing(
             "Reference drift",
             "Distance of the reference builds from their usual time: the drift of the device.",
             ("Device", "Reference builds", "Sessions>", "Lowest>", "Highest>", "Last>"),
@@ -154,8 +154,8 @@ def evidence(report: Report) -> list[Listing]:
                 *(delta_text(drift) for drift in _ends([each.drift for each in row.points])),
             ),
         ),
-        _listing("Warnings", "", ("Warning",), quality.warnings, _text_row),
-        _listing(
+        make_listing("Warnings", "", ("Warning",), quality.warnings, _text_row),
+        make_listing(
             "Refused dumps",
             "Files that could not be ingested; no verdict includes their numbers.",
             ("File", "Reason", "Detail"),
@@ -166,7 +166,7 @@ def evidence(report: Report) -> list[Listing]:
                 name_text(row.detail, MAX_TEXT),
             ),
         ),
-        _listing(
+        make_listing(
             "Stability",
             "Steadiness of each model on its device, in the head.",
             ("Where", "Dumps>", "CV>", "IQR>", "p99/p50>", "Max/min>", "Score>", "Note"),
@@ -183,7 +183,7 @@ def evidence(report: Report) -> list[Listing]:
             ),
             is_folded=True,
         ),
-        _listing(
+        make_listing(
             "Series by verdict",
             f"{count_text(coverage.series_count, 'operator')} of models on devices, by verdict.",
             ("Verdict", "Series>"),
@@ -191,7 +191,7 @@ def evidence(report: Report) -> list[Listing]:
             lambda pair: (name_text(pair[0].replace("_", " ")), number_text(pair[1])),
             is_folded=True,
         ),
-        _listing(
+        make_listing(
             "Rules",
             "The thresholds of the verdicts.",
             ("Rule", "Value>"),
@@ -202,7 +202,7 @@ def evidence(report: Report) -> list[Listing]:
     ]
 
 
-def _listing(
+def make_listing(
     title: str,
     note: str,
     columns: tuple[str, ...],

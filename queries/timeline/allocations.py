@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 class AllocatedBytes(NamedTuple):
-    """Memory that a run had allocated from an allocator at a time.
-
-    Attributes:
-        allocator: Name or number of the allocator.
-        at_ns: The time, on the axis.
-        total_bytes: Sum of the run's allocations so far.
-    """
+    """Memory that a run had allocated from an allocator at a time."""
 
     allocator: str
     at_ns: int

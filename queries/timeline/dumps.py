@@ -27,14 +27,7 @@ _NAMED = (
 
 @dataclass(frozen=True)
 class TimedDump:
-    """A dump with its clocks and ETRecord.
-
-    Attributes:
-        label: Displayed name.
-        tables: Its decoded tables.
-        correlation: Its ETRecord, if any.
-        facts: Further metadata.
-    """
+    """A dump with its clocks and ETRecord."""
 
     label: str
     tables: Mapping[str, pa.Table]

@@ -67,12 +67,12 @@ class TimedEvent(NamedTuple):
 
     @property
     def debug_handles(self) -> Handles | None:
-        """Its debug handle or handles, for `warehouse.programs.event_modules`."""
+        """The event's debug handle or handles, for `warehouse.programs.event_modules`."""
         return self.origin.debug_handles
 
     @property
     def module_hierarchy(self) -> Mapping[str, Hierarchy | None]:
-        """Its nodes and their modules, for `warehouse.programs.event_modules`."""
+        """The event's nodes and their modules, for `warehouse.programs.event_modules`."""
         return self.origin.module_hierarchy
 
 

@@ -23,11 +23,6 @@ class Nesting(NamedTuple):
     parents: list[int]
     lanes: list[int]
 
-    @property
-    def lane_count(self) -> int:
-        """Number of used lanes."""
-        return max(self.lanes, default=NO_LANE) + 1
-
 
 def nest(starts: Sequence[float], ends: Sequence[float]) -> Nesting:
     """The nesting of events, which are sorted by start and, for equal starts, longest first.

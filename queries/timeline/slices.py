@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from queries.timeline.axis import Times, is_wrong, run_offsets, times_of
-from queries.timeline.clocks import Clocks
 from queries.timeline.dumps import TimedDump
 from queries.timeline.events import TimedEvent, timed_events
 from queries.timeline.measured import with_times_only
 from queries.timeline.nesting import Nesting, nest
-from warehouse.errors import QueryError, suggest
+from warehouse.errors import QueryError
 from warehouse.statistics.arrays import Ints
+from warehouse.statistics.runs import find_starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,19 +113,6 @@ def timed_runs(dump: TimedDump, chosen: Sequence[str] = ()) -> TimedRuns:
     )
 
 
-def check_backends(clocks: Clocks, shown: Iterable[TimedRuns]) -> None:
-    """Check that the backends of all clocks ran in one of the dumps.
-
-    Raises:
-        QueryError: No event ran on a clock's backend.
-    """
-    events = chain.from_iterable(one.events for one in shown)
-    known = {event.origin.delegate_backend_name or "" for event in events}
-    for backend in sorted(clocks.delegates.keys() - known - {""}):
-        others = suggest(backend, sorted(known - {""}))
-        raise QueryError(f"delegate clock of {backend}: no event ran on it{others}")
-
-
 def track_name(runs: Sequence[TimedRun]) -> str:
     """Name of the track of these runs, which are in order."""
     first, last = runs[0].index, runs[-1].index
@@ -176,10 +162,7 @@ class _Layout:
 def _numbers(events: pa.Table, known: Mapping[tuple[int, int], TimedEvent]) -> Ints:
     """Index of each row's distinct event; rows of equal events are adjacent."""
     run, event = (events[f"{noun}_signature_id"].to_numpy() for noun in ("run", "event"))
-    if not len(run):
-        return np.zeros(0, np.int64)
-    changes = np.flatnonzero((run[1:] != run[:-1]) | (event[1:] != event[:-1])) + 1
-    firsts = np.concatenate([[0], changes])
+    firsts = find_starts([run, event])
     places = {key: number for number, key in enumerate(known)}
     keys = zip(run[firsts].tolist(), event[firsts].tolist(), strict=True)
     numbers = np.array([places[key] for key in keys], np.int64)

@@ -25,7 +25,6 @@ series AS (
         dump_id, device, pool, model, backend, run, event_name, delegate_id, ordinal, kind, unit,
         floor, half_tick, ln(greatest(value, half_tick)) AS log_value
     FROM operator_stats
-    -- Not as one CASE: in bounded memory, its plan meets an internal error of DuckDB 2.0.0.
     WHERE value IS NOT NULL AND kind NOT IN ('operator_call', 'load', 'delegate_phase')
     UNION ALL
     SELECT

@@ -54,7 +54,7 @@ def test_a_hairline_tells_the_values_of_a_build(site: str, page: Page) -> None:
     finally:
         page.send("Emulation.setScriptExecutionDisabled", value=False)
     drawn = page.evaluate(
-        "document.querySelectorAll('.trend .at')[4].querySelector('.told').textContent"
+        "document.querySelectorAll('.trend .at')[4].querySelector('.values').textContent"
     )
     box = _open(page, site)
     assert page.evaluate(PLACE) == "b11"

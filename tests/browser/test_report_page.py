@@ -145,7 +145,7 @@ def test_values_show_on_hover_without_a_script(page, pages) -> None:
     page.show(pages / "full.html", width=DESK)
     place = "const at = document.querySelector('.history .at:nth-of-type(6)')"
     shown = (
-        f"(() => {{ {place}; return getComputedStyle(at.querySelector('.told')).visibility }})()"
+        f"(() => {{ {place}; return getComputedStyle(at.querySelector('.values')).visibility }})()"
     )
     box = f"""(() => {{ {place}; at.scrollIntoView({{block: 'center', behavior: 'instant'}});
         const box = at.querySelector('.hit').getBoundingClientRect();
@@ -154,5 +154,5 @@ def test_values_show_on_hover_without_a_script(page, pages) -> None:
     assert page.evaluate(shown) == "hidden"
     page.hover(x, y)
     assert page.evaluate(shown) == "visible"
-    texts = page.evaluate("[...document.querySelectorAll('.told')].map(one => one.textContent)")
+    texts = page.evaluate("[...document.querySelectorAll('.values')].map(one => one.textContent)")
     assert "b33: no data, 0 dumps" in texts

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch  # type: ignore[import-not-found,unused-ignore]
-from executorch.devtools import (  # type: ignore[import-not-found,unused-ignore]
-    Inspector as Original,
-)
+from executorch.devtools import Inspector as Original  # type: ignore[import-not-found,unused-ignore]
 from executorch.devtools.inspector.numerical_comparator import (  # type: ignore[import-not-found,unused-ignore]
     MSEComparator,
     NumericalComparatorBase,

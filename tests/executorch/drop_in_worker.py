@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from executorch.devtools import Inspector  # type: ignore[import-not-found,unused-ignore]
-from executorch.devtools.inspector import (  # type: ignore[import-not-found,unused-ignore]
-    compare_results,
-)
+from executorch.devtools.inspector import compare_results  # type: ignore[import-not-found,unused-ignore]
 
 
 def main() -> None:

@@ -11,17 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import decode_dumps
-from ingest.debug_buffer import (
-    BYTES_PER_BYTE,
-    FREE_BYTES,
-    DebugBuffer,
-    TensorValue,
-    build_tensors,
-    read_stored,
-)
+from ingest.debug_buffer import BYTES_PER_BYTE, FREE_BYTES, DebugBuffer, TensorValue, build_tensors
 from ingest.etdump.values import DTYPES
 from ingest.schemas.tensors import SHA256, TENSORS
 from tests.support.corpus import CORPUS, read_dump
+from tests.support.stored_tensors import read_stored
 
 CODES = {
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int8": "b", "int16": "h",
@@ -261,6 +255,6 @@ def test_tensors_of_one_buffer_take_no_more_than_it_may_stand_for():
     assert buffer.read("uint8", [1 << 20], strides=[0], offset=0) is tensors[0]
 
 
-def test_stored_tensor_of_absurdly_many_dimensions_is_missing():
-    tensor = read_stored("uint8", [2**62] * 1_000_000, b"")
+def test_tensor_of_absurdly_many_dimensions_is_missing():
+    tensor = DebugBuffer(b"").read("uint8", [2**62] * 1_000_000, strides=[], offset=0)
     assert tensor.missing == "1,000,000 dimensions, wanted at most 64"

@@ -20,7 +20,7 @@ from tests.support.program_rows import program_rows
 from tests.support.store_template import connect_new_store
 from warehouse.catalogue.answers import answer_query
 from warehouse.catalogue.queries import find_query
-from warehouse.engine.connection import transaction
+from warehouse.engine.connection import begin_session, transaction
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -238,7 +238,7 @@ class StoreRows:
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         connection = connect_new_store()
-        connection.execute("SET TimeZone = 'UTC'")
+        begin_session(connection)
         self._rows |= plain_rollups(self._rows)
         with transaction(connection):
             for table, rows in self._rows.items():

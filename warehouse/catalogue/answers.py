@@ -43,14 +43,8 @@ def stream_answer(
 ) -> Generator[pa.RecordBatch]:
     """The rows of a canned query, with the columns of its header, computed while they are read.
 
-    The query's SQL functions must be registered: see `register_functions`.
-
-    Args:
-        connection: A connection to the store, which has no other use meanwhile.
-        query: The query.
-        params: Parameters; texts are converted, and defaults filled in.
-        seconds: Limit of the answer's time; None without a limit.
-        most_rows: How many rows are read at most; None if all may be read.
+    The query's SQL functions must be registered: see `register_functions`. See `Question` for the
+    arguments.
 
     Yields:
         At least one batch, which may be empty.

@@ -19,12 +19,7 @@ class Cte(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A SELECT and its CTEs in the order of the text.
-
-    Attributes:
-        ctes: The CTEs; each may contain CTEs.
-        body: The SELECT after them.
-    """
+    """A SELECT and its CTEs, which may contain CTEs, in the order of the text."""
 
     ctes: tuple[Cte, ...]
     body: str
@@ -36,7 +31,7 @@ def split_ctes(sql: str) -> Statement:
     >>> split_ctes("WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3")
     Statement(ctes=(Cte(name='a', sql='SELECT 1'), Cte(name='b', sql='SELECT 2')), body='SELECT 3')
     """
-    text = _without_comments(sql)
+    text = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == "'" else " ", sql)
     first = _FIRST.match(text)
     if first is None:
         return Statement((), text.strip())
@@ -56,10 +51,6 @@ def count_uses(name: str, statement: Statement) -> int:
     later = statement.ctes[names.index(name) + 1 :]
     word = re.compile(rf"\b(?:FROM|JOIN)\s+{name}\b")
     return sum(len(word.findall(text)) for text in (*(cte.sql for cte in later), statement.body))
-
-
-def _without_comments(sql: str) -> str:
-    return _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == "'" else " ", sql)
 
 
 def closing_place(text: str, start: int = 0) -> int:

@@ -256,11 +256,7 @@ def _indent(line: str) -> int:
 
 
 def _filters(match: re.Match[str]) -> Filters:
-    return Filters(match["name"], _names(match["without"] or ""))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", text))
+    return Filters(match["name"], tuple(re.findall(r"\w+", match["without"] or "")))
 
 
 def _parts(match: re.Match[str]) -> Iterator[QueryPart]:

@@ -33,11 +33,6 @@ def resolve_names(
 ) -> dict[str, object]:
     """The values of a query's parameters, with names looked up and globs replaced by matches.
 
-    Args:
-        query: The query.
-        values: Values from `bind_parameters`.
-        read_names: Reads the distinct values, without null, of a column of the store.
-
     Returns:
         The values. A parameter of names becomes the matching names of the store, and a parameter of
         tags becomes the sets of tags, as JSON, that contain these tags.

@@ -46,9 +46,6 @@ def find_filters(name: str) -> Query:
 def load_catalogue(folder: str = "queries") -> Mapping[str, Query]:
     """Every canned query by name, in alphabetical order.
 
-    Args:
-        folder: Folder of sql. Those of `page` are the service's own, for its page alone.
-
     Raises:
         HeaderError: The header of a .sql file is malformed, or names unknown filters or parts.
     """
@@ -76,9 +73,6 @@ def read_views() -> Mapping[str, str]:
 @cache
 def expand_statement(name: str) -> str:
     """The text of a file of sql/statements with the parts of its header; parameters as `$name`.
-
-    Args:
-        name: Name of the file, without the suffix.
 
     Raises:
         HeaderError: The file's header is malformed, or names unknown parts.

@@ -20,7 +20,7 @@ _BATCH_ROWS = 100_000
 
 
 class _Cost(NamedTuple):
-    """What a portion took."""
+    """Time and weight of an answered portion."""
 
     seconds: float
     weight: int

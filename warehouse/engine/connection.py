@@ -113,7 +113,7 @@ def open_memory(
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         connection.execute(f"ATTACH ':memory:' AS {DATABASE}")
-        _begin_session(connection)
+        begin_session(connection)
         if not allow_files:
             if folder:
                 own = str(folder.absolute()).replace("'", "''")
@@ -159,7 +159,7 @@ def _attach(
     # An absolute path never starts like the address of another kind of database.
     path = str(file.absolute()).replace("'", "''")
     connection.execute(f"ATTACH '{path}' AS {name} (TYPE duckdb, {options})")
-    _begin_session(connection)
+    begin_session(connection)
     if not allow_files:
         connection.execute("SET enable_external_access = false")
 
@@ -167,15 +167,17 @@ def _attach(
 def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """A cursor on the same database, for another thread or purpose."""
     cursor = connection.cursor()
-    _begin_session(cursor)
+    begin_session(cursor)
     use_database(cursor)
     return cursor
 
 
-def _begin_session(connection: duckdb.DuckDBPyConnection) -> None:
+def begin_session(connection: duckdb.DuckDBPyConnection) -> None:
+    """Apply the settings of every session: times in UTC, and plans that read few rows."""
     connection.execute("SET TimeZone = 'UTC'")
-    # This optimizer adds up whole tables before a join selects the chosen dumps.
-    connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
+    # The first adds up whole tables before a join selects the chosen dumps; the second joins
+    # tables with themselves for windows, and leads to joins that select the builds last.
+    connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown,window_self_join'")
     # In a notebook without ipywidgets there is no progress bar to turn off.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.catalogue.queries import Query
-from warehouse.engine.connection import (
-    open_cursor,
-    open_reader,
-    translated_errors,
-    use_database,
-)
+from warehouse.engine.connection import open_cursor, open_reader, translated_errors, use_database
 from warehouse.engine.functions import register_functions
 from warehouse.engine.memory_limit import reading_limit
 from warehouse.engine.migrations import check_version

@@ -29,14 +29,7 @@ from warehouse.inbox.records import (
     read_record,
     scan_log,
 )
-from warehouse.inbox.tallies import (
-    Tally,
-    add_cut,
-    delete_log,
-    open_tally,
-    read_tally,
-    write_tally,
-)
+from warehouse.inbox.tallies import Tally, add_cut, delete_log, open_tally, read_tally, write_tally
 
 LOG_BYTES = 64 << 20  # logs of this size or more are full
 MAP_BYTES = 16 << 10  # larger files in a log are mapped instead of read

@@ -35,14 +35,7 @@ _BY = "compact"
 
 
 class LakeCompaction(NamedTuple):
-    """The result of a compaction in numbers.
-
-    Attributes:
-        merged_files: Files that were replaced.
-        new_files: Files that replaced them.
-        deleted_files: Removed files that were deleted.
-        folded_commits: Commits that one commit replaced.
-    """
+    """The result of a compaction in numbers; folded commits were replaced by one."""
 
     merged_files: int
     new_files: int

@@ -15,11 +15,7 @@ from ingest.batching import batches
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import (
-    DumpLocation,
-    locate_dumps,
-    removed_part_names,
-)
+from warehouse.lake.dump_locations import DumpLocation, locate_dumps, removed_part_names
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
 from warehouse.lake.rewriting import remove_dumps

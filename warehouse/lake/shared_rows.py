@@ -48,10 +48,7 @@ def write_shared_rows(
 
 
 def _new_rows(
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    lake_ids: LakeIds,
-    known: pa.Table | None,
+    connection: duckdb.DuckDBPyConnection, table: str, lake_ids: LakeIds, known: pa.Table | None
 ) -> Generator[pa.Table]:
     schema = TABLES[table]
     columns = ", ".join(schema.names)

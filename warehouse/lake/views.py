@@ -31,10 +31,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeSt
 
 
 def show_files(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    table: str,
-    paths: Sequence[str],
+    connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
 ) -> None:
     """Create a table's view, named `unmerged_name`, over these files.
 

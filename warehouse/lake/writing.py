@@ -87,11 +87,7 @@ def write_parts(
     return WrittenFiles(id_, _write_files(connection, lake, parts, lake_ids, name=id_, known=known))
 
 
-def write_group(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    name: str,
-) -> list[AddedFile]:
+def write_group(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str) -> list[AddedFile]:
     """Write the rows of all dumps, and shared rows, into files of one name.
 
     A plan lists these files already: see `group_files`. A second call, after a kill, replaces

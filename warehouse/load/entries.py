@@ -10,15 +10,7 @@ from functools import lru_cache
 from ingest.dump import Refusal
 from ingest.manifest.fields import FullShape
 from ingest.manifest.models import Manifest
-from warehouse.archive.entries import (
-    COMPANIONS,
-    DEBUG_BUFFER,
-    DUMP,
-    ETRECORD,
-    REFUSED,
-    Entry,
-    Ids,
-)
+from warehouse.archive.entries import COMPANIONS, DEBUG_BUFFER, DUMP, ETRECORD, REFUSED, Entry, Ids
 from warehouse.archive.history import History
 from warehouse.load.dump_rows import Facts
 from warehouse.load.new_dump import NewDump

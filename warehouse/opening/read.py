@@ -95,7 +95,7 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
         if opened is None and isinstance(error, WriterWaitingError):
             return open_live(store, wait=PATIENCE, is_urgent=True)
         if opened is None and isinstance(error, StoreLockedError):
-            raise StoreLockedError(error.path, error.pid, meanwhile=_NO_SNAPSHOT) from error
+            raise StoreLockedError(error.place, error.pid, meanwhile=_NO_SNAPSHOT) from error
         if opened is None:
             raise
         is_damage = isinstance(error, DamagedStoreError)
@@ -116,7 +116,7 @@ def snapshot_hint(store: Path) -> Iterator[None]:
         if error.meanwhile or not snapshots:
             raise
         newest = f"until then, queries are answered from {snapshots[-1].describe()}"
-        raise DamagedStoreError(error.path, error.damage, newest) from error
+        raise DamagedStoreError(error.place, error.damage, newest) from error
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def errors_while_open(store: Path, file: Path) -> Iterator[None]:
             f"until then, copy {newest.path} to DIR/{FILE_NAME} and query it with --store DIR: it "
             f"is {newest.describe()}"
         )
-        raise DamagedStoreError(error.path, error.damage, advice) from error
+        raise DamagedStoreError(error.place, error.damage, advice) from error
 
 
 def open_live(store: Path, *, wait: float, is_urgent: bool = False) -> OpenedStore:

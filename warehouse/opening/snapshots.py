@@ -37,13 +37,7 @@ _CLONE = 0x40049409  # FICLONE of Linux: share the blocks of another file, copie
 
 
 class Snapshot(NamedTuple):
-    """A published snapshot.
-
-    Attributes:
-        path: The file.
-        number: The number, which increases with each snapshot.
-        taken_at: The time in UTC, to the second.
-    """
+    """A published snapshot; later ones have higher numbers. Its time is in UTC, to the second."""
 
     path: Path
     number: int

@@ -42,12 +42,7 @@ class _TracedEvent(NamedTuple):
 
 
 def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Program]) -> None:
-    """Trace the events of dumps to their programs, except events that are already traced.
-
-    Args:
-        connection: The store's only writer.
-        programs: The dumps' ETRecords by dump id, as in the table dumps.
-    """
+    """Trace the events of dumps to their programs, except events that are already traced."""
     if not programs:
         return
     ids = {"dumps": list(programs)}

@@ -29,10 +29,6 @@ _FAULTS = (
 def parse_etrecord(data: bytes | memoryview, name: str) -> Any:
     """ExecuTorch's ETRecord object.
 
-    Args:
-        data: The ETRecord's bytes.
-        name: Its name, for messages.
-
     Raises:
         QueryError: executorch is not installed, or cannot read the ETRecord.
     """

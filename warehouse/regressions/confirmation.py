@@ -54,12 +54,7 @@ def check_nights(
 ) -> list[Answer]:
     """Whether all nights since each suspicion hit, and the last shows the change by itself.
 
-    Args:
-        history: The values.
-        states: Statistics of the states of the nights by series.
-        changes: The suspected changes.
-        since: For each change, the nights with dumps since its suspicion.
-        rules: The thresholds.
+    `since` has for each change the nights with dumps since its suspicion.
     """
     last = [nights[-1:] for nights in since]
     alone, both = (_compare(history, changes, each) for each in (last, since))

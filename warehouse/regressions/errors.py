@@ -42,15 +42,7 @@ class Errors:
         self._family = family
 
     def add(self, build: int, raw: Floats, value: Floats, state: Floats, base: Base) -> None:
-        """Add the errors of a build: its distances from its base, NaN if unknown.
-
-        Args:
-            build: Number of the build.
-            raw: Distance by raw values.
-            value: Distance by the mean value.
-            state: Distance by the mean state.
-            base: The base of the build.
-        """
+        """Add the errors of a build: its distances from its base, NaN if unknown."""
         self._raw[build], self._value[build], self._state[build] = raw, value, state
         self._raw_base[build], self._value_base[build] = base.raw, base.value
         self._state_base[build] = base.state
@@ -85,11 +77,6 @@ class Errors:
         Consecutive builds are compared with the base of the first, like those of a suspicion. How
         much smaller the errors of their means are is learned from the family, because a single
         series has too few such sequences. Without any, errors are assumed to be independent.
-
-        Args:
-            build: Number of the build.
-            base: The base of the build, with the errors of the families.
-            series: Numbers of the series.
         """
         kin = _Families.of(series, self._family)
         own, reaction = kin.series, (base.reaction * base.is_residual)[kin.series]

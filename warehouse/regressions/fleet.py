@@ -82,10 +82,7 @@ MinChange = Callable[[pa.Table], Floats]
 
 
 def build_fleet(
-    rows: pa.Table,
-    head: str,
-    min_change: MinChange,
-    nights: tuple[FleetNight, ...] | None = None,
+    rows: pa.Table, head: str, min_change: MinChange, nights: tuple[FleetNight, ...] | None = None
 ) -> Fleet:
     """Lay out the rows of `gather_recordings`.
 
@@ -112,12 +109,7 @@ def build_fleet(
 
 
 def find_rebuilt(family: Ints, there: Mask) -> set[tuple[int, int]]:
-    """Families, and the nights in which their operators differ from earlier ones.
-
-    Args:
-        family: Number of the family of each series.
-        there: Whether each series has dumps; shape (series, nights).
-    """
+    """Families, and the nights in which their operators differ from earlier ones."""
     family_there = find_families(family, there)
     rebuilt: set[tuple[int, int]] = set()
     before = np.full(len(family_there), -1)

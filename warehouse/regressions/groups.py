@@ -23,14 +23,7 @@ _ID_LETTERS = 12
 
 
 class SeriesPlace(NamedTuple):
-    """The place of a change.
-
-    Attributes:
-        family: Number of the family.
-        model: Name of the model.
-        operator: Operator type.
-        is_container: Whether the series only contains other operators.
-    """
+    """The place of a change."""
 
     family: int
     model: str
@@ -80,14 +73,7 @@ def group_changes(
     builds: Sequence[str],
     rebuilt: Collection[tuple[int, int]] = (),
 ) -> Grouping:
-    """Group changes by cause.
-
-    Args:
-        changes: The changes of a replay.
-        places: The place of each series.
-        builds: Names of the builds.
-        rebuilt: Families, and the builds in which their operators differ from earlier ones.
-    """
+    """Group changes by cause; `rebuilt` says in which builds families have other operators."""
     own = [change for change in changes if not places[change.series].is_container]
     containers = [change for change in changes if places[change.series].is_container]
     clusters = _cluster(own, places)

@@ -135,13 +135,7 @@ def choose_series(
 ) -> Choice:
     """The series whose build number `night` is worth a test.
 
-    Args:
-        history: The values.
-        cells: Summaries of the cells.
-        level: Mean of the values of each series in the night, without the states.
-        night: Number of the build.
-        base: The base of the comparison.
-        rules: The thresholds.
+    `level` is the mean of each series' values in the night, without the states.
     """
     status = _eligible(history, cells, night, base, rules)
     family = history.series.family
@@ -170,15 +164,7 @@ def compare_night(history: SeriesHistory, night: int, tested: Ints, base: Base) 
 def judge_night(
     history: SeriesHistory, choice: Choice, night: NightComparison, base: Base, rules: Rules
 ) -> NightResult:
-    """The result of a night for every series.
-
-    Args:
-        history: The values.
-        choice: The series that were tested.
-        night: The night compared with its base.
-        base: The base of the comparison, with errors.
-        rules: The thresholds.
-    """
+    """The result of a night for every series; the errors of its base are known."""
     tested, raw, decisive = choice.tested, night.raw, night.decisive
     family, size = history.series.family[tested], choice.family_size[tested]
     raw_p, p = adjust_p(raw.p, family, size), adjust_p(decisive.p, family, size)

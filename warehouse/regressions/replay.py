@@ -36,11 +36,7 @@ from warehouse.regressions.nightly import (
     find_other_shares,
     judge_night,
 )
-from warehouse.regressions.states import (
-    StateCells,
-    find_excess_spread,
-    summarise_states,
-)
+from warehouse.regressions.states import StateCells, find_excess_spread, summarise_states
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import (
     NO_UNIT,
@@ -50,7 +46,6 @@ from warehouse.statistics.device_states import (
     dump_states,
     group_median,
 )
-from warehouse.statistics.two_samples import SampleComparison
 
 _LOOK_BACK = 3  # builds before a suspicion in which the change may have begun
 _NIGHTS_TO_BE_GONE = 2
@@ -98,7 +93,7 @@ class _Nights:
         self.cells = summarise_cells(history)
         self.shifts = np.zeros((history.family_count, history.build_count))
         self.latest: NightResult
-        self.history = self._history = history._replace(states=np.zeros(len(history.values)))
+        self.history = history._replace(states=np.zeros(len(history.values)))
         self._rules = rules
         self.states = StateCells.empty(shape)
         cell = np.repeat(np.arange(len(history.start) - 1), np.diff(history.start))
@@ -119,12 +114,12 @@ class _Nights:
         excess_spread = find_excess_spread(self.states.spread[build], base.dump_spread)
         base = base._replace(moved=moved, excess_spread=excess_spread)
         level = value - base.reaction * state
-        choice = choose_series(self._history, self.cells, level, build, base, self._rules)
-        tested, is_last = choice.tested, build == self._history.build_count - 1
+        choice = choose_series(self.history, self.cells, level, build, base, self._rules)
+        tested, is_last = choice.tested, build == self.history.build_count - 1
         shown = np.arange(len(level)) if is_last else tested
         base = self._errors.complete(build, base, shown)
-        night = compare_night(self._history, build, tested, base)
-        self.latest = judge_night(self._history, choice, night, base, self._rules)
+        night = compare_night(self.history, build, tested, base)
+        self.latest = judge_night(self.history, choice, night, base, self._rules)
         raw_moved, moved_alone = choice.raw_moved, value - base.value
         raw_moved[tested] = night.raw.shift
         moved_alone[tested] = night.residual.shift + (base.reaction * moved)[tested]
@@ -141,7 +136,7 @@ class _Nights:
 
     def _find_states(self, build: int, base: Base) -> None:
         """Estimate the state of the device in the dumps of a night, and summarise its cells."""
-        history, end = self._history, self._build_ends
+        history, end = self.history, self._build_ends
         chosen = self._by_build[end[build - 1] if build else 0 : end[build]]
         own, value = self._series_of_value[chosen], history.values[chosen]
         family = history.series.family[own]
@@ -190,7 +185,7 @@ class _Nights:
         if not waiting:
             return set()
         since = [self._nights_since(change.suspected, change, build) for change in waiting]
-        answers = check_nights(self._history, self.states, waiting, since, self._rules)
+        answers = check_nights(self.history, self.states, waiting, since, self._rules)
         confirmed = []
         for change, answer in zip(waiting, answers, strict=True):
             if answer is Answer.WAIT:
@@ -212,14 +207,15 @@ class _Nights:
 
     def _confirm(self, changes: Sequence[LevelChange], build: int) -> None:
         self._localise([change for change in changes if change.modes is None], build)
-        figures = self._compare(
-            [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes]
+        figures = compare_builds(
+            self.history,
+            [(change, change.base, np.arange(change.first_bad, build + 1)) for change in changes],
         )
         for row, change in enumerate(changes):
             change.confirmed, change.shift = build, float(figures.shift[row])
             if change.modes is not None:
                 nights = self._nights_since(change.first_bad, change, build)
-                found = compare_mode_shares(self._history, change, nights)
+                found = compare_mode_shares(self.history, change, nights)
                 change.shift = found.moved
             self._open.setdefault(change.series, []).append(change)
             self._bases.use(change.series, slice(change.first_bad), is_usable=False)
@@ -237,7 +233,8 @@ class _Nights:
                 for start in known[known >= earliest].tolist()
             ]
         best: dict[int, tuple[float, int]] = {}
-        for (change, before, after), p in zip(splits, self._compare(splits).p, strict=True):
+        found = compare_builds(self.history, splits)
+        for (change, before, after), p in zip(splits, found.p, strict=True):
             split = float(p), int(after[0])
             if split < best.get(change.series, (np.inf, 0)):
                 best[change.series] = split
@@ -250,7 +247,7 @@ class _Nights:
         returning = set()
         for series, changes in self._open.items():
             for change in changes if there[series] else ():
-                moved = share_of_change(self._history, self._level(change), change, build)
+                moved = share_of_change(self.history, self._level(change), change, build)
                 change.back = [*change.back, build] if moved < STILL_THERE else []
                 if change.back:
                     returning.add(series)
@@ -279,6 +276,3 @@ class _Nights:
         self._bases.use(change.series, change.base)
         self._bases.use(change.series, slice(change.fixed, build + 1))
         self._errors.forget(change.series, slice(change.fixed, build + 1))
-
-    def _compare(self, pairs: Sequence[tuple[LevelChange, Ints, Ints]]) -> SampleComparison:
-        return compare_builds(self._history, pairs)

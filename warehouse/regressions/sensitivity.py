@@ -28,8 +28,7 @@ def smallest_changes(history: SeriesHistory, found: Replay, rules: Rules) -> Flo
     family = history.series.family
     rivals = np.bincount(family[judged], minlength=history.family_count)[family]
     least = np.maximum(
-        np.log1p(history.series.min_change),
-        np.log1p(history.series.half_tick / np.exp(base.raw)),
+        np.log1p(history.series.min_change), np.log1p(history.series.half_tick / np.exp(base.raw))
     )
     per_dump = np.sqrt(1 / head + 1 / np.maximum(base.dumps, 1)) * base.dump_spread
     by_test = _RANK_EFFICIENCY * _quantiles(rules.q, rivals) * per_dump

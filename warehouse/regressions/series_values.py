@@ -76,11 +76,7 @@ def list_recordings(rows: pa.Table) -> pa.Table:
 
 
 def gather_recordings(values: pa.Table) -> pa.Table:
-    """A row per operator and recording, with lists of `logs`, `dumps` and `pairs`.
-
-    Args:
-        values: Rows of the statement fleet_values, one per operator and dump.
-    """
+    """A row per operator and recording, with lists of `logs`, `dumps` and `pairs`."""
     values = encode_texts(values).unify_dictionaries().combine_chunks()
     number, first = group_rows(values.select([*KEY, *RECORDING]))
     order = np.argsort(number, kind="stable")

@@ -11,12 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warehouse.statistics.arrays import Floats, Ints
-from warehouse.statistics.device_states import (
-    LEAST_SPREAD,
-    MAD_TO_SD,
-    NightValues,
-    group_median,
-)
+from warehouse.statistics.device_states import LEAST_SPREAD, MAD_TO_SD, NightValues, group_median
 from warehouse.statistics.runs import find_starts
 
 _UNKNOWN_STATE = 0.04  # assumed difference of a night's states where all operators react alike
@@ -109,9 +104,7 @@ def find_excess_spread(spread: Floats, usual: Floats) -> Floats:
     If the dumps of a night differ far more than those of the base, many of them were disturbed,
     and their median is accordingly less certain.
 
-    Args:
-        spread: Standard deviation of the dumps of the nights; NaN if unknown.
-        usual: Standard deviation of the dumps of the base.
+    Both are standard deviations of dumps; NaN if unknown.
     """
     times = spread / (_USUAL_EXCESS * np.maximum(usual, LEAST_SPREAD))
     excess_spread: Floats = np.fmax(times, 1.0)

@@ -89,11 +89,6 @@ class Sandbox:
     ) -> SnapshotAnswer:
         """Rows of one SELECT over the newest snapshot.
 
-        Args:
-            text: The statement.
-            params: Values of its parameters, of types of JSON.
-            stop: Ends the statement from another thread.
-
         Raises:
             StatementError: The statement is not a single SELECT (or EXPLAIN of one), fails, or was
                 stopped.

@@ -55,17 +55,9 @@ class IngestDecision(NamedTuple):
 
 
 def decide(
-    surveyed: Iterable[DumpFacts],
-    known: Mapping[str, KnownDump],
-    refusals: Collection[Refusal],
+    surveyed: Iterable[DumpFacts], known: Mapping[str, KnownDump], refusals: Collection[Refusal]
 ) -> IngestDecision:
-    """Classify dumps as new, known or refused; of equal dumps, the first is new.
-
-    Args:
-        surveyed: Dumps in order.
-        known: Dumps of the lake, by SHA-256.
-        refusals: Refusals of these dumps and their companions that the lake has recorded.
-    """
+    """Classify dumps as new, known or refused; of equal dumps, the first is new."""
     manifests = {sha256: dump.manifest for sha256, dump in known.items()}
     bad = {(one.source, one.sha256) for one in refusals if one.reason not in _OF_PLACES}
     recorded = set(refusals)

@@ -48,13 +48,6 @@ def watch_inbox(
 ) -> None:
     """Ingest dumps as they arrive, until `stop` is set or no new file is left.
 
-    Args:
-        session: The session of Spark.
-        ingester: Ingests files into the lake.
-        options: Options of the stream.
-        stop: Set to end the stream.
-        report: Called with the result of each batch.
-
     Raises:
         SparkError: The stream failed.
         IngestError: The inbox cannot be listed.

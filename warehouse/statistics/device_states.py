@@ -75,13 +75,7 @@ class UsualLevels(NamedTuple):
 
 
 def dump_states(operators: Operators, night: NightValues, usual: UsualLevels) -> Floats:
-    """The state of the device in the dump of each value; NaN where it is unknown.
-
-    Args:
-        operators: Properties of the series.
-        night: The values of a night.
-        usual: Statistics of every series in earlier builds.
-    """
+    """The state of the device in the dump of each value; NaN where it is unknown."""
     unit, is_voter = operators.unit[night.series], operators.kernel[night.series] != NO_KERNEL
     votes = np.flatnonzero(is_voter & (unit != NO_UNIT))
     own = night.series[votes]
@@ -181,14 +175,7 @@ class PairStates(NamedTuple):
 def pair_states(
     operators: Operators, values: NightValues, is_head: Mask, family: Ints
 ) -> PairStates:
-    """The states of the dumps of a base and a head, by the levels of the base.
-
-    Args:
-        operators: Properties of the series.
-        values: The values of both builds.
-        is_head: Whether each dump is of the head.
-        family: Number of the family of each dump.
-    """
+    """The states of the dumps of a base and a head, by the levels of the base."""
     is_whole = (operators.kernel == NO_KERNEL) & (operators.unit == KERNELS)
     unit = np.where(is_whole, WHOLE, operators.unit)[values.series]
     state = np.full((values.dump_count, WHOLE + 1), np.nan)

@@ -23,13 +23,7 @@ ZERO = -1
 
 
 class BucketCounts(NamedTuple):
-    """Numbers of values by row and bucket.
-
-    Attributes:
-        row: Number of the row.
-        bucket: Number of the bucket.
-        size: Number of values, at least 1.
-    """
+    """Numbers of values, at least 1, by row and bucket."""
 
     row: Ints
     bucket: NDArray[np.int32]

@@ -177,11 +177,6 @@ def clock_steps(groups: EventGroups, is_delegated: Mask, resolution: Ints) -> In
 def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int) -> Ints:
     """Coarseness of the clock behind the delegate events of each dump.
 
-    Args:
-        groups: The events; `dump` is counted from 0.
-        is_delegated: The result of `mark_delegated`.
-        dump_count: Dumps in the batch.
-
     Returns:
         The largest of 1, 1,000 and 1,000,000 ticks that divides every such duration of the dump.
     """
@@ -211,12 +206,7 @@ def _describe_steady(
 ) -> None:
     """Fill in the statistics of samples after warm-up, for groups of equal size.
 
-    Args:
-        stats: What to fill in.
-        members: Numbers of the groups.
-        samples: Their durations; shape (groups, size).
-        run: Run of each, ascending in a group.
-        steps: Ticks by which their clocks count; shape (groups,).
+    The runs of a group ascend.
     """
     is_steady = np.zeros(samples.shape, bool)
     is_new = run[:, 1:] != run[:, :-1]

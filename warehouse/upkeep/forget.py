@@ -103,7 +103,7 @@ def finish_forgetting(compact: Callable[[], object]) -> None:
     try:
         compact()
     except StoreError as error:
-        raise StoreError(error.path, f"{error.problem}; {UNCOMPACTED}") from error
+        raise StoreError(error.place, f"{error.problem}; {UNCOMPACTED}") from error
 
 
 def find_kept_files(store: Path) -> list[Path]:

@@ -45,10 +45,7 @@ def pool_of(manifest: str) -> str | None:
 def allowed_pools(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
     """Globs that match exactly the names of the pools that a query is limited to.
 
-    Args:
-        reader: The store.
-        pools: Pools of the client.
-        given: Pools that the query names; if none, all of the client's that have devices.
+    The query names the pools `given`; without any, all of the client's that have devices.
 
     Raises:
         Problem: 403 if the query names other pools; 404 if the pools have no devices.

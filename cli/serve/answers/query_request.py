@@ -20,13 +20,7 @@ Params = Mapping[str, str | list[str]]
 
 
 class QueryRequest(NamedTuple):
-    """A request for a canned query.
-
-    Attributes:
-        header: Header of the query.
-        params: Parameters, as texts.
-        pools: Device pools that the client is limited to; None for all.
-    """
+    """A request for a canned query."""
 
     header: Header
     params: Params

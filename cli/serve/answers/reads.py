@@ -14,13 +14,7 @@ from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
 from cli.serve.answers.questions import query_store
 from cli.serve.answers.report_request import ReportRequest
-from cli.serve.answers.tables import (
-    TABLE_FORMS,
-    entity_tag,
-    table_answer,
-    text_answer,
-    unchanged,
-)
+from cli.serve.answers.tables import TABLE_FORMS, entity_tag, table_answer, text_answer, unchanged
 from cli.serve.http.endpoints import (
     OBJECT,
     PAGING,

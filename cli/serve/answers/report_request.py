@@ -19,12 +19,12 @@ class ReportRequest(NamedTuple):
 
     Attributes:
         head: The build; by default the last one.
-        base: The build to compare with; by default those before the head, night by night.
+        base: The build to compare with; empty for those before the head, night by night.
         branch: Branch of the last build; by default that of the settings.
     """
 
     head: str | None = None
-    base: str | None = None
+    base: str = ""
     branch: str | None = None
 
     @classmethod
@@ -34,10 +34,10 @@ class ReportRequest(NamedTuple):
         Raises:
             Problem: 400 if they name a head and a branch.
         """
-        wanted = cls(*(fields.get(name) or None for name in cls._fields))
-        if wanted.head is not None and wanted.branch is not None:
+        head, base, branch = (fields.get(name, "") for name in cls._fields)
+        if head and branch:
             raise Problem(400, "branch", "branch: name either a head or a branch, not both")
-        return wanted
+        return cls(head or None, base, branch or None)
 
     def night(self, reader: Warehouse, nights: Nights) -> NightKey | None:
         """The key of the night; None if two builds are compared.
@@ -46,7 +46,7 @@ class ReportRequest(NamedTuple):
             QueryError: The store has no such build.
         """
         settings = nights.settings.of_branch(self.branch)
-        return NightKey.of(reader, settings, self.head) if self.base is None else None
+        return None if self.base else NightKey.of(reader, settings, self.head)
 
     def make(
         self, reader: Warehouse, nights: Nights, night: NightKey | None, *, seconds: float
@@ -61,4 +61,4 @@ class ReportRequest(NamedTuple):
             return nights.report(reader, night, seconds=seconds)
         settings = nights.settings.of_branch(self.branch)
         head = find_head(reader, self.head, settings)
-        return compare_report(reader, settings, base=self.base or head, head=head)
+        return compare_report(reader, settings, base=self.base, head=head)

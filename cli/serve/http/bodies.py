@@ -56,7 +56,7 @@ def media_type_of(request: Request) -> str:
 
 
 def encoding_of(request: Request) -> str | None:
-    """How a body is packed; None if it is not packed.
+    """The encoding of a packed body; None if the body is not packed.
 
     Raises:
         Problem: The encoding is unknown.

@@ -76,12 +76,6 @@ def openapi_document(routes: Sequence[BaseRoute]) -> Json:
     }
 
 
-def route_of(path: str) -> str:
-    """The path of the route that answers a path of the document."""
-    start = QUERY_PATH.partition("{")[0]
-    return QUERY_PATH if path.startswith(start) else path
-
-
 def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
     """The operations of endpoints; canned queries have one each."""
     for route in routes:

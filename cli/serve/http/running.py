@@ -22,7 +22,7 @@ from cli.serve.changes import Changes
 from cli.serve.http.app import make_app
 from cli.serve.http.connections import Connection, most_connections
 from cli.serve.http.signals import Signals
-from cli.serve.http.supervisor import passed_sockets, tell_ready
+from cli.serve.http.supervisor import notify, passed_sockets
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
 
@@ -43,9 +43,9 @@ class Server(uvicorn.Server):
         self.should_exit = signals.is_end_wanted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections, and tell the supervisor."""
+        """Begin to accept connections, and notify the supervisor."""
         await super().startup(sockets)
-        tell_ready()
+        notify("READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams of changes, which would never end, and wait for other answers."""

@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
 from cli.serve.http.logs import LogFile
-from cli.serve.http.supervisor import tell_ready, tell_reloading, tell_stopping
+from cli.serve.http.supervisor import notify
 
 ENDING_SECONDS = 1.5  # time to end after a signal
 
@@ -43,13 +44,13 @@ class Signals:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.is_end_wanted = True
-        tell_stopping()
+        notify("STOPPING=1")
         deadline = threading.Timer(ENDING_SECONDS, os._exit, [0])
         deadline.daemon = True
         deadline.start()
         self.end()
 
     def _on_reload(self, *_: object) -> None:
-        tell_reloading()
+        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
         self._log.reopen()
-        tell_ready()
+        notify("READY=1")

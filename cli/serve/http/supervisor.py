@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from contextlib import suppress
 
 from cli.errors import OutputError
@@ -46,22 +45,8 @@ def _listening(descriptor: int) -> socket.socket:
     raise OutputError(f"{problem}; wanted ListenStream=ADDRESS:PORT in the unit of the socket")
 
 
-def tell_ready() -> None:
-    """Tell the supervisor that the service accepts uploads."""
-    _tell("READY=1")
-
-
-def tell_reloading() -> None:
-    """Tell the supervisor that the service begins to reload."""
-    _tell(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
-
-def tell_stopping() -> None:
-    """Tell the supervisor that the service ends."""
-    _tell("STOPPING=1")
-
-
-def _tell(state: str) -> None:
+def notify(state: str) -> None:
+    """Notify the supervisor, if any, of the service's state: READY=1, STOPPING=1, ..."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

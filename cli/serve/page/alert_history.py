@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.alert_marks import alert_marks, merge_marks
-from cli.serve.page.cells import PLACE, Cell, Row, link, pick
+from cli.serve.page.cells import PLACE, Row, build_cell, link, pick, with_changes
 from cli.serve.page.charts import trend_chart
 from cli.serve.page.explain import find_alert
 from cli.serve.page.listing import Column, Table, plain_table
@@ -68,15 +68,10 @@ def _line(builds: list[str], member: Member) -> Line:
 
 
 def _table(member: Member, notes: list[Note]) -> Table:
-    rows: list[Row] = []
-    before, place = None, pick(vars(member), *PLACE, "unit")
-    for point in member.history:
-        value = point.value
-        change = value / before - 1 if before and value is not None else None
-        rows.append({**vars(point), **place, "value": value, "change": change})
-        before = value
+    place = pick(vars(member), *PLACE, "unit")
+    points = ({**vars(point), **place, "value": point.value} for point in member.history)
+    rows = with_changes(points, "value")
     own = choose_notes(notes, [vars(member)])
-    rows.reverse()
     return plain_table(_name(member), [*_COLUMNS, *add_notes(own, rows)], rows)
 
 
@@ -88,13 +83,8 @@ def _number(row: Row, name: str) -> str:
     return measure_text(row[name], row["unit"])
 
 
-def _build_cell(row: Row) -> Cell:
-    address = link("/dumps", **pick(row, *PLACE, "build"))
-    return Cell(row["build"], address)
-
-
 _COLUMNS = (
-    Column("Build", _build_cell),
+    Column("Build", lambda row: build_cell(row, row["build"])),
     Column("Change", lambda row: delta_text(row["change"]), is_number=True),
     Column("Median", lambda row: _number(row, "value"), is_number=True),
     Column("10th percentile", lambda row: _number(row, "p10"), is_number=True),

@@ -25,7 +25,7 @@ def answer_chart(address: Address, table: pa.Table) -> list[Chart]:
     """The chart of the numbers in the address (y=), by default the last; empty if there is none.
 
     The last column without numbers is the axis, else the first column. The other columns without
-    numbers tell lines apart.
+    numbers distinguish lines.
 
     Raises:
         Problem: 400 if no column of numbers has the name in the address.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -40,6 +40,23 @@ def place_of(row: Mapping[str, Any]) -> str:
 def pick(row: Mapping[str, Any], *names: str) -> Row:
     """Some fields of a row."""
     return {name: row[name] for name in names}
+
+
+def with_changes(points: Iterable[Row], name: str) -> list[Row]:
+    """The builds of a series, the newest first, each with its `change` against the one before."""
+    found: list[Row] = []
+    before = None
+    for point in points:
+        value = point[name]
+        change = value / before - 1 if before and value is not None else None
+        found.append({**point, "change": change})
+        before = value
+    return found[::-1]
+
+
+def build_cell(row: Row, build: str) -> Cell:
+    """A build, with a link to its dumps of the row's model on the device."""
+    return Cell(build, link("/dumps", **pick(row, *PLACE), build=build))
 
 
 def natural_key(text: str) -> list[str | int]:

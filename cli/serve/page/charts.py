@@ -84,7 +84,7 @@ def file_links(rows: str, drawing: str, name: str) -> list[tuple[str, str, str]]
 
 
 def chart_file(make: Callable[[PageRequest], Parts]) -> Callable[[PageRequest], Response]:
-    """What makes a view's chart as an SVG file."""
+    """The function that makes a view's chart as an SVG file."""
     return lambda request: svg_answer(make(request).get("charts", []))
 
 
@@ -119,13 +119,12 @@ def spark_plot(
     marks: Sequence[Mark] = (),
     unit: str = "ns",
 ) -> str:
-    """A small line without axes, whose height spans at least 5 % of its value; with its marks."""
+    """A small line without axes, with its marks; see `steady_scale`."""
     known = [value for value in values if value is not None]
     if not known:
         return ""
     across = Scale(0, max(1, len(builds) - 1), 4, 156)
-    middle = (min(known) + max(known)) / 2
-    down = scale_of([*known, 0.975 * middle, 1.025 * middle], 24, 4)
+    down = steady_scale(known, 24, 4)
     placed = [(across(i), None if value is None else down(value)) for i, value in enumerate(values)]
     points = [svg.Circle(cx=x, cy=y, r=1.6, class_=["point"]) for x, y in placed if y is not None]
     rules, said = mark_lines(builds, marks, across, 28)
@@ -134,6 +133,12 @@ def spark_plot(
     first, last = (measure_text(value, unit) for value in (known[0], known[-1]))
     text = "; ".join([f"{name_text(name)} from {first} to {last}", *said])
     return picture([*rules, group], width=160, height=28, text=text, class_="spark")
+
+
+def steady_scale(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale of at least 5 % of the values, so that noise looks small."""
+    middle = (min(values) + max(values)) / 2
+    return scale_of([*values, 0.975 * middle, 1.025 * middle], start, end)
 
 
 def mark_lines(

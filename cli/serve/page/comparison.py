@@ -8,13 +8,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.page.cells import Cell, Row, link, pick
 from cli.serve.page.listing import Column, listing, sort_page
 from cli.serve.page.page_request import PageRequest
-from queries.report.figures import (
-    cost_text,
-    delta_text,
-    duration_text,
-    name_text,
-    operator_text,
-)
+from queries.report.figures import cost_text, delta_text, duration_text, name_text, operator_text
 
 BUILDS = {"base": "the one before", "head": "the last build"}
 FIELDS = (*BUILDS, "sort", "page")

@@ -21,7 +21,7 @@ _DATE_LETTERS = len("2026-01-31")
 
 
 class Choice(NamedTuple):
-    """A name with its dumps, and the address that filters by it, or no longer does."""
+    """A name, its number of dumps, and the address that adds or removes this filter."""
 
     name: str
     dump_count: int
@@ -65,7 +65,7 @@ class Form(NamedTuple):
 
     Attributes:
         fields: The inputs.
-        facets: What narrows the view.
+        facets: Names by which the view can be narrowed.
         clear: Address of the view without filters; empty if there are none.
         hidden: Names and values of the view's other parameters.
         names: Suggestions, by filter.
@@ -87,11 +87,6 @@ def filter_form(request: PageRequest, filters: Sequence[str], builds: Mapping[st
     """The form with suggestions and counts.
 
     A Problem with the visitor's pools, and a ParameterError about a date, are passed on.
-
-    Args:
-        request: The request.
-        filters: The filters of the view.
-        builds: Parameters of the view that name builds, with what each means without a value.
     """
     return _form(request, filters, builds, _read_names(request))
 
@@ -130,16 +125,14 @@ def _form(
 
 def _build_field(address: Address, name: str, meaning: str, known: _Names) -> Field:
     values = [address.fields.get(name, "")]
-    builds = known.counts.get("build", {})
-    nearest = _nearest(address, name, values, builds)
+    nearest = _nearest(address, name, values, known.counts.get("build", {}))
     return Field(name, values, name, facet="build", nearest=nearest, placeholder=meaning)
 
 
 def _name_field(address: Address, name: str, known: _Names) -> Field:
     values = address.filters.get(name, [""])
     names = known.counts.get(name, {}) if name in known.unknown else {}
-    nearest = _nearest(address, name, values, names)
-    return Field(name, values, name, facet=name, nearest=nearest)
+    return Field(name, values, name, facet=name, nearest=_nearest(address, name, values, names))
 
 
 def _date_field(address: Address, name: str) -> Field:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from cli.serve.page.page_request import PageRequest
 from queries.report.figures import NONE, count_text, number_text
 
 NEWEST = 20  # builds in a coverage
+_FEW = 10  # devices, which are shown even if all are well
 FIELDS = ("sort", "page", "pool_sort", "pool_page", "day_sort", "day_page")
 
 
@@ -57,7 +59,7 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     """The devices; of several pools, the pools and the devices with problems."""
     pools = _pools(devices)
     if pools.num_rows > 1:  # a pool leads to its other devices
-        devices = devices.filter(pc.greater(devices["problem_count"], 0))
+        devices = devices.filter(_is_sick(devices))
     has_heat = devices["temperature_c"].null_count < devices.num_rows
     unneeded = [*([] if has_heat else [_HEAT]), *([_POOL] if pools.num_rows == 1 else [])]
     columns = [one for one in _DEVICE_COLUMNS if one not in unneeded]
@@ -83,7 +85,10 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     )
     text = note.format("models of the device were")
     if pools.num_rows == 1:
-        whole = listing(request, "Devices", columns, shown, note=text)
+        is_well = devices.num_rows > _FEW and not pc.any(_is_sick(devices)).as_py()
+        title = f"Devices: none of {devices.num_rows:,} has a problem" if is_well else "Devices"
+        is_folded = is_well and not (request.fields or request.filters)
+        whole = replace(listing(request, title, columns, shown, note=text), is_folded=is_folded)
         return [whole, *([day_table(request, days)] if devices.num_rows == 1 else [])]
     title = "Devices with problems"
     late = [listing(request, title, columns, shown, note=text)] if shown.rows else []
@@ -91,9 +96,13 @@ def _tables(request: PageRequest, devices: pa.Table, builds: Sequence[str]) -> l
     return [listing(request, "Pools", _POOL_COLUMNS, shown_pools, part="pool_", note=text), *late]
 
 
+def _is_sick(devices: pa.Table) -> pa.ChunkedArray:
+    return pc.greater(devices["problem_count"], 0)
+
+
 def _pools(devices: pa.Table) -> pa.Table:
     """A row for each pool, in the order of their names."""
-    is_sick = pc.cast(pc.greater(devices["problem_count"], 0), pa.int64())
+    is_sick = pc.cast(_is_sick(devices), pa.int64())
     sums = [
         ("device", "count"),
         ("is_sick", "sum"),
@@ -110,7 +119,7 @@ def _device(row: Row) -> Cell:
 
 
 def _problems(row: Row) -> Cell:
-    """What is wrong with a device, in words; the link leads to its days."""
+    """The problems of a device, in words; the link leads to the device's days."""
     own, pool = heat_text(row["temperature_c"]), heat_text(row["pool_temperature_c"])
     texts = {
         "silent": f"silent for {count_text(row['builds_behind'] or 0, 'build')}",

@@ -10,18 +10,13 @@ import pyarrow.compute as pc
 
 from cli.serve.http.problems import Problem
 from cli.serve.page.alert_marks import known_marks, merge_marks
-from cli.serve.page.cells import PLACE, Cell, Row, link, more_text, pick
+from cli.serve.page.cells import PLACE, Cell, Row, build_cell, link, more_text, pick, with_changes
 from cli.serve.page.charts import spark_plot, trend_chart
 from cli.serve.page.listing import Column, Shown, Table, listing, plain_table, sort_page
 from cli.serve.page.multiples import Multiple, make_multiple
 from cli.serve.page.notes import add_notes, find_notes, note_form, note_table
 from cli.serve.page.page_request import PageRequest
-from queries.report.figures import (
-    delta_text,
-    duration_text,
-    name_text,
-    operator_text,
-)
+from queries.report.figures import delta_text, duration_text, name_text, operator_text
 from queries.report.line_chart import COLOURS, Line, LineChart
 from queries.report.plots import note_mark
 from warehouse.errors import ParameterError
@@ -117,7 +112,7 @@ def _history(request: PageRequest, path: str, what: str, **params: str) -> dict[
         tables += [_points_table(row) for row in shown.rows if what != METHOD]
     else:
         drawn = _multiples(request, builds, found, shown, params)
-    return {**drawn, "tables": tables, "noting": form}
+    return {**drawn, "tables": tables, "note_form": form}
 
 
 def _multiples(
@@ -182,7 +177,7 @@ def _values(builds: Sequence[str], row: Row, name: str) -> list[float | None]:
 
 
 def _name(row: Row) -> str:
-    """Where a series was measured, and the operator; the run if the model has several."""
+    """Device, model and operator of a series; the run if the model has several."""
     place = " · ".join(name_text(row[name]) for name in PLACE if row[name])
     if row["event_name"] == METHOD:
         return f"{place}, {name_text(row['run'])}" if " " in row["run"] else place
@@ -200,23 +195,9 @@ def _last(row: Row) -> Row:
 
 
 def _points_table(row: Row) -> Table:
-    points = _points(row)
+    place = pick(row, *PLACE)
+    points = with_changes(({**point, **place} for point in row["points"]), "p50_ns")
     return plain_table(_name(row), [*_POINT_COLUMNS, *add_notes(row["notes"], points)], points)
-
-
-def _points(row: Row) -> list[Row]:
-    """The builds of a series, the newest first, each with its change and its place."""
-    points: list[Row] = []
-    before = None
-    for point in row["points"]:
-        change = point["p50_ns"] / before - 1 if before else None
-        points.append({**point, **pick(row, *PLACE), "change": change})
-        before = point["p50_ns"]
-    return points[::-1]
-
-
-def _build_cell(row: Row, build: str) -> Cell:
-    return Cell(build, link("/dumps", **pick(row, *PLACE), build=build))
 
 
 _COLUMNS = (
@@ -224,11 +205,11 @@ _COLUMNS = (
     Column("Change", lambda row: delta_text(row["change"]), "change", is_number=True),
     Column("Median", lambda row: duration_text(row["p50_ns"]), "p50_ns", is_number=True),
     Column("History", lambda row: Cell("", picture=row["spark"])),
-    Column("Build", lambda row: _build_cell(row, _last(row)["build"])),
+    Column("Build", lambda row: build_cell(row, _last(row)["build"])),
     Column("Dumps", lambda row: f"{_last(row)['dump_count']:,}", is_number=True),
 )
 _POINT_COLUMNS = (
-    Column("Build", lambda row: _build_cell(row, row["build"])),
+    Column("Build", lambda row: build_cell(row, row["build"])),
     Column("Change", lambda row: delta_text(row["change"]), is_number=True),
     Column("Median", lambda row: duration_text(row["p50_ns"]), is_number=True),
     Column("Fastest dump", lambda row: duration_text(row["min_ns"]), is_number=True),

@@ -1,4 +1,4 @@
-"""The last night on the first view: its verdict, its alerts by cost, and what it could not see."""
+"""The last night on the first view: verdict, alerts by cost, coverage and blind spots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queries.report.content import Group, Member, Report
 from queries.report.figures import count_text, is_measure, member_operator, name_text
 from queries.report.line_chart import Mark
 from queries.report.notes import choose_notes
-from queries.report.outline import commits_url, outline, verdict_text
+from queries.report.outline import commits_url, sort_groups, verdict_text
 from queries.report.plots import note_mark
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings, SettingsError
@@ -43,7 +43,7 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
     if night is None:
         return {"night": None}
     report = night.report
-    parts = outline(report)
+    parts = sort_groups(report.groups)
     fixed = [group for group in parts.settled if group.state == State.FIXED]
     lists = [
         ("Alerts", [*parts.failures, *parts.environment, *parts.suspects], "Nothing got slower."),
@@ -66,7 +66,7 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
 
 
 def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
-    """What has changed since the night was judged; empty if nothing has."""
+    """A note on changes since the night was judged; empty without any."""
     try:
         key = NightKey.of(store, settings, None)
     except QueryError as error:
@@ -79,7 +79,7 @@ def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
 
 
 def _limits(report: Report) -> list[tuple[str, str, str]]:
-    """What the night covers and what it could not see: kind, text and address."""
+    """Coverage and blind spots of the night: kind, text and address of each."""
     coverage, whole = report.coverage, link("/regressions", head=report.head)
     seen = SensitivitySummary.of(report.sensitivity)
     blind = f"Blind on {seen.share(seen.blind)}{f': {seen.limits}' if seen.blind else ''}"

@@ -60,6 +60,7 @@ class Table:
     rows: Sequence[Sequence[Cell | str]]
     note: str = ""
     pager: Pager = _ONE_PAGE
+    is_folded: bool = False
 
 
 class Shown(NamedTuple):

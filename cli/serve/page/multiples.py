@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import svg
 
-from cli.serve.page.charts import mark_lines
+from cli.serve.page.charts import mark_lines, steady_scale
 from queries.report.axis import AxisKind
-from queries.report.drawing import Scale, lines, picture, scale_of, title
+from queries.report.drawing import Scale, lines, picture, title
 from queries.report.figures import delta_text, duration_text, name_text
 from queries.report.line_chart import Line, Mark, line_text
 
@@ -29,17 +29,13 @@ class Multiple(NamedTuple):
 def small_plot(
     builds: Sequence[str], line: Line, median: Line | None = None, marks: Sequence[Mark] = ()
 ) -> str:
-    """A line with its marks, and a faint one of the median, on one scale; empty without values.
-
-    The height spans at least 5 % of the value, so that noise looks small.
-    """
+    """A line with its marks, and a faint one of the median, on one scale; empty without values."""
     drawn = [line, *([median] if median else [])]
     known = [value for one in drawn for value in one.values if value is not None]
     if not known:
         return ""
     across = Scale(0, max(1, len(builds) - 1), _EDGE, _WIDTH - _EDGE)
-    middle = (min(known) + max(known)) / 2
-    down = scale_of([*known, 0.975 * middle, 1.025 * middle], _HEIGHT - _EDGE, _EDGE)
+    down = steady_scale(known, _HEIGHT - _EDGE, _EDGE)
     parts, said = mark_lines(builds, marks, across, _HEIGHT)
     for one, kind in zip(reversed(drawn), ["pool", "own"][-len(drawn) :], strict=True):
         places = [(across(i), None if y is None else down(y)) for i, y in enumerate(one.values)]

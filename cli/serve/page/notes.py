@@ -20,7 +20,7 @@ SERIES = ("device", "pool", "model", "backend")
 
 
 class NoteForm(NamedTuple):
-    """What the form of a note offers: builds, the chosen one, and series as value and name."""
+    """The choices of the form of a note: builds, the chosen one, and series as value and name."""
 
     builds: Sequence[str]
     at: str
@@ -53,7 +53,7 @@ def open_note(request: PageRequest) -> Response:
 
 
 def add_notes(notes: Sequence[Note], rows: Sequence[Row]) -> list[Column]:
-    """Add the `notes` on each row to it; returns their column, or none if no row has any."""
+    """Add to each row its own `notes`; returns the column of notes, or none if no row has any."""
     for row in rows:
         row["notes"] = choose_notes(notes, [row])
     return [Column("Notes", _notes_cell)] if any(row["notes"] for row in rows) else []

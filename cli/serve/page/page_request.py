@@ -41,13 +41,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class PageRequest(Address):
-    """A request for a view.
-
-    Attributes:
-        store: The live store.
-        bearer: The client.
-        nights: Judges the nights of the store.
-    """
+    """A request for a view."""
 
     store: Warehouse
     bearer: Bearer = ANYONE

@@ -35,7 +35,7 @@ def regressions(request: PageRequest) -> dict[str, Any]:
         report = wanted.make(request.store, request.nights, night, seconds=_WAIT_SECONDS)
     except Problem as problem:
         return {"title": "Regressions", "empty": f"{problem.detail}.", "reload_seconds": _RELOAD}
-    is_night = wanted.base is None
+    is_night = not wanted.base
     against = "" if is_night else f" against {wanted.base}"
     return {
         **body_parts(report),

@@ -43,12 +43,7 @@ VIEWS = {
         news=("nights", "decisions"),
     ),
     "/explain": view(
-        explain.explain,
-        "group",
-        "head",
-        builds=explain.BUILDS,
-        is_filtered=False,
-        news=(),
+        explain.explain, "group", "head", builds=explain.BUILDS, is_filtered=False, news=()
     ),
     "/history": view(
         alert_history.alert_history, *alert_history.FIELDS, builds=explain.BUILDS, is_filtered=False

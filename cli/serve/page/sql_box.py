@@ -21,13 +21,7 @@ from cli.serve.page.cells import Row
 from cli.serve.page.charts import svg_answer
 from cli.serve.page.listing import Column, Shown, listing, turn_pages
 from cli.serve.page.page_request import Address
-from cli.serve.page.site import (
-    ERRORS,
-    problem_parts,
-    read_address,
-    show,
-    to_login,
-)
+from cli.serve.page.site import ERRORS, problem_parts, read_address, show, to_login
 from queries.plain_values import plain_rows
 from queries.printable import json_text
 from queries.report.figures import NONE, count_text

@@ -30,13 +30,7 @@ _Form = Mapping[str, str]
 def _form_of_task(
     wanted: str, make: Callable[[_Form], Task], target: Callable[[_Form, pa.Table], str]
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of a form: does the task that the form describes, and leads to an address.
-
-    Args:
-        wanted: The form's fields, for errors.
-        make: Makes the task.
-        target: Makes the address, of the form and of the task's rows.
-    """
+    """The handler of a form: does the task that the form describes, and leads to an address."""
 
     async def handle(request: Request) -> Response:
         try:

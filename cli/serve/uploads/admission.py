@@ -20,11 +20,7 @@ _ROOM_SECONDS = 1.0  # how long a reading of the disk's free space is used
 
 
 class Admission:
-    """Counts the uploads under way, and defers further ones above the limits.
-
-    Attributes:
-        uploads: Uploads under way.
-    """
+    """Counts the uploads under way, and defers further ones above the limits."""
 
     def __init__(self, store: Path, settings: ServiceSettings, known: KnownDumps) -> None:
         self._store, self._settings, self._known = store, settings, known

@@ -16,15 +16,7 @@ from starlette.responses import JSONResponse, Response
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import check_pool, pool_of
 from cli.serve.http.bodies import ENCODINGS, media_type_of
-from cli.serve.http.endpoints import (
-    BYTES,
-    JSON_OBJECT,
-    TEXT,
-    Content,
-    Input,
-    Operation,
-    Schema,
-)
+from cli.serve.http.endpoints import BYTES, JSON_OBJECT, TEXT, Content, Input, Operation, Schema
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing

@@ -35,11 +35,7 @@ class FormPart(NamedTuple):
 
 
 class PartReader:
-    """Splits a body into its parts while it arrives; call `close` afterwards.
-
-    Attributes:
-        parts: The parts by name.
-    """
+    """Splits a body into its parts while it arrives; call `close` afterwards."""
 
     def __init__(self, request: Request, inbox: Inbox, most_bytes: int) -> None:
         """Find the boundary of the parts in the request's head; `most_bytes` limits a file.

@@ -44,11 +44,7 @@ def record_request(request: Request, problem: Problem) -> None:
 
 
 def record_refusal(
-    service: Service,
-    problem: Problem,
-    source: str,
-    sha256: str | None,
-    manifest: str | None = None,
+    service: Service, problem: Problem, source: str, sha256: str | None, manifest: str | None = None
 ) -> None:
     """Put the refusal of an upload on record, unless the upload is only deferred."""
     if isinstance(problem, UploadProblem):

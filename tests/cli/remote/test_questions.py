@@ -11,11 +11,7 @@ import pyarrow as pa
 from cli.serve.settings import ServiceSettings
 from ingest.remote import connection
 from tests.support.command import Run
-from tests.support.stand_in_service import (
-    Refused,
-    StandIn,
-    arrow_answer,
-)
+from tests.support.stand_in_service import Refused, StandIn, arrow_answer
 
 
 def test_parameters_are_sent_under_their_names(run: Run, service: StandIn) -> None:

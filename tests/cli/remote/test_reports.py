@@ -16,7 +16,7 @@ from tests.support.stand_in_service import StandIn, stand_in_service
 @pytest.fixture
 def service() -> Iterator[StandIn]:
     with stand_in_service() as stand_in:
-        content = {"summary": "b2: 1 confirmed regression", "verdict": "regressions"}
+        content = {"summary": "b2: 1 confirmed regression", "verdict": "regressions", "notes": []}
         stand_in.answers["/v1/report"] = ("application/json", json.dumps(content).encode())
         yield stand_in
 

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from ingest import decode, decode_dumps
-from ingest.etdump import (
-    arena,
-    flatbuffer,
-    layouts,
-    ledger,
-    limits,
-    long_runs,
-)
+from ingest.etdump import arena, flatbuffer, layouts, ledger, limits, long_runs
 from ingest.etdump import schema as etdump
 from ingest.etdump.limits import EXPANSION, EXPANSION_SLACK, LONGEST_NAME
 from ingest.tables import signature_tables

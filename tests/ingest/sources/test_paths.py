@@ -12,13 +12,7 @@ import pytest
 
 from ingest.errors import SourceError
 from ingest.sources import private_bytes, zip_artifacts
-from ingest.sources.paths import (
-    Folder,
-    Source,
-    find_sources,
-    read_if_present,
-    read_source,
-)
+from ingest.sources.paths import Folder, Source, find_sources, read_if_present, read_source
 
 
 def put(root: Path, *names: str) -> Path:

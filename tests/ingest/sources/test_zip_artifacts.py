@@ -11,13 +11,7 @@ import pytest
 from ingest.errors import SourceError
 from ingest.sources import private_bytes, zip_artifacts
 from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import (
-    Source,
-    count_bytes,
-    find_sources,
-    list_names,
-    read_source,
-)
+from ingest.sources.paths import Source, count_bytes, find_sources, list_names, read_source
 
 
 def directory_of(count: int, name: bytes) -> bytes:

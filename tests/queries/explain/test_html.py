@@ -44,3 +44,9 @@ def test_names_are_text_everywhere():
         text = html_text(made)
         assert "<script" not in text
         assert "<img" not in text
+
+
+def test_differences_have_a_heading_only_if_there_are_any():
+    assert '<h2 id="differences">' in html_text(explanation())
+    bare = explanation(programs=[])
+    assert '<h2 id="differences">' not in html_text(bare)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.nightly import nightly_report
 from queries.report.settings import BudgetLimit, Settings
 from tests.support.language_farm import record_nights
@@ -85,7 +85,7 @@ def test_globs_choose_devices_models_and_backends(broken):
 
 
 def test_every_form_says_what_is_broken(broken):
-    for form in FORMS:
+    for form in MEDIA_TYPES:
         text = render(broken, form)
         for part in ("load_time", "phone", "llm", "at most" if form == "json" else "3.000 ms"):
             assert part in text

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from queries.report.exact_alerts import judge_measures
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.night import judge_head
 from queries.report.nightly import nightly_report
 from queries.report.settings import Mute, Owner, Settings
@@ -80,7 +80,7 @@ def test_the_build_before_is_clear_and_the_next_night_tells_the_same_alert(store
 
 
 def test_every_form_tells_from_how_much_to_how_much(reports):
-    for form in FORMS:
+    for form in MEDIA_TYPES:
         text = render(reports[0], form).replace(" ", "")
         parts = ['"base_values":[1000.0]'] if form == "json" else ["1,000bytes", "1,280bytes"]
         assert [part for part in parts if part not in text.replace("\N{NO-BREAK SPACE}", "")] == []

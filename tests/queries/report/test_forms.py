@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis.strategies import data, floats, lists, text
 
 from queries.report.content import BuildPoint, Quality
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.parts import ExactChange
 from tests.support.command import ENVIRONMENT
 from tests.support.reports import full_report, group, member, read_xml, report, stability
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", MEDIA_TYPES)
 def test_every_form_ends_its_last_line_and_is_always_the_same(form) -> None:
     shown = render(full_report(), form)
     assert shown.endswith("\n")
@@ -23,7 +23,7 @@ def test_every_form_ends_its_last_line_and_is_always_the_same(form) -> None:
 
 
 def test_each_form_is_what_it_is_called() -> None:
-    texts = {form: render(full_report(), form) for form in FORMS}
+    texts = {form: render(full_report(), form) for form in MEDIA_TYPES}
     assert texts["html"].lstrip().startswith("<!DOCTYPE html>")
     assert texts["markdown"].startswith("## ")
     assert read_xml(texts["junit"]).tag == "testsuites"
@@ -55,7 +55,7 @@ def test_every_form_takes_any_numbers_and_names(source) -> None:
     )
     quality = Quality(stability=[stability("", **steady)], environment=[], warnings=[])
     made = report(group(one), quality=quality, exact_changes=[exact])
-    for form in FORMS:
+    for form in MEDIA_TYPES:
         assert len(render(made, form)) < 60_000
 
 

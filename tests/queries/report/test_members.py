@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from queries.report.members import changed_nights, compare_nights, describe_members
+from queries.report.members import changed_nights, describe_members
 from queries.report.night import judge_head
 from queries.report.settings import Settings
 from tests.support.nightly_farm import ingest_all, record_build
@@ -91,13 +91,6 @@ def test_nights_since_the_change_are_those_with_dumps(night):
         [9, 10, 11],
         [9, 10],
     ]
-
-
-def test_nights_of_one_level_are_compared(night):
-    change = night.groups[0].changes[0]
-    same = compare_nights(night, change, change.base[:4], change.base[4:])
-    assert abs(same.shift[0]) < 0.01
-    assert same.p[0] > 0.001
 
 
 @pytest.mark.slow

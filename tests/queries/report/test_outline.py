@@ -3,14 +3,13 @@ from __future__ import annotations
 import pytest
 
 from queries.report.content import Missing
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.outline import (
     commits_url,
     facts,
     find_verdict,
     is_card,
     line_text,
-    outline,
     sort_groups,
     verdict_text,
 )
@@ -31,7 +30,7 @@ from tests.support.reports import coverage, group, member, report, sensitivity
 )
 def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -> None:
     one = group(member(delta=delta), state=state)
-    found = outline(report(one))._asdict()
+    found = sort_groups([one])._asdict()
     assert found.pop(part) == [one]
     assert not any(found.values())
 
@@ -42,7 +41,7 @@ def test_a_group_is_in_the_part_of_its_state_and_direction(state, delta, part) -
 )
 def test_what_came_with_another_environment_is_in_a_part_of_its_own(state, part) -> None:
     one = group(state=state, is_of_environment=True)
-    found = outline(report(one))
+    found = sort_groups([one])
     assert getattr(found, part) == [one]
     assert find_verdict(found, [], []) != "regressions"
 
@@ -103,7 +102,7 @@ def test_the_verdict_counts_its_groups(verdict, text) -> None:
 
 def test_groups_keep_the_order_of_the_report() -> None:
     groups = [group(id=name) for name in "cab"]
-    assert [one.id for one in outline(report(*groups)).failures] == list("cab")
+    assert [one.id for one in sort_groups(groups).failures] == list("cab")
 
 
 def test_the_line_has_cost_state_and_builds() -> None:
@@ -153,7 +152,7 @@ def test_what_is_expected_and_missing_is_no_green_and_is_told_in_every_form() ->
     assert find_verdict(sort_groups([]), [sensitivity(is_blind=False)], [row]) == "incomplete"
     note = "expected, but not recorded: tab · net"
     found = report(verdict="incomplete", notes=[note], coverage=coverage(missing=[row]))
-    for form in FORMS:
+    for form in MEDIA_TYPES:
         assert note in render(found, form)
     assert "Incomplete: 1 expected recording missing" in render(found, "slack")
 

@@ -55,8 +55,8 @@ def test_strip_plot_of_no_dumps_is_none() -> None:
 def test_history_has_a_hole_where_a_build_has_no_data() -> None:
     plot = read_xml(history_plot(member(history=points(1.0, None, 2.0, 3.0)), "b2"))
     assert len(list(plot.iter("polyline"))) == 2
-    told = [text.text for text in plot.iter("text") if text.get("class") == "told"]
-    assert told[:2] == ["b0: 1 ns, 1 dump", "b1: no data, 0 dumps"]
+    shown = [text.text for text in plot.iter("text") if text.get("class") == "values"]
+    assert shown[:2] == ["b0: 1 ns, 1 dump", "b1: no data, 0 dumps"]
 
 
 def test_history_has_a_band_where_a_build_has_several_dumps() -> None:

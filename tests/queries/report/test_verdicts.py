@@ -5,7 +5,7 @@ import re
 import pytest
 
 from queries.report.content import OperatorChange
-from queries.report.forms import FORMS, render
+from queries.report.forms import MEDIA_TYPES, render
 from queries.report.outline import verdict_text
 from queries.report.verdicts import NIGHT_VERDICTS, SeriesVerdict, State, Verdict
 from tests.support.documents import ROOT
@@ -69,7 +69,7 @@ def test_docs_have_every_state_of_an_alert() -> None:
     assert [state for state, fails in told.items() if fails == "yes"] == [State.CONFIRMED]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", MEDIA_TYPES)
 @pytest.mark.parametrize("verdict", Verdict)
 def test_every_verdict_is_in_every_form(form, verdict) -> None:
     found = report(verdict=verdict)
@@ -77,7 +77,8 @@ def test_every_verdict_is_in_every_form(form, verdict) -> None:
     assert text in render(found, form)
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "slack"])  # only what is open
+# Slack gets only what is open.
+@pytest.mark.parametrize("form", [form for form in MEDIA_TYPES if form != "slack"])
 @pytest.mark.parametrize("state", State)
 def test_every_state_is_in_every_form(form, state) -> None:
     assert (state if form == "json" else state.label) in render(report(group(state=state)), form)

@@ -27,7 +27,7 @@ def test_ticks_become_nanoseconds() -> None:
 def test_fractions_of_a_nanosecond_let_no_event_stick_out_of_its_holder() -> None:
     shown = timed_runs(timed_dump(forward(), clocks=Clocks(1 / 3)))
     (run,) = shown.runs
-    assert run.nesting.lane_count == 1
+    assert set(run.nesting.lanes) == {0}
     assert _spans(shown)["OPERATOR_CALL"] == (3, 10)
 
 

@@ -21,7 +21,6 @@ def test_events_that_overlap_have_lanes_of_their_own() -> None:
     found = nest([0, 10, 15, 26], [100, 20, 25, 30])
     assert found.lanes == [0, 0, 1, 0]
     assert found.parents == [-1, 0, 0, 0]
-    assert found.lane_count == 2
 
 
 def test_events_that_touch_are_neighbours() -> None:
@@ -41,7 +40,7 @@ def test_there_are_only_so_many_lanes() -> None:
 
 
 def test_nothing_nests_in_nothing() -> None:
-    assert nest([], []).lane_count == 0
+    assert nest([], []).lanes == []
 
 
 @given(SPANS)

@@ -58,7 +58,7 @@ _PAIR = f"base={_NEEDED['base']}&head={_NEEDED['head']}"
 _PAGES = (
     "/", "/regressions", "/latency", "/operators", f"/operator?event={_NEEDED['event']}",
     f"/compare?{_PAIR}", f"/timelines?{_PAIR}&device=device-5&model=model-3", "/dumps",
-    "/history", "/nights.atom", "/errors",
+    "/history?group={alert}", "/nights.atom", "/errors",
 )  # fmt: skip
 _STORE = ("open", "status", "snapshot", "nightly report", "explain")
 
@@ -77,14 +77,17 @@ class Step(NamedTuple):
 
 
 def list_steps() -> Iterator[Step]:
-    """All that is measured; queries first of the whole fleet, then of a device and a model."""
+    """All that is measured; queries first of the whole fleet, then of a device and a model.
+
+    The steps of a store come before the pages, which show the report and read the snapshot.
+    """
     for name, query in load_catalogue().items():
         required = {p.name: _NEEDED[p.name] for p in query.header.params if p.is_required}
         yield Step("query", name, required)
         if {p.name for p in query.header.params} >= _ONE.keys():
             yield Step("query", name, {**required, **_ONE})
-    yield from (Step("page", path, {}) for path in _PAGES)
     yield from (Step("store", name, {}) for name in _STORE)
+    yield from (Step("page", path, {}) for path in _PAGES)
 
 
 def make_store(store: Path, devices: int) -> None:

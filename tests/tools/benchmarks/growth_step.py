@@ -19,12 +19,13 @@ from starlette.testclient import TestClient
 from cli.serve.http.app import make_app
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from cli.stores import open_with_night
 from queries.explain.explanation import explain_group
 from queries.explain.forms import render
 from queries.report import forms
 from queries.report.content import BuildPoint
-from queries.report.nightly import nightly_report
 from queries.report.settings import Settings
+from queries.report.stored_nights import last_night
 from tests.support.reports import group, member, report
 from warehouse import Warehouse
 from warehouse.opening.status import read_status
@@ -38,6 +39,10 @@ def _query(name: str, store: Path, params: dict[str, object]) -> Iterator[Callab
 
 @contextmanager
 def _page(path: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
+    with Warehouse.open(store, read_only=True) as warehouse:
+        night = last_night(warehouse, Settings())
+    alert = next((group.id for group in night.report.groups), "") if night else ""
+    path = path.format(alert=alert)
     service = Service(store, ServiceSettings(snapshot_seconds=3600.0, free_bytes=0))
     with TestClient(make_app(service), "http://127.0.0.1") as client:
         yield lambda: _refused(client.get(path).status_code)
@@ -57,14 +62,16 @@ def _store(name: str, store: Path, _: object) -> Iterator[Callable[[], object]]:
         case "snapshot":
             with Warehouse.open(store) as warehouse:
                 yield warehouse.snapshot
+        case "nightly report":
+            yield partial(_report, store)
         case _:
-            act = _explain if name == "explain" else _report
             with Warehouse.open(store, read_only=True) as warehouse:
-                yield partial(act, warehouse)
+                yield partial(_explain, warehouse)
 
 
-def _report(warehouse: Warehouse) -> None:
-    forms.render(nightly_report(warehouse, Settings()), "html")
+def _report(store: Path) -> None:
+    with open_with_night(store, None, Settings()) as (_, night):
+        forms.render(night, "html")
 
 
 def _explain(warehouse: Warehouse) -> None:

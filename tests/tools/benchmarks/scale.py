@@ -42,6 +42,7 @@ INSERT INTO run_signatures BY NAME SELECT
     list_transform(range($operators), lambda o: m * 100 + o) AS events
 FROM range(1, $models + 1) r(m);
 """
+# A model has enough dumps of the last builds on 100 devices for its alert.
 _DUMPS = """
 INSERT INTO dumps BY NAME SELECT
     row_number() OVER (ORDER BY b, d, m, k)::INT AS dump_id,
@@ -53,7 +54,9 @@ INSERT INTO dumps BY NAME SELECT
     30 AS n_runs, 300 AS n_events, 0 AS n_flagged_events, 0 AS n_allocations, 0 AS n_debug_events,
     0 AS n_empty_events, '{"tags":{}}' AS manifest
 FROM range(1, $builds + 1) r(b), range(1, $devices + 1) s(d), range(1, $models + 1) t(m),
-    range($dumps) u(k);
+    LATERAL unnest(range(
+        IF(m = 5 AND d <= 100 AND b > $builds - 12, greatest(10, $dumps), $dumps)
+    )) u(k);
 """
 _RUNS = """
 INSERT INTO runs BY NAME SELECT

@@ -18,9 +18,7 @@ Names = Iterator[tuple[int, int]]
 
 def name_with_otava(levels: Levels) -> Names:
     """Change points of Apache Otava with the options that its command line starts from."""
-    from otava.analysis import (  # type: ignore[import-not-found,unused-ignore]
-        compute_change_points,
-    )
+    from otava.analysis import compute_change_points  # type: ignore[import-not-found,unused-ignore]
     from otava.series import AnalysisOptions  # type: ignore[import-not-found,unused-ignore]
 
     options = AnalysisOptions()
@@ -36,10 +34,7 @@ def name_with_otava(levels: Levels) -> Names:
 
 def name_with_asv(levels: Levels) -> Names:
     """Regressions that `asv publish` lists, with the threshold that it has unless told another."""
-    from asv.step_detect import (  # type: ignore[import-not-found,unused-ignore]
-        detect_regressions,
-        detect_steps,
-    )
+    from asv.step_detect import detect_regressions, detect_steps  # type: ignore[import-not-found,unused-ignore]
 
     _, _, regressions = detect_regressions(detect_steps(list(levels)), threshold=0.05)
     for _, build, _, _ in regressions or ():

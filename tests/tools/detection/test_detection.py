@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.cross_section import cross_section
-from tests.tools.detection.agreement import (
-    try_command_line,
-)
+from tests.tools.detection.agreement import try_command_line
 from tests.tools.detection.detectors import Alarm, detect_nightly
 from tests.tools.detection.farms import NOISES, PlantedChange, plant_changes, simulate_farm
 from tests.tools.detection.peers import PeerAlarm, keep_first

@@ -25,12 +25,7 @@ import pyarrow as pa
 from ingest.schemas.dumps import STORED
 from tests.support.forks import BAD_ENDS, fork, kill_after, wait
 from tests.tools.reliability.findings import Findings, Results, run_recorded
-from tests.tools.reliability.operations import (
-    Operation,
-    list_operations,
-    make_history,
-    write_files,
-)
+from tests.tools.reliability.operations import Operation, list_operations, make_history, write_files
 from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.archive.verification import indexed_segments, verify_archive

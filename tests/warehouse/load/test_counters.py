@@ -8,11 +8,7 @@ from ingest.manifest.models import Manifest
 from tests.support.producer_dumps import producer_dump
 from tests.support.stores import COUNTERS, MANIFEST
 from warehouse.load.content import number_dumps
-from warehouse.load.counters import (
-    insert_counters,
-    insert_logged_counters,
-    replace_counters,
-)
+from warehouse.load.counters import insert_counters, insert_logged_counters, replace_counters
 
 PLAIN = Manifest.model_validate(MANIFEST)
 COUNTED = Manifest.model_validate({**MANIFEST, "counters": COUNTERS})

@@ -17,12 +17,7 @@ from tests.support.stores import ingest, make_old
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import (
-    DamagedStoreError,
-    OldStoreError,
-    StoreLockedError,
-    WriterWaitingError,
-)
+from warehouse.errors import DamagedStoreError, OldStoreError, StoreLockedError, WriterWaitingError
 from warehouse.opening.snapshots import find_snapshots
 from warehouse.opening.status import read_status
 

@@ -5,12 +5,7 @@ import json
 from ingest.dump import Refusal
 from ingest.manifest.models import Manifest
 from warehouse.spark import groups
-from warehouse.spark.groups import (
-    DumpGroup,
-    decide,
-    group_entries,
-    partition_of,
-)
+from warehouse.spark.groups import DumpGroup, decide, group_entries, partition_of
 from warehouse.spark.surveys import DumpFacts, KnownDump
 
 

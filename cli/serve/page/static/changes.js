@@ -6,7 +6,7 @@ const NOUNS = { dumps: "new dump", refused: "refused file", nights: "judged nigh
 const line = document.querySelector(".news"), shown = line.dataset.shows.split(" "), counts = {};
 let since = line.dataset.since, stream = null, used = performance.now();
 
-function tell() {
+function showCounts() {
   const texts = shown.filter((name) => counts[name]).map((name) => `${counts[name].toLocaleString("en")} ${NOUNS[name]}${counts[name] === 1 ? "" : "s"}`);
   if (!texts.length) return;
   const button = document.createElement("button");
@@ -19,7 +19,7 @@ function listen() {
   stream.addEventListener("message", (event) => {
     since = event.lastEventId;
     for (const [name, count] of Object.entries(JSON.parse(event.data))) counts[name] = (counts[name] || 0) + count;
-    tell();
+    showCounts();
   });
   stream.addEventListener("error", () => { if (stream && stream.readyState === EventSource.CLOSED) setTimeout(follow, AGAIN); });
 }

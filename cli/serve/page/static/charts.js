@@ -101,8 +101,8 @@ function drawMarks(chart) {
   };
 }
 
-// The legend tells the values of a build, and each value leads where its point does.
-function teller(chart, box) {
+// The legend shows the values of a build, and each value leads where its point does.
+function makeLegend(chart, box) {
   const place = document.createElement("p");
   place.className = "place";
   chart.lines[0].item.parentElement.before(place);
@@ -114,7 +114,7 @@ function teller(chart, box) {
   }
   return (at) => {
     place.textContent = [chart.names[at], ...chart.marks.filter((mark) => mark.at === at && mark.kind === "link").map((mark) => mark.text)].join(" · ");
-    const builds = document.querySelector(".noting select[name=build]");
+    const builds = document.querySelector(".note-form select[name=build]");
     if (builds) builds.selectedIndex = at;
     const texts = chart.lines.map((line) => {
       const point = line.points[at], text = valueText(line.value[at], chart.unit);
@@ -183,7 +183,7 @@ function draw(figure) {
   const facts = { tabindex: 0, role: "slider", "aria-label": chart.picture.getAttribute("aria-label"), "aria-valuemin": 0, "aria-valuemax": last };
   for (const [name, value] of Object.entries(facts)) box.setAttribute(name, value);
   chart.picture.before(box);
-  const tell = teller(chart, box);
+  const showValues = makeLegend(chart, box);
   const data = [chart.names.map((_, i) => i), ...chart.lines.flatMap((line) => [line.value, line.low, line.high])];
   const shown = chart.isLog ? data.map((values, i) => i ? values.map((value) => value > 0 ? value : null) : values) : data;
   const zoom = (low, high) => {
@@ -194,7 +194,7 @@ function draw(figure) {
     draw: [drawMarks(chart), () => follow()],
     setCursor: [(self) => {
       const at = self.cursor.idx;
-      if (at !== null && at !== undefined) tell(at);
+      if (at !== null && at !== undefined) showValues(at);
     }],
   };
   const width = () => Math.max(200, box.clientWidth);
@@ -221,7 +221,7 @@ function draw(figure) {
   }, shown, box);
   const go = listen(plot, chart, box, zoom);
   brush(overview, last, zoom);
-  tell(last);
+  showValues(last);
   if (chart.here >= 0) go(chart.here);
   chart.picture.remove();
   new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT })).observe(box);

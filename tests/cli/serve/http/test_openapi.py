@@ -9,7 +9,7 @@ from starlette.routing import Route
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
 from cli.serve.http.app import list_routes
-from cli.serve.http.openapi import openapi_document, route_of
+from cli.serve.http.openapi import QUERY_PATH, openapi_document
 from queries.computed import COMPUTED
 from tests.support.service import serving
 from warehouse.catalogue.queries import load_catalogue
@@ -40,7 +40,10 @@ def test_every_route_is_in_the_document_and_every_operation_has_a_route(tmp_path
             if isinstance(route, Route) and route.include_in_schema
             for method in (route.methods or set()) - {"HEAD"}
         }
-    documented = {(method, route_of(path)) for method, path in operations()}
+    start = QUERY_PATH.partition("{")[0]
+    documented = {
+        (method, QUERY_PATH if path.startswith(start) else path) for method, path in operations()
+    }
     assert documented == routes
 
 

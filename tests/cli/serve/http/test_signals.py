@@ -4,11 +4,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
-from cli.serve.http.signals import ENDING_SECONDS
+from cli.serve.http import signals
+from cli.serve.http.signals import ENDING_SECONDS, Signals
 from tests.support.command import ENVIRONMENT
 from tests.support.service_process import ServiceProcess
 from tests.support.store_template import copy_new_store
@@ -27,6 +29,21 @@ time.sleep(60)
 def store(tmp_path: Path) -> Path:
     copy_new_store(tmp_path / "store")
     return tmp_path / "store"
+
+
+def test_the_supervisor_is_notified_of_a_reload(monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers: dict[int, Any] = {}
+    states: list[str] = []
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(signals, "notify", states.append)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False)
+    Signals()
+    handlers[signal.SIGHUP](signal.SIGHUP, None)
+    reloading, ready = states
+    assert ready == "READY=1"
+    name, clock = reloading.split("\n")
+    assert name == "RELOADING=1"
+    assert int(clock.removeprefix("MONOTONIC_USEC=")) > 0
 
 
 @pytest.mark.smoke

@@ -82,6 +82,20 @@ def test_a_fleet_of_many_devices_has_pages(
     assert "b3: 0 of 2 models" in text
 
 
+def test_many_devices_without_a_problem_are_folded_until_somebody_sorts_them(
+    wide_site: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = create_token(service_of(wide_site).store, "t", scopes=[Scope.READ], pools=["pool-1"])
+    wide_site.headers["Authorization"] = f"Bearer {secret}"
+    folded = '<details class="listing"><summary><h2>Devices: none of 6 has a problem</h2>'
+    assert folded not in wide_site.get("/").text
+    monkeypatch.setattr("cli.serve.page.fleet._FEW", 5)
+    text = wide_site.get("/").text
+    assert folded in text
+    assert len(table_rows(text)) == 6
+    assert folded not in wide_site.get("/?sort=device").text
+
+
 def test_a_device_says_what_is_wrong_with_it(sick_site: TestClient) -> None:
     text = sick_site.get("/").text
     rows = table_rows(text)

@@ -28,7 +28,7 @@ def note(service: tuple[TestClient, dict[str, str]]) -> str:
     """The address of a note of the lead on an operator of the phone in b4."""
     client = sign_in(service, "lead")
     page = client.get("/operator", params={"event": EVENT, "device": "phone"}).text
-    (form,) = re.findall(r'<form class="triage noting".*?</form>', page, re.DOTALL)
+    (form,) = re.findall(r'<form class="triage note-form".*?</form>', page, re.DOTALL)
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
     fields = {name: unescape(value) for name, value in hidden}
     assert fields["event"] == EVENT
@@ -49,7 +49,7 @@ def test_a_permalink_opens_the_chart_with_the_point_marked(
     assert 'class="mark note"' in page
     assert 'data-text="known: &lt;b&gt;see&lt;/b&gt; PR 123 (lead, ' in page
     assert "<b>see</b>" not in page
-    assert 'class="triage noting"' not in page
+    assert 'class="triage note-form"' not in page
     rows = table_rows(page)
     (listed,) = [row for row in rows if row[:2] == ["b4", TEXT]]
     assert listed[2:4] == [f"phone · net · {EVENT}", "lead"]

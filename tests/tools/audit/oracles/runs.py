@@ -22,13 +22,7 @@ from tests.tools.audit.oracles.places import (
 )
 from tests.tools.audit.oracles.wandering import LEAST, across_builds, drift
 from tests.tools.audit.recordings import WARM_UP_RUNS, Recording, Run
-from tests.tools.audit.statistics import (
-    middle,
-    ratio,
-    scaled,
-    spread,
-    whole_sum,
-)
+from tests.tools.audit.statistics import middle, ratio, scaled, spread, whole_sum
 
 
 def alike(dump: Recording) -> dict[Any, list[Run]]:

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.tools.audit.events import Event
-from tests.tools.audit.oracles.places import (
-    Params,
-    Row,
-    event_named,
-    grouped,
-    named,
-    series_of,
-)
+from tests.tools.audit.oracles.places import Params, Row, event_named, grouped, named, series_of
 from tests.tools.audit.recordings import Recording, Run
 from tests.tools.audit.statistics import (
     difference,

@@ -11,12 +11,7 @@ from typing import Any
 from tests.support.plain_comparison import PlainComparison, adjusted, compare, exact_p
 from tests.tools.audit.events import operator_type
 from tests.tools.audit.oracles.places import Params, Row, chosen, of_device
-from tests.tools.audit.oracles.values import (
-    NOT_COMPARED,
-    OPERATOR,
-    Value,
-    values_of,
-)
+from tests.tools.audit.oracles.values import NOT_COMPARED, OPERATOR, Value, values_of
 from tests.tools.audit.recordings import Recording
 from tests.tools.audit.statistics import middle, whole_sum
 
