@@ -221,7 +221,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
             lambda: self.warehouse.keep_night(night),
         )
 
-    @after_cheap_steps(8)
+    @after_cheap_steps(15)
     @rule(kept=st.sampled_from([1, 2]))
     def snapshot(self, kept: int) -> None:
         self.n_cheap_steps = 0
@@ -229,14 +229,14 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         self.act(published, lambda: self.warehouse.snapshot(kept=kept))
         self.look_at_files()
 
-    @after_cheap_steps(8)
+    @after_cheap_steps(15)
     @rule()
     def reopen(self) -> None:
         self.n_cheap_steps = 0
         self.warehouse.close()
         self.warehouse = Warehouse.open(self.store)
 
-    @after_cheap_steps(20)
+    @after_cheap_steps(40)
     @rule(is_open=st.booleans())
     def compact(self, *, is_open: bool) -> None:
         self.n_cheap_steps = 0
@@ -254,7 +254,7 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         )
         self.look_at_files()
 
-    @after_cheap_steps(20)
+    @after_cheap_steps(40)
     @rule()
     def rebuild(self) -> None:
         self.n_cheap_steps = 0
@@ -295,14 +295,14 @@ class StoreMachine(StoreBesideModel, RuleBasedStateMachine):
         finally:
             self.warehouse = Warehouse.open(self.store)
 
-    @after_cheap_steps(20)
+    @after_cheap_steps(40)
     @rule()
     def export_lake(self) -> None:
         self.n_cheap_steps = 0
         self.act(deepcopy(self.model).export(), lambda: self.warehouse.export_lake(self.lake))
         self.look_at_lake()
 
-    @after_cheap_steps(20)
+    @after_cheap_steps(40)
     @rule(hours=st.sampled_from([0, 48]))
     def compact_lake(self, hours: int) -> None:
         self.n_cheap_steps = 0
