@@ -73,13 +73,18 @@ mutate: .venv/.installed ## Change modules here and there and show what their te
 torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and again (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.creation $(if $(RECORD),--record tests/tools/reliability/record.json)
 	$(BIN)/python -m tests.tools.reliability.damage $(if $(RECORD),--record tests/tools/reliability/record-damage.json)
+	$(BIN)/python -m tests.tools.reliability.planted_values $(if $(RECORD),--record tests/tools/reliability/record-planted-values.json)
 	$(BIN)/python -m tests.tools.reliability.intake $(if $(RECORD),--record tests/tools/reliability/record-intake.json)
 	$(BIN)/python -m tests.tools.reliability.upkeep $(if $(RECORD),--record tests/tools/reliability/record-upkeep.json)
 	$(BIN)/python -m tests.tools.reliability.readers $(if $(RECORD),--record tests/tools/reliability/record-readers.json)
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 	$(BIN)/python -m tests.tools.reliability.power_loss $(if $(RECORD),--record tests/tools/reliability/record-power-loss.json)
+<<<<<<< HEAD
 	$(BIN)/python -m tests.tools.reliability.crash_images $(if $(RECORD),--record tests/tools/reliability/record-crash-images.json)
 	$(BIN)/python -m tests.tools.reliability.disk_faults $(if $(RECORD),--record tests/tools/reliability/record-disk-faults.json)
+=======
+	$(BIN)/python -m tests.tools.reliability.model $(if $(RECORD),--record tests/tools/reliability/record-model.json)
+>>>>>>> main
 
 torture-service: .venv/.installed ## Kill the service under load, and ask it hostile SQL (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.service_kills $(if $(RECORD),--record tests/tools/reliability/record-service.json)

@@ -85,6 +85,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse archive verify",
             "tracehouse archive get 1f3a9c0e --output run.etdp",
         ),
+        "verify": (
+            "tracehouse verify --store farm.store",
+            "tracehouse verify --all --since 2026-11-01",
+        ),
         "rebuild": (
             "tracehouse rebuild --store farm.store",
             "tracehouse rebuild --dumps 1f3a9c0e --url http://127.0.0.1:8080",

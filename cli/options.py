@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -55,6 +56,19 @@ def parse_share_option(text: str, option: str) -> float:
     if share <= 0:
         raise typer.BadParameter(f"{text!r}, wanted more than 0", param_hint=f"'{option}'")
     return share
+
+
+def lake_address(lake: str | None) -> str | None:
+    """The address of a lake for a service, which has another working directory.
+
+    An address of no kind that a lake may have raises LakeAddressError.
+    """
+    if lake is None:
+        return None
+    from warehouse.lake.addresses import check_address
+
+    check_address(lake)
+    return lake if "://" in lake else os.path.abspath(lake)
 
 
 _is_store_named: ContextVar[bool] = ContextVar("is_store_named", default=False)

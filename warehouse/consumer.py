@@ -82,8 +82,12 @@ class Consumer:
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
         self._is_leaving = False
+<<<<<<< HEAD
         self._has_failed = False  # the last work, so that the store may need to recover
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+=======
+        self._upkeep: deque[tuple[Callable[[], Any], Future[Any], bool]] = deque()
+>>>>>>> main
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.readers = ReaderPool(warehouse, store)
@@ -112,15 +116,18 @@ class Consumer:
         """Leave what is not indexed yet in the inbox when the context ends."""
         self._is_leaving = True
 
-    def perform(self, function: Callable[[], _Result]) -> Future[_Result]:
+    def perform(
+        self, function: Callable[[], _Result], *, is_snapshot_needed: bool = True
+    ) -> Future[_Result]:
         """Run a function that writes the store after the next drain, in the consumer's thread.
 
         Dumps that were accepted before are in the store by then. The future of a function that
-        comes after the end has a StoreError.
+        comes after the end has a StoreError. Readers of a snapshot see what the function changed,
+        unless no snapshot is needed.
         """
         future: Future[_Result] = Future()
         with self._changed:
-            self._upkeep.append((function, future))
+            self._upkeep.append((function, future, is_snapshot_needed))
             if self._has_ended:
                 self._refuse_upkeep()
             self._changed.notify()
@@ -254,14 +261,15 @@ class Consumer:
         """Run the next function of `perform`; the next snapshot shows what it changed."""
         if not self._upkeep:
             return
-        function, future = self._upkeep.popleft()
+        function, future, is_snapshot_needed = self._upkeep.popleft()
         try:
             try:
                 with self.memory.raised():
                     result = function()
             finally:
                 self.upkeep_count += 1
-                self._has_new = self._is_snapshot_doubtful = True
+                if is_snapshot_needed:
+                    self._has_new = self._is_snapshot_doubtful = True
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it
             self._has_failed = True

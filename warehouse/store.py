@@ -147,7 +147,8 @@ class Warehouse:
             etrecord: ETRecord of all dumps; by default ``NAME.etrecord`` in each dump's folder, or
                 the only ETRecord there.
             archive: Store the bytes of all files in the archive, from which the store can be
-                rebuilt. Otherwise, keep the files yourself.
+                rebuilt. Otherwise, keep the files yourself: a rebuild lacks refusals, ETRecords and
+                debug buffers of this ingest, and is refused while it would lack dumps.
             snapshot: Publish snapshots at intervals and at the end; see `snapshot`.
             jobs: Threads that read and decode; by default one less than the cores.
             progress: Called after each committed batch.

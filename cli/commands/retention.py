@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
-from cli.options import StoreOptions, Yes
+from cli.options import StoreOptions, Yes, lake_address
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import Retention
 
@@ -36,11 +35,6 @@ def retention(
     Lists builds with the dumps and events to drop and the approximate space they take, which
     'tracehouse compact' returns to the disk.
     """
-    if lake is not None:
-        from warehouse.lake.addresses import check_address
-
-        check_address(lake)
-        if "://" not in lake:
-            lake = os.path.abspath(lake)  # a service has another working directory
-    task = Retention(raw_days=raw_days, keep_builds=keep_builds, lake=lake, yes=is_meant)
+    address = lake_address(lake)
+    task = Retention(raw_days=raw_days, keep_builds=keep_builds, lake=address, yes=is_meant)
     options.write(run_task(task, options.store, wait=options.wait))

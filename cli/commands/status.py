@@ -32,6 +32,8 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     (row,) = table.to_pylist()
     if row["is_uncompacted"]:
         write_note(f"note: {UNCOMPACTED}")
+    if row["damaged_dumps"]:
+        write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
     if row["problem"]:
         write_note(f"error: {service.url if service else store}: {row['problem']}")
         fail()

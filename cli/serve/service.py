@@ -13,6 +13,7 @@ from cli.serve.nights import Nights
 from cli.serve.settings import ServiceSettings
 from cli.serve.uploads.admission import Admission
 from cli.serve.uploads.commits import Commits
+from cli.serve.verifier import Verifier
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import DamagedStoreError, WarehouseError
@@ -39,6 +40,7 @@ class Service:
         inbox: Inbox of the store.
         consumer: Indexes accepted dumps.
         nights: Judges nights and keeps their reports.
+        verifier: Verifies the dumps in turn.
         access: Identifies clients.
         admission: Admits or defers uploads.
         acceptor: Accepts dumps into the inbox.
@@ -80,6 +82,8 @@ class Service:
                 self.warehouse, store, self.consumer, settings=settings, config=config
             )
             opened.enter_context(self.nights.judging())
+            self.verifier = Verifier(self.warehouse, store, self.consumer, settings)
+            opened.enter_context(self.verifier.verifying())
             clear_spools(store / INBOX_FOLDER)
             self.admission = Admission(store, settings, self.consumer.known)
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))

@@ -41,6 +41,7 @@ class ServiceSettings(BaseSettings):
     snapshot_seconds: float = Field(default=60.0, gt=0)
     kept_snapshots: int = Field(default=3, ge=1)
     settle_seconds: float = Field(default=300.0, ge=0)
+    verify_seconds: float = Field(default=3600.0, gt=0)
     slack_url: str | None = None
     webhook_url: str | None = None
     free_bytes: int = Field(default=1 << 30, ge=0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cli.upkeep.store_task import UPKEEP, Task, TaskStore, with_notes
 from cli.upkeep.triage import Accept, Note
+from cli.upkeep.verify_task import Verify
 from warehouse.errors import NoSuchDumpError, QueryError
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class RebuildDumps:
 
 TASKS: tuple[type[Task], ...] = (
     *(Retention, Compact, Amend, Forget, Accept, Note),
-    *(TakeSnapshot, RebuildDumps),
+    *(TakeSnapshot, RebuildDumps, Verify),
 )
 
 

@@ -1,10 +1,12 @@
-"""Arrow schemas of records about deleted events and dumps."""
+"""Arrow schemas of records about deleted events and dumps, and about the digests of dumps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
-from ingest.schemas.fields import UTC_US, field, table
+from ingest.schemas.fields import DUMP_ID, UTC_US, field, table
 
 DROPPED_EVENTS = table(
     "One row per dump whose rows of events were dropped for their age.",
@@ -18,3 +20,22 @@ FORGOTTEN_DUMPS = table(
     field("forgotten_at", UTC_US, "Time it was deleted."),
     field("forgotten_by", pa.string(), "User who did it."),
 )
+
+
+def digest_table(tables: Iterable[str]) -> pa.Schema:
+    """The table with digests of the rows of dumps in some tables."""
+    digests = (
+        field(name, pa.int64(), f"Digest of its rows in {name}; null without rows.", nullable=True)
+        for name in tables
+    )
+    return table(
+        "One row per dump: digests of its rows as they were written, for 'tracehouse verify'.",
+        DUMP_ID,
+        *digests,
+        field(
+            "damaged",
+            pa.string(),
+            "Tables with wrong rows of the dump when it was last verified; null if none.",
+            nullable=True,
+        ),
+    )

@@ -21,7 +21,7 @@ _INDEXED = "SELECT segment FROM archive_segments"
 _UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
 _LAST = "SELECT coalesce(max(segment), 0) FROM archive_segments"
 _FILED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
-# After these errors, the transaction may or may not be committed.
+# After these errors of a COMMIT, the transaction may or may not be committed.
 _UNCERTAIN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException)
 
 
@@ -56,7 +56,7 @@ class History:
         self._writer: SegmentWriter | None = None
         self._entries = 0
         self._files: list[dict[str, object]] = []
-        self._segment: Segment | None = None
+        self._is_committing = False
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Append entries, which are made only if there is an archive.
@@ -98,18 +98,22 @@ class History:
         if self._writer is None:
             return
         try:
-            self._segment = self._writer.seal()
+            segment = self._writer.seal()
         except OSError as error:
             raise StoreError(
                 str(self._writer.folder),
                 f"cannot be written: {error.strerror}; earlier commits are safe: free some space "
                 "and run the command again",
             ) from error
-        number = self._segment.first
+        number = segment.first
         ledger = "INSERT INTO archive_segments VALUES (?, ?)"
         self._connection.execute(ledger, [number, self._entries])
         rows = [{**file, "segment": number} for file in self._files]
         insert_rows(self._connection, "archived_files", pa.Table.from_pylist(rows, ARCHIVED_FILES))
+
+    def begin_commit(self) -> None:
+        """From now on, the transaction may be committed even if it seems to fail."""
+        self._is_committing = True
 
     def discard(self, error: BaseException) -> None:
         """Discard the entries of a transaction that failed with an error.
@@ -117,12 +121,9 @@ class History:
         The entries are kept if the transaction may be committed nevertheless; if it is not, the
         store replays them when it is opened next.
         """
-        if self._writer is None:
-            return
-        if self._segment is None:
+        is_refused = isinstance(error, duckdb.Error) and not isinstance(error, _UNCERTAIN)
+        if self._writer is not None and (is_refused or not self._is_committing):
             self._writer.discard()
-        elif isinstance(error, duckdb.Error) and not isinstance(error, _UNCERTAIN):
-            self._segment.path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -138,6 +139,7 @@ def recorded(connection: duckdb.DuckDBPyConnection, archive: Archive | None) -> 
             yield history
             history.seal()
             failpoint("commit")
+            history.begin_commit()
         failpoint("committed")
     except BaseException as error:  # an interrupt, too, must leave nothing half-done
         history.discard(error)

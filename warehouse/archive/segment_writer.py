@@ -47,6 +47,7 @@ class SegmentWriter:
         self._written: list[Future[None]] = []
         self._digest: Future[str] | None = None
         self._first = self._last = number
+        self._published: Path | None = None
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Append entries."""
@@ -74,17 +75,23 @@ class SegmentWriter:
         segment = Segment.of_content(self.folder, self._first, self._last, sha256)
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
+<<<<<<< HEAD
         try:
             rename(self._file, segment.path)
         except OSError:  # if its name cannot be synced, it must not be replayed later
             with suppress(OSError):
                 segment.path.unlink(missing_ok=True)
             raise
+=======
+        if not segment.path.exists():
+            self._published = segment.path
+        rename(self._file, segment.path)
+>>>>>>> main
         failpoint("sealed")
         return segment
 
     def discard(self) -> None:
-        """Delete the unfinished file."""
+        """Delete the file, unfinished or published."""
         self._thread.shutdown(cancel_futures=True)
         if self._writer is not None and self._sink is not None:
             with suppress(OSError):  # of a full disk; the file is deleted anyway
@@ -92,6 +99,8 @@ class SegmentWriter:
             self._writer.is_open = False  # or its destructor would close it again
             self._sink.close()
         self._file.unlink(missing_ok=True)
+        if self._published:
+            self._published.unlink(missing_ok=True)
 
     def _write(self, numbered: Iterable[tuple[int, Entry]]) -> None:
         for rows in _row_groups(numbered):

@@ -10,7 +10,8 @@ FORMAT = 1
 SCHEMA = 13  # number of the store schema with these tables
 WIDE_IDS = ("dump_id", "device_id", "build_id", "model_id")
 
-_NOT_SHARED = {"archive_segments", "archived_files", "judged_nights"}  # of a store itself
+# Tables of a store itself.
+_NOT_SHARED = {"archive_segments", "archived_files", "judged_nights", "dump_digests"}
 
 
 def _widened(schema: pa.Schema) -> pa.Schema:

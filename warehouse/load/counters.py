@@ -14,19 +14,17 @@ from ingest.producers import COUNTER
 from ingest.schemas.dumps import COUNTERS
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
-from warehouse.load.appending import append_rows
+from warehouse.load.appending import Appender
 
 _MANIFEST_ROWS = (
     "DELETE FROM counters WHERE event_signature_id IS NULL AND dump_id IN (SELECT unnest(?))"
 )
 
 
-def insert_counters(
-    connection: duckdb.DuckDBPyConnection, manifests: Mapping[int, Manifest]
-) -> None:
+def insert_counters(appender: Appender, manifests: Mapping[int, Manifest]) -> None:
     """Insert the counters in manifests of new dumps, by id."""
     rows = [row for id_, manifest in manifests.items() for row in _rows(id_, manifest)]
-    append_rows(connection, "counters", pa.Table.from_pylist(rows, COUNTERS))
+    appender.append("counters", pa.Table.from_pylist(rows, COUNTERS))
 
 
 def replace_counters(
@@ -34,21 +32,19 @@ def replace_counters(
 ) -> None:
     """Replace the counters of stored dumps, by id, that come from their manifests."""
     connection.execute(_MANIFEST_ROWS, [list(manifests)])
-    insert_counters(connection, manifests)
+    insert_counters(Appender(connection), manifests)
 
 
-def insert_logged_counters(
-    connection: duckdb.DuckDBPyConnection, events: pa.Table, signatures: pa.Table
-) -> None:
+def insert_logged_counters(appender: Appender, events: pa.Table, signatures: pa.Table) -> None:
     """Insert the counters that delegates logged as events; `events` have dump ids."""
     logged = pc.equal(signatures["kind"], COUNTER)
     if pc.any(logged).as_py():
         with (
-            registered(connection, "new_events", events),
-            registered(connection, "new_signatures", signatures.filter(logged)),
+            registered(appender.connection, "new_events", events),
+            registered(appender.connection, "new_signatures", signatures.filter(logged)),
         ):
-            found = connection.sql(read_statement("logged_counters")).to_arrow_table()
-            append_rows(connection, "counters", found)
+            found = appender.connection.sql(read_statement("logged_counters")).to_arrow_table()
+            appender.append("counters", found)
 
 
 def _rows(dump_id: int, manifest: Manifest) -> Iterator[dict[str, Any]]:

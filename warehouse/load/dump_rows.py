@@ -16,8 +16,9 @@ from ingest.tables.user_kinds import with_user_kinds
 from warehouse.archive.entries import Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.engine.stored_digests import refresh_digests
 from warehouse.errors import StoreError
-from warehouse.load.appending import append_rows
+from warehouse.load.appending import Appender
 from warehouse.load.counters import insert_counters, insert_logged_counters
 from warehouse.load.doubts import last_dump
 from warehouse.load.ids import Builds, NamedIds
@@ -42,7 +43,7 @@ class DumpRows:
     """Writes rows of dumps; caches the ids in use, so it is void after a rollback."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+        self._connection, self._appender = connection, Appender(connection)
         self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")
         self._models = NamedIds(connection, "model")
@@ -85,22 +86,22 @@ class DumpRows:
     def insert_content(self, tables: Mapping[str, pa.Table], dumps: Mapping[int, NewDump]) -> None:
         """Insert decoded rows of dumps, which are given by id, but for the table dumps."""
         for name in _PER_DUMP:
-            append_rows(self._connection, name, tables[name])
+            self._appender.append(name, tables[name])
         buffers = {id_: dump.debug_buffer for id_, dump in dumps.items() if dump.debug_buffer}
-        insert_values(self._connection, tables["debug_values"], buffers)
+        insert_values(self._appender, tables["debug_values"], buffers)
         metadata = parse_metadata(
             tables["delegate_metadata"], lambda id_: dumps[id_].manifest.model.backend
         )
-        append_rows(self._connection, "delegate_metadata", metadata)
+        self._appender.append("delegate_metadata", metadata)
         event_signatures = with_user_kinds(tables["event_signatures"])
         self._signatures["run_signatures"].insert(tables["run_signatures"])
         self._signatures["event_signatures"].insert(event_signatures)
-        insert_logged_counters(self._connection, tables["events"], event_signatures)
+        insert_logged_counters(self._appender, tables["events"], event_signatures)
 
     def insert_statistics(self, tables: Mapping[str, pa.Table]) -> None:
         """Insert the statistics of dumps."""
         for name, rows in tables.items():
-            append_rows(self._connection, name, rows)
+            self._appender.append(name, rows)
 
     def insert_dumps(
         self,
@@ -122,9 +123,10 @@ class DumpRows:
         self._check_unique([dump.sha256 for dump in dumps], ids)
         rows = self._dump_rows(dumps, facts, decoded)
         rows["delegate_resolution_ticks"] = resolution
-        append_rows(self._connection, "dumps", _table(rows, DUMPS))
+        self._appender.append("dumps", _table(rows, DUMPS))
         numbered = dict(zip(ids, dumps, strict=True))
-        insert_counters(self._connection, {id_: one.manifest for id_, one in numbered.items()})
+        insert_counters(self._appender, {id_: one.manifest for id_, one in numbered.items()})
+        self._appender.end()
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
@@ -171,6 +173,8 @@ class DumpRows:
                 self._connection.execute(read_statement("set_companions"))
             self._trace(new_programs)
             attach_buffers(self._connection, new_buffers)
+            changed = {*new_programs, *new_buffers}
+            refresh_digests(self._connection, changed, ("dumps", "debug_values"))
         return attached
 
     def _trace(self, programs: Mapping[int, Program]) -> None:

@@ -161,6 +161,10 @@ class Loader:
         if not refusals:
             return
         timed = [one._replace(refused_at=now) if one.refused_at is NOW else one for one in refusals]
+        distinct: dict[tuple[str | None, ...], Refusal] = {}
+        for one in timed:
+            distinct.setdefault((one.source, one.sha256, one.reason, one.detail), one)
+        timed = list(distinct.values())
         rows = pa.Table.from_pylist([one._asdict() for one in timed], schema=INGEST_ERRORS)
         with registered(self._connection, "refused", rows):
             new = set(self._connection.execute(read_statement("record_refusals")).fetchall())

@@ -36,6 +36,7 @@ class StoreCounts(NamedTuple):
         last_ingest_at: When the last dump was committed; None if there is none.
         archived_files: Files in the archive.
         unarchived_dumps: Dumps that are not in the archive.
+        damaged_dumps: Dumps that disagreed when they were last verified, and were not rebuilt.
         refused: Files that were refused and not ingested later.
     """
 
@@ -47,6 +48,7 @@ class StoreCounts(NamedTuple):
     last_ingest_at: datetime | None
     archived_files: int
     unarchived_dumps: int
+    damaged_dumps: int
     refused: int
 
 

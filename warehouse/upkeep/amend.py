@@ -18,6 +18,7 @@ from ingest.schemas.dumps import DUMPS
 from warehouse.archive.entries import AMENDED, Entry, Ids
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.engine.stored_digests import refresh_digests
 from warehouse.errors import QueryError
 from warehouse.load.counters import replace_counters
 from warehouse.load.dump_rows import DumpRows
@@ -128,6 +129,7 @@ def amend_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         connection.execute(read_statement("set_manifest_facts"))
     replace_counters(connection, {known[sha256]: one for sha256, one in manifests.items()})
     _parse_again(connection, manifests)
+    refresh_digests(connection, known.values(), ("dumps", "counters", "delegate_metadata"))
     connection.execute(read_statement("merge_dimensions"))
 
 

@@ -104,13 +104,11 @@ def _record(
 
 def store_decisions(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
     """Insert the decisions in entries that the store does not have yet."""
-    rows = [
-        {
-            "group_id": entry.name,
-            "state": entry.reason,
-            "decided_at": entry.recorded_at,
-            **json.loads(str(entry.detail)),
-        }
-        for entry in entries
-    ]
-    insert_rows(connection, "group_decisions", pa.Table.from_pylist(rows, GROUP_DECISIONS), _IS_NEW)
+    rows = pa.Table.from_pylist([decision_row(entry) for entry in entries], GROUP_DECISIONS)
+    insert_rows(connection, "group_decisions", rows, _IS_NEW)
+
+
+def decision_row(entry: Entry) -> dict[str, object]:
+    """The row of group_decisions that follows from an entry."""
+    facts = {"group_id": entry.name, "state": entry.reason, "decided_at": entry.recorded_at}
+    return {**facts, **json.loads(str(entry.detail))}

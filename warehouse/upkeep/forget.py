@@ -59,7 +59,8 @@ def forget_dumps(
 
     The table forgotten_dumps records when and by which user, by default that of this process; the
     bytes may be ingested again, as a new dump. Free blocks of the DuckDB file contain the dumps
-    until the file is compacted: see `finish_forgetting`. A damaged segment raises ArchiveError; the
+    until the file is compacted: see `finish_forgetting`. After an interrupt, the archive is cleaned
+    when the store is opened for writing next. A damaged segment raises ArchiveError; the
     archive is then cleaned when the store is opened for writing after a rebuild.
 
     Raises:

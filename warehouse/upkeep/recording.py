@@ -13,16 +13,21 @@ from warehouse.archive.archive import Archive
 from warehouse.archive.history import History, recorded
 from warehouse.engine.connection import translated_errors
 
+_ANY_DUMP = "SELECT 1 FROM dumps LIMIT 1"
+
 
 @contextmanager
 def recorded_upkeep(connection: duckdb.DuckDBPyConnection, store: Path) -> Iterator[History]:
-    """A transaction whose entries are first sealed in the archive, if the store has one.
+    """A transaction whose entries are first sealed in the archive.
+
+    A store whose dumps were never archived gets no archive for its other entries.
 
     Raises:
         StoreError: The archive cannot be written, or the disk is full.
     """
     archive = Archive(store)
-    kept = archive if archive.segments() else None  # an archive without dumps is useless
+    is_kept = archive.segments() or not connection.execute(_ANY_DUMP).fetchone()
+    kept = archive if is_kept else None
     with translated_errors(store), recorded(connection, kept) as history:
         yield history
 

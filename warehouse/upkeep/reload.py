@@ -12,10 +12,9 @@ import duckdb
 
 from ingest.batching import batches
 from warehouse.archive.archive import Archive
-from warehouse.archive.entries import AMENDED, COMPANIONS, DROPPED, DUMP, FORGOTTEN, Entry
-from warehouse.archive.segments import Segment, read_entries
-from warehouse.engine.checksums import TABLES_OF_DUMPS, Checksum, dump_checksums
+from warehouse.engine.checksums import TABLES_OF_DUMPS
 from warehouse.engine.connection import open_cursor, translated_errors
+from warehouse.engine.stored_digests import changed_tables, read_digests
 from warehouse.errors import ArchiveError, QueryError
 from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
 from warehouse.load.committer import Committer
@@ -25,6 +24,7 @@ from warehouse.load.new_dump import NewDump
 from warehouse.load.pipeline import STREAM_BYTES
 from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.archived_batches import ArchiveReader
+from warehouse.upkeep.archived_dumps import ArchivedDump, find_archived_dumps, read_archived
 from warehouse.upkeep.choice import ChosenDump
 from warehouse.upkeep.nights import delete_nights
 from warehouse.upkeep.retain import drop_events
@@ -37,35 +37,6 @@ class ReloadedDump(NamedTuple):
     sha256: str
     source: str
     changed_tables: str
-
-
-class _ArchivedDump(NamedTuple):
-    """A dump as the archive has it.
-
-    Attributes:
-        segment: Segment with its bytes.
-        dump: Its entry, with its present manifest and companions, and perhaps without its bytes.
-        dropped: The entry that dropped its events, if any.
-    """
-
-    segment: Segment
-    dump: Entry
-    dropped: Entry | None = None
-
-    def changed_by(self, later: Entry) -> _ArchivedDump:
-        """The dump after a later entry about it."""
-        if later.kind == DROPPED:
-            return self._replace(dropped=later)
-        if later.kind == AMENDED:
-            changed = self.dump._replace(manifest=later.manifest, ids=later.ids)
-        elif later.kind == COMPANIONS:
-            changed = self.dump._replace(
-                etrecord_sha256=later.etrecord_sha256 or self.dump.etrecord_sha256,
-                debug_buffer_sha256=later.debug_buffer_sha256 or self.dump.debug_buffer_sha256,
-            )
-        else:
-            return self
-        return self._replace(dump=changed)
 
 
 def reload_dumps(
@@ -85,7 +56,7 @@ def reload_dumps(
         ArchiveError: A segment is damaged, or a dump in it cannot be loaded any more.
     """
     archive = Archive(store)
-    archived = _find_archived(archive, {dump.sha256 for dump in dumps})
+    archived = find_archived_dumps(archive, {dump.sha256 for dump in dumps})
     for dump in dumps:
         if dump.sha256 not in archived:
             problem = "not in the archive: ingest its file again, which adds it to the archive"
@@ -97,7 +68,8 @@ def reload_dumps(
         reader = ArchiveReader(cursor, archive)
         for some in batches(dumps, attrgetter("byte_count"), BATCH_BYTES, BATCH_FILES):
             batch = Batch()
-            batch.dumps = [reader.new_dump(one, batch) for one in _with_data(archived, some)]
+            entries = read_archived(archived[dump.sha256] for dump in some)
+            batch.dumps = [reader.new_dump(entry, batch) for entry in entries]
             if batch.refused or replacement.load(batch) != len(some):
                 refused = "; ".join(f"{one.source}: {one.detail}" for one in batch.refused)
                 problem = refused or "its bytes are gone"
@@ -113,13 +85,12 @@ class _Replacement:
     """Replaces the rows of dumps."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, archived: Mapping[str, _ArchivedDump]
+        self, connection: duckdb.DuckDBPyConnection, archived: Mapping[str, ArchivedDump]
     ) -> None:
         self._connection, self._archived = connection, archived
         self._committer = Committer(connection, None, OWN_DECODER)
         self._committer.loader = Loader(connection, None, self._replacing)
-        self._before: dict[tuple[str, int], Checksum] = {}
-        self._after: dict[tuple[str, int], Checksum] = {}
+        self._changed: dict[int, str] = {}
 
     def load(self, batch: Batch) -> int:
         """Load a batch, in place of the rows of its dumps; returns the number of dumps."""
@@ -130,15 +101,13 @@ class _Replacement:
     def summaries(self, dumps: Sequence[ChosenDump]) -> Iterator[ReloadedDump]:
         """Dumps that were loaded, and the tables that differ."""
         for dump in dumps:
-            keys = [(name, dump.dump_id) for name in TABLES_OF_DUMPS]
-            changed = [key[0] for key in keys if self._after.get(key) != self._before.get(key)]
-            yield ReloadedDump(*dump[:3], ", ".join(changed))
+            yield ReloadedDump(*dump[:3], self._changed.get(dump.dump_id, ""))
 
     @contextmanager
     def _replacing(self, dumps: Sequence[NewDump]) -> Iterator[None]:
         """Delete the old rows before the body inserts new ones, and drop events as before."""
         ids = [dump.ids.dump for dump in dumps if dump.ids]
-        self._before |= dump_checksums(self._connection, ids)
+        before = read_digests(self._connection, ids)
         for name in TABLES_OF_DUMPS:
             text = f"DELETE FROM {name} WHERE dump_id IN (SELECT unnest(?))"  # noqa: S608
             self._connection.execute(text, [ids])
@@ -146,33 +115,4 @@ class _Replacement:
         dropped = [self._archived[dump.sha256].dropped for dump in dumps]
         if entries := [entry for entry in dropped if entry]:
             drop_events(self._connection, entries)
-        self._after |= dump_checksums(self._connection, ids)
-
-
-def _find_archived(archive: Archive, hashes: set[str]) -> dict[str, _ArchivedDump]:
-    """The archived ones among some dumps, without their bytes."""
-    found: dict[str, _ArchivedDump] = {}
-    for segment in archive.segments():
-        for _, entry in read_entries(segment, with_data=False):
-            sha256 = entry.sha256 or ""
-            if sha256 not in hashes:
-                continue
-            if entry.kind == DUMP:
-                found[sha256] = _ArchivedDump(segment, entry)
-            elif entry.kind == FORGOTTEN:
-                found.pop(sha256, None)
-            elif sha256 in found:
-                found[sha256] = found[sha256].changed_by(entry)
-    return found
-
-
-def _with_data(
-    archived: Mapping[str, _ArchivedDump], dumps: Sequence[ChosenDump]
-) -> Iterator[Entry]:
-    """The entries of dumps with their bytes, by segment."""
-    wanted = [archived[dump.sha256] for dump in dumps]
-    for segment in dict.fromkeys(one.segment for one in wanted):
-        own = {one.dump.sha256: one.dump for one in wanted if one.segment == segment}
-        for _, entry in read_entries(segment):
-            if entry.kind == DUMP and entry.sha256 in own:
-                yield own.pop(entry.sha256)._replace(data=entry.data)
+        self._changed |= changed_tables(before, read_digests(self._connection, ids))

@@ -18,6 +18,7 @@ from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import DROPPED, Entry
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
+from warehouse.engine.stored_digests import refresh_digests
 from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.recording import recorded_upkeep
 
@@ -91,3 +92,4 @@ def drop_events(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry])
         dumps = [row[0] for row in connection.execute(_HELD).fetchall()]
         connection.execute(read_statement("fill_histograms"), {"dumps": dumps})
         connection.execute(read_statement("drop_events"))
+    refresh_digests(connection, dumps, ("events", "event_histograms", "dropped_events"))

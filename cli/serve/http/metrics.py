@@ -25,6 +25,7 @@ from cli.serve.changes import Changes
 from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.service import Service
+from warehouse.errors import QueryError, WarehouseError
 from warehouse.opening.snapshots import find_snapshots
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
@@ -90,9 +91,11 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The figures of the consumer, the sandbox, the disk, the snapshots and the logs."""
         consumer, killed = self._service.consumer, self._service.sandbox.killed
+        verifier = self._service.verifier
         for name, text, count in (
             ("dumps_accepted", "Accepted dumps.", consumer.accepted),
             ("dumps_indexed", "Accepted dumps that were indexed.", consumer.indexed.total()),
+            ("dumps_verified", "Dumps that were verified.", verifier.verified),
             ("sql_killed", "SQL statements killed because they outran their deadline.", killed),
             (
                 "log_lines_dropped",
@@ -116,6 +119,8 @@ class Metrics(Collector):
             ("listeners", "Open streams of changes.", self._changes.listeners),
             ("disk_free_bytes", "Free space on the store's disk.", self._free_bytes()),
             ("snapshot_age_seconds", "Age of the newest snapshot.", self._snapshot_age()),
+            ("damaged_dumps", "Dumps whose rows are wrong.", self._damaged_dumps()),
+            ("damaged_tables", "Tables with wrong shared rows.", len(verifier.damaged_tables)),
             ("consumer_failing", "1 if dumps cannot be indexed.", bool(consumer.problem)),
             ("audit_failing", "1 if the audit log cannot be written.", bool(problem)),
         ):
@@ -126,6 +131,13 @@ class Metrics(Collector):
             return shutil.disk_usage(self._service.store).free
         except OSError:
             return 0.0
+
+    def _damaged_dumps(self) -> float:
+        """Their number; not a number while the store cannot be read."""
+        try:
+            return self._service.verifier.damaged_dumps()
+        except (QueryError, WarehouseError):
+            return float("nan")
 
     def _snapshot_age(self) -> float:
         """Seconds; infinite without a snapshot."""

@@ -9,6 +9,7 @@ from tests.tools.reliability import (
     damage,
     damaged_logs,
     intake,
+    planted_values,
     readers,
     service_kills,
     upkeep,
@@ -32,6 +33,11 @@ def test_a_store_whose_making_meets_a_full_disk_is_whole_or_not_there() -> None:
 
 def test_damage_is_harmless_or_reported_and_mended() -> None:
     assert damage.torture(4, seed=SEED)["problems"] == []
+
+
+def test_wrong_values_in_every_table_are_found() -> None:
+    found = planted_values.plant_values(30, SEED)["planted values"]
+    assert (found["problems"], found["outcomes"]) == ([], {"found": found["tables"]})
 
 
 def test_damage_to_a_log_is_reported_and_costs_no_other_record() -> None:

@@ -15,11 +15,13 @@ from warehouse.engine import migrations
 from warehouse.engine.connection import open_memory, use_database
 from warehouse.engine.migrations import FIRST_SCHEMA, Migration, migrate, store_in_memory
 from warehouse.engine.store_file import FILE_NAME
+from warehouse.engine.tables import TABLES
 from warehouse.errors import OldStoreError, StoreError
 from warehouse.upkeep.rebuild import rebuild_store
 
 APPLIED = "SELECT number, name FROM schema_migrations ORDER BY number"
-NEXT = FIRST_SCHEMA + 1
+PRESENT, SHIPPED = migrations.supported_schema(), migrations.load_migrations()
+NEXT = PRESENT + 1
 _COLUMNS = (
     "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
     "WHERE database_name = 'warehouse' AND NOT internal AND table_name NOT IN "
@@ -49,7 +51,8 @@ def unreleased(store: Path) -> Path:
 def with_migration(monkeypatch: pytest.MonkeyPatch) -> None:
     """A version of tracehouse that has a migration."""
     text = "CREATE TABLE toys (name VARCHAR); INSERT INTO toys SELECT name FROM devices"
-    monkeypatch.setattr(migrations, "load_migrations", lambda: [Migration(NEXT, "toys", text)])
+    more = [*SHIPPED, Migration(NEXT, "toys", text)]
+    monkeypatch.setattr(migrations, "load_migrations", lambda: more)
 
 
 def test_a_store_of_an_unreleased_schema_says_how_to_rebuild_it_and_is_rebuilt(
@@ -58,7 +61,7 @@ def test_a_store_of_an_unreleased_schema_says_how_to_rebuild_it_and_is_rebuilt(
     before = (unreleased / FILE_NAME).read_bytes()
     for read_only in (True, False):
         with pytest.raises(
-            OldStoreError, match=rf"schema 9, now {FIRST_SCHEMA}\); .* 'tracehouse rebuild'"
+            OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse rebuild'"
         ):
             Warehouse.open(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before
@@ -83,7 +86,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
 ) -> None:
     before = (store / FILE_NAME).read_bytes()
     with pytest.raises(
-        OldStoreError, match=rf"schema {FIRST_SCHEMA}, now {NEXT}\); .* 'tracehouse migrate'"
+        OldStoreError, match=rf"schema {PRESENT}, now {NEXT}\); .* 'tracehouse migrate'"
     ):
         Warehouse.open(store, read_only=True)
     assert (store / FILE_NAME).read_bytes() == before
@@ -91,7 +94,7 @@ def test_a_reader_of_an_old_store_says_how_to_migrate_it_and_a_writer_does(
     with Warehouse.open(store, read_only=True) as warehouse:
         applied = warehouse.sql(APPLIED).to_pylist()
     assert [(row["number"], row["name"]) for row in applied] == [
-        (FIRST_SCHEMA, "tables"),
+        (PRESENT, "tables"),
         (NEXT, "toys"),
     ]
     assert contents(store) == contents(made) | {"toys": [("pixel8",)]}
@@ -107,7 +110,7 @@ def test_a_new_store_is_of_the_newest_schema(tmp_path: Path) -> None:
 def test_a_migration_that_fails_is_undone(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(store)
     bad = Migration(NEXT, "bad", "CREATE TABLE toys (name VARCHAR); SELECT error('stop')")
-    monkeypatch.setattr(migrations, "load_migrations", lambda: [bad])
+    monkeypatch.setattr(migrations, "load_migrations", lambda: [*SHIPPED, bad])
     with pytest.raises(StoreError, match="stop"):
         Warehouse.open(store)
     monkeypatch.undo()
@@ -117,7 +120,19 @@ def test_a_migration_that_fails_is_undone(store: Path, monkeypatch: pytest.Monke
 
 def test_the_migrations_that_ship_follow_the_first_schema() -> None:
     numbers = [migration.number for migration in migrations.load_migrations()]
-    assert numbers == list(range(NEXT, NEXT + len(numbers)))
+    assert numbers == list(range(FIRST_SCHEMA + 1, PRESENT + 1))
+
+
+def test_a_store_of_the_first_schema_gets_the_tables_of_a_new_one(store: Path) -> None:
+    with duckdb.connect(str(store / FILE_NAME)) as connection:
+        connection.execute("DROP TABLE dump_digests")
+        connection.execute("UPDATE schema_migrations SET number = ?", [FIRST_SCHEMA])
+    Warehouse.open(store).close()
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for name, schema in TABLES.items():
+            found = warehouse.sql(f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608
+            assert found.names == schema.names
+        assert warehouse.sql("SELECT * FROM dump_digests").num_rows == 0
 
 
 @pytest.mark.slow

@@ -66,6 +66,16 @@ def test_entries_go_to_disk_while_rows_are_inserted_and_appear_after_that(
     assert [entry.name for _, entry in archive.entries()] == names
 
 
+def test_a_file_that_is_refused_twice_in_one_ingest_is_recorded_once(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    refused = Refusal("bad.etdp", "0" * 64, "reason", 4, "detail", b"bad")
+    archive = Archive(tmp_path / "store")
+    Loader(connection, archive).record([refused, refused])
+    assert connection.execute("SELECT count(*) FROM ingest_errors").fetchall() == [(1,)]
+    assert [entry.name for _, entry in archive.entries()] == ["bad.etdp"]
+
+
 def noting(steps: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose name is noted when it is called."""
 

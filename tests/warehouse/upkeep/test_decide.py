@@ -52,6 +52,15 @@ def test_decisions_stay_when_dumps_are_forgotten_and_the_store_is_rebuilt(decide
     assert contents(decided)["group_decisions"] == expected
 
 
+def test_a_decision_from_before_the_first_dump_is_in_a_rebuilt_store(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with Warehouse.open(store, create=True) as warehouse:
+        warehouse.decide("g1", state="accepted", reason="as on the other farm")
+    ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)))
+    assert all(table.is_equal for table in rebuild_store(store).tables)
+    assert decisions(store) == [("g1", "accepted", "as on the other farm")]
+
+
 def notes(store: Path) -> list[tuple[object, ...]]:
     with Warehouse.open(store, read_only=True) as warehouse:
         rows = warehouse.query("notes").to_pylist()
