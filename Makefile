@@ -79,12 +79,9 @@ torture: .venv/.installed ## Kill, damage, fill up and unplug stores again and a
 	$(BIN)/python -m tests.tools.reliability.readers $(if $(RECORD),--record tests/tools/reliability/record-readers.json)
 	$(BIN)/python -m tests.tools.reliability.damaged_logs $(if $(RECORD),--record tests/tools/reliability/record-damaged-logs.json)
 	$(BIN)/python -m tests.tools.reliability.power_loss $(if $(RECORD),--record tests/tools/reliability/record-power-loss.json)
-<<<<<<< HEAD
 	$(BIN)/python -m tests.tools.reliability.crash_images $(if $(RECORD),--record tests/tools/reliability/record-crash-images.json)
 	$(BIN)/python -m tests.tools.reliability.disk_faults $(if $(RECORD),--record tests/tools/reliability/record-disk-faults.json)
-=======
 	$(BIN)/python -m tests.tools.reliability.model $(if $(RECORD),--record tests/tools/reliability/record-model.json)
->>>>>>> main
 
 torture-service: .venv/.installed ## Kill the service under load, and ask it hostile SQL (RECORD=1 keeps the results)
 	$(BIN)/python -m tests.tools.reliability.service_kills $(if $(RECORD),--record tests/tools/reliability/record-service.json)

@@ -82,12 +82,8 @@ class Consumer:
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
         self._is_leaving = False
-<<<<<<< HEAD
         self._has_failed = False  # the last work, so that the store may need to recover
-        self._upkeep: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-=======
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any], bool]] = deque()
->>>>>>> main
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.readers = ReaderPool(warehouse, store)

@@ -75,18 +75,9 @@ class SegmentWriter:
         segment = Segment.of_content(self.folder, self._first, self._last, sha256)
         self._file.chmod(self._file.stat().st_mode & self.folder.stat().st_mode & 0o444)
         failpoint("seal")
-<<<<<<< HEAD
-        try:
-            rename(self._file, segment.path)
-        except OSError:  # if its name cannot be synced, it must not be replayed later
-            with suppress(OSError):
-                segment.path.unlink(missing_ok=True)
-            raise
-=======
         if not segment.path.exists():
             self._published = segment.path
         rename(self._file, segment.path)
->>>>>>> main
         failpoint("sealed")
         return segment
 

