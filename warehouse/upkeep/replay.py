@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import groupby
+from operator import attrgetter
 
 import duckdb
 import pyarrow as pa
@@ -86,19 +88,20 @@ def _is_upkeep(batch: Batch) -> bool:
 
 
 def _record(loader: Loader, changes: Sequence[Entry]) -> None:
-    """Record refusals and settled conflicts."""
-    refused = [
-        Refusal(
-            *(one.name, one.sha256, str(one.reason), one.byte_offset, str(one.detail)),
-            refused_at=one.recorded_at,
-            manifest=one.manifest,
-        )
-        for one in changes
-        if one.kind == REFUSED
-    ]
-    loader.record(refused)
-    settled = [entry for entry in changes if entry.kind == SETTLED]
-    loader.settle_conflicts([(entry.name, str(entry.sha256)) for entry in settled])
+    """Record refusals and settled conflicts, in their order: a settled one may come again."""
+    for kind, entries in groupby(changes, attrgetter("kind")):
+        if kind == REFUSED:
+            loader.record([_refusal(entry) for entry in entries])
+        elif kind == SETTLED:
+            loader.settle_conflicts([(entry.name, str(entry.sha256)) for entry in entries])
+
+
+def _refusal(entry: Entry) -> Refusal:
+    return Refusal(
+        *(entry.name, entry.sha256, str(entry.reason), entry.byte_offset, str(entry.detail)),
+        refused_at=entry.recorded_at,
+        manifest=entry.manifest,
+    )
 
 
 def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[Batch]) -> int:
