@@ -34,23 +34,23 @@ SETTINGS = settings(
 def try_steps(seed: int, *, n_stores: int = ROUND) -> None:
     """Take steps on some stores, which the seed chooses; a difference is raised."""
     machine = seeded(seed)(type("StoreMachine", (StoreMachine,), {}))
-    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=n_stores))
+    with patch("warehouse.engine.writer._build", copy_template):
+        run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=n_stores))
 
 
 def torture(count: int, *, seed: int) -> dict[str, Any]:
-    """Take so many steps, and print progress; a seed that finds a difference is told."""
+    """Take so many steps, and print progress; the seed of a difference too."""
     findings, number, first = Findings(seed), seed, StoreMachine.n_steps
-    with patch("warehouse.engine.writer._build", copy_template):
-        while (done := StoreMachine.n_steps - first) < count:
-            problem = ""
-            try:
-                try_steps(number)
-            except Exception as error:
-                problem = "".join(traceback.format_exception(error))
-            findings.add("differs" if problem else "same", f"seed {number}", problem)
-            done = StoreMachine.n_steps - first
-            sys.stderr.write(f"{done:,} steps, seed {number}: {problem or 'no difference'}\n")
-            number += 1
+    while (done := StoreMachine.n_steps - first) < count:
+        problem = ""
+        try:
+            try_steps(number)
+        except Exception as error:
+            problem = "".join(traceback.format_exception(error))
+        findings.add("differs" if problem else "same", f"seed {number}", problem)
+        done = StoreMachine.n_steps - first
+        sys.stderr.write(f"{done:,} steps, seed {number}: {problem or 'no difference'}\n")
+        number += 1
     return findings.results(steps=done)
 
 
