@@ -12,7 +12,7 @@ from cli.listing import EXAMPLES
 from tests.support.command import Run
 from tests.support.stand_in_service import StandIn, arrow_answer, stand_in_service
 
-STATUS = pa.table({"problem": [""], "is_uncompacted": [False]})
+STATUS = pa.table({"problem": [""], "is_uncompacted": [False], "damaged_dumps": [0]})
 
 
 @pytest.fixture

@@ -73,11 +73,11 @@ def test_a_command_that_waits_asks_again(run: Run, service: StandIn) -> None:
 
 
 def test_status_is_the_row_that_the_service_tells(run: Run, service: StandIn) -> None:
-    row = {"problem": "", "is_uncompacted": False, "dumps": 12, "accepted": 3, "x": [1, 2]}
+    row = {"problem": "", "is_uncompacted": False, "damaged_dumps": 0, "dumps": 12, "x": [1, 2]}
     service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status", "--format", "json")
     assert (done.code, json.loads(done.text)) == (0, [row])
-    assert "accepted" in run("--url", service.url, "status").text
+    assert "dumps" in run("--url", service.url, "status").text
     row["problem"] = "the disk is full"
     service.answers["/v1/status"] = arrow_answer(pa.Table.from_pylist([row]))
     done = run("--url", service.url, "status")
