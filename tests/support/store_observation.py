@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from tests.support.store_model import Model
 from warehouse import Warehouse
@@ -18,44 +20,55 @@ from warehouse.lake.verification import verify_lake
 from warehouse.opening.read import open_snapshot
 
 View = dict[str, Any]
+Rows = list[tuple[Any, ...]]
 
-_DUMPS = """
-SELECT d.sha256, d.source, d.manifest, v.name, v.pool, b.name, m.name, m.backend, b.ordinal,
-    r.sha256, d.debug_buffer_sha256, d.n_events, coalesce(e.n, 0), o.dump_id IS NOT NULL,
-    CAST(s.ticks AS BIGINT)
-FROM dumps AS d
-JOIN devices AS v ON v.device_id = d.device_id
-JOIN builds AS b ON b.build_id = d.build_id
-JOIN models AS m ON m.model_id = d.model_id
-LEFT JOIN etrecords AS r ON r.etrecord_id = d.etrecord_id
-LEFT JOIN (SELECT dump_id, count(*) AS n FROM events GROUP BY dump_id) AS e
-    ON e.dump_id = d.dump_id
-LEFT JOIN dropped_events AS o ON o.dump_id = d.dump_id
-LEFT JOIN (SELECT dump_id, sum(sum_ticks) AS ticks FROM event_stats GROUP BY dump_id) AS s
-    ON s.dump_id = d.dump_id
-"""
+# Without joins, which DuckDB takes longer to plan than such a store to read.
 _TABLES = {
-    "dumps": _DUMPS,
+    "dumps": """SELECT sha256, source, manifest, device_id, build_id, model_id, etrecord_id,
+        debug_buffer_sha256, n_events, dump_id FROM dumps""",
+    "devices": "SELECT device_id, name, pool FROM devices",
+    "builds": "SELECT build_id, name, ordinal FROM builds",
+    "models": "SELECT model_id, name, backend FROM models",
+    "etrecords": "SELECT etrecord_id, sha256 FROM etrecords",
+    "events": "SELECT dump_id, count(*) FROM events GROUP BY dump_id",
+    "dropped": "SELECT dump_id FROM dropped_events",
+    "ticks": "SELECT dump_id, CAST(sum(sum_ticks) AS BIGINT) FROM event_stats GROUP BY dump_id",
+}
+_RECORDS = {
     "errors": "SELECT source, sha256, reason, detail, manifest FROM ingest_errors",
     "decisions": "SELECT group_id, state, reason, build, device, pool FROM group_decisions",
     "forgotten": "SELECT sha256 FROM forgotten_dumps",
     "nights": "SELECT build, settings, verdict FROM judged_nights",
 }
 FACTS = "SELECT sha256, dump_id, epoch_us(ingested_at) FROM dumps"
-UNUSED = """
-SELECT name FROM devices WHERE device_id NOT IN (SELECT device_id FROM dumps)
-UNION ALL SELECT name FROM builds WHERE build_id NOT IN (SELECT build_id FROM dumps)
-UNION ALL SELECT name FROM models WHERE model_id NOT IN (SELECT model_id FROM dumps)
-"""
 
 
 def observe(connection: duckdb.DuckDBPyConnection) -> View:
-    """What a store has, in the form of `Model.view`."""
-    found: View = {
-        name: sorted(connection.execute(text).fetchall(), key=repr)
-        for name, text in _TABLES.items()
-    }
-    return {**found, "forgotten": [hash_ for (hash_,) in found["forgotten"]]}
+    """What a store has, in the form of `Model.view`; each device, build and model has a dump."""
+
+    def read(text: str) -> Rows:
+        return connection.execute(text).fetchall()
+
+    found: View = {name: sorted(read(text), key=repr) for name, text in _RECORDS.items()}
+    forgotten = [hash_ for (hash_,) in found["forgotten"]]
+    return {"dumps": _observe_dumps(read), **found, "forgotten": forgotten}
+
+
+def _observe_dumps(read: Callable[[str], Rows]) -> Rows:
+    tables = {name: read(text) for name, text in _TABLES.items()}
+    by_id = {name: {row[0]: row[1:] for row in rows} for name, rows in tables.items()}
+    rows = []
+    for sha256, source, manifest, *ids, buffer, n_events, dump in tables["dumps"]:
+        device, build, model, etrecord = ids
+        (build_name, ordinal), held = by_id["builds"][build], by_id["events"].get(dump, (0,))
+        names = *by_id["devices"][device], build_name, *by_id["models"][model], ordinal
+        program = by_id["etrecords"].get(etrecord, (None,))
+        is_dropped, ticks = dump in by_id["dropped"], by_id["ticks"].get(dump, (None,))
+        content = *program, buffer, n_events, *held, is_dropped, *ticks
+        rows.append((sha256, source, manifest, *names, *content))
+    for column, name in enumerate(("devices", "builds", "models"), start=3):
+        assert by_id[name].keys() == {row[column] for row in tables["dumps"]}, name
+    return sorted(rows, key=repr)
 
 
 def observe_snapshot(store: Path) -> View | None:
@@ -69,14 +82,15 @@ def observe_snapshot(store: Path) -> View | None:
         opened.release()
 
 
-def observe_lake(lake: Path) -> list[tuple[Any, ...]]:
+def observe_lake(lake: Path) -> Rows:
     """The dumps that a whole lake has."""
     if not Lake(lake).exists() or not read_state(Lake(lake)).commits:
         return []
     assert not [one for one in verify_lake(Lake(lake)) if one.problem]
     with Warehouse.open_lake(lake) as opened:
-        columns = opened.sql(_DUMPS).columns
-    return sorted(zip(*(column.to_pylist() for column in columns), strict=True), key=repr)
+        return _observe_dumps(
+            lambda text: list(zip(*map(pa.Array.to_pylist, opened.sql(text).columns), strict=True))
+        )
 
 
 def observe_archive(store: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ N_ROUNDS = 10_000 // (ROUND * STEPS)
 
 
 def test_a_store_is_like_its_model_after_some_steps() -> None:
-    try_steps(SEED, n_stores=2)
+    try_steps(SEED, n_stores=1)
 
 
 @pytest.mark.slow

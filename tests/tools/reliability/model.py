@@ -19,8 +19,8 @@ from tests.support.store_machine import StoreMachine
 from tests.support.store_template import copy_template
 from tests.tools.reliability.findings import Findings, Results, run_recorded
 
-STEPS = 100  # on a store, at most
-ROUND = 20  # stores with one seed
+STEPS = 200  # on a store, at most
+ROUND = 10  # stores with one seed
 SETTINGS = settings(
     max_examples=ROUND,
     stateful_step_count=STEPS,
