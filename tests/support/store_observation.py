@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from tests.support.store_model import Model
 from warehouse import Warehouse
@@ -88,9 +87,12 @@ def observe_lake(lake: Path) -> Rows:
         return []
     assert not [one for one in verify_lake(Lake(lake)) if one.problem]
     with Warehouse.open_lake(lake) as opened:
-        return _observe_dumps(
-            lambda text: list(zip(*map(pa.Array.to_pylist, opened.sql(text).columns), strict=True))
-        )
+
+        def read(text: str) -> Rows:
+            columns = (column.to_pylist() for column in opened.sql(text).columns)
+            return list(zip(*columns, strict=True))
+
+        return _observe_dumps(read)
 
 
 def observe_archive(store: Path) -> dict[str, bytes]:
