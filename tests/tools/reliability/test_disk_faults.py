@@ -7,28 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cross_section import cross_section
 from tests.support.disk_shim import COMPILER
 from tests.tools.reliability.disk_faults import torture
 from tests.tools.reliability.fault_table import COMBINATIONS, Combination, judge_message
 
 SAMPLES = [
-    [Combination("decide", "archive", "sync"), Combination("decide", "log", "sync")],
-    [Combination("ingest", "archive", "space"), Combination("ingest", "log", "write")],
-    [Combination("forget", "archive", "unlink"), Combination("amend", "archive", "read")],
-    [Combination("rebuild", "new file", "sync"), Combination("compact", "new file", "space")],
-    [Combination("export", "lake", "write"), Combination("token", "tokens", "sync")],
-    [Combination("drain", "inbox", "read"), Combination("snapshot", "snapshots", "short")],
+    Combination("decide", "log", "sync"),
+    Combination("ingest", "archive", "space"),
+    Combination("forget", "archive", "unlink"),
+    Combination("rebuild", "new file", "sync"),
+    Combination("export", "lake", "write"),
+    Combination("drain", "inbox", "read"),
 ]
 
 
 @pytest.mark.skipif(not shutil.which(COMPILER), reason=f"no C compiler ({COMPILER})")
-@pytest.mark.parametrize("combinations", cross_section(SAMPLES, 6))
-def test_commands_survive_disks_that_fail(combinations: list[Combination]) -> None:
-    assert set(combinations) <= set(COMBINATIONS)
-    found = torture(combinations)
+@pytest.mark.parametrize("combination", SAMPLES)
+def test_commands_survive_disks_that_fail(combination: Combination) -> None:
+    assert combination in COMBINATIONS
+    found = torture([combination])
     assert found["problems"] == []
-    assert found["faults"] >= len(combinations)
+    assert found["faults"]
 
 
 def test_messages_must_say_in_one_line_what_failed_and_where(tmp_path: Path) -> None:
