@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from httpx2 import Client
 
+from ingest.simulation.dump_template import repeat_runs
+from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim
-from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import build_etrecord
 from tests.support.failing_disk import run_on_failing_disk
 from tests.support.service_process import ServiceProcess
@@ -113,13 +114,8 @@ def test_ingest_fails_where_the_stores_file_cannot_be_written(
 @pytest.mark.slow
 def test_ingest_of_a_large_dump_fails_with_the_cause(store: Path, library: Path) -> None:
     """Whose rows are written before they are committed."""
-    times = {"name": "native_call_x.out", "instruction_id": 0, "chain_index": 0}
-    event = {"profile_event": {**times, "start_time": 1, "end_time": 5}}
-    run = {"name": "Execute", "events": [event] * 1000}
-    size = len(build_etdump({"run_data": [run]}))
-    dump = write(
-        store.parent / "large.etdp", build_etdump({"run_data": [run] * ((66 << 20) // size)})
-    )
+    one = read_dump("real/mixed_xnnpack_n20")
+    dump = write(store.parent / "large.etdp", repeat_runs(one, (68 << 20) // len(one)))
     names = ("--device", "pixel8", "--build", "b1", "--model", "mv2")
     result = run_on_failing_disk(
         library, "ingest", dump, "--store", store, *names,
