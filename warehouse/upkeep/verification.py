@@ -24,6 +24,8 @@ SELECT * EXCLUDE (damaged) FROM dump_digests
 WHERE $dumps IS NULL OR dump_id IN (SELECT unnest($dumps::INTEGER[]))
 """
 _MOST_NAMED = 20  # dumps in one command
+_NOT_ARCHIVED = "rows differ from the archive"
+_NOT_OF_DUMPS = "rows do not follow from the rows of the dumps"
 
 
 class Sample(NamedTuple):
@@ -142,14 +144,13 @@ def verify_store(
             if dump.sha256 in again.undecodable
         ]
         _keep(connection, found, expected, damages)
-        shared = set(again.wrong_tables)
+        shared = dict.fromkeys(again.wrong_tables, _NOT_ARCHIVED)
         if is_all:
-            shared |= find_wrong_records(connection, archive)
+            shared |= dict.fromkeys(find_wrong_records(connection, archive), _NOT_ARCHIVED)
             wrong = [one.tables.split(", ") for one in damages if one.sha256]
             if not any("dumps" in tables for tables in wrong):
-                shared |= find_wrong_names(connection)  # which follow from right rows alone
-        for name in sorted(shared):
-            damages.append(Damage(None, None, "", name, "rows differ from the archive"))
+                shared |= dict.fromkeys(find_wrong_names(connection), _NOT_OF_DUMPS)
+        damages += [Damage(None, None, "", *one) for one in sorted(shared.items())]
         decoded = set(expected["dump_id"].to_pylist())
         archived = {one.sha256 for one in dumps if one.dump_id in decoded}
         remedy = find_remedy(damages, archived)

@@ -126,6 +126,12 @@ def test_shared_rows_are_mended_by_a_whole_rebuild(store: Path) -> None:
     assert verify(store).damages == []
 
 
+def test_names_that_do_not_follow_from_the_dumps_are_named(store: Path) -> None:
+    spoil(store, "UPDATE builds SET ordinal = 77")
+    problem = "rows do not follow from the rows of the dumps"
+    assert verify(store).damages == [Damage(None, None, "", "builds", problem)]
+
+
 def test_samples_one_after_the_other_cover_all_dumps(store: Path) -> None:
     spoil(store, "UPDATE runs SET n_events = 77")
     found = [verify(store, sample=Sample(0.2, number / 5)) for number in range(5)]
