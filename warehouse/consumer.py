@@ -108,6 +108,11 @@ class Consumer:
             if self._is_due():
                 self._changed.notify()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no dumps wait to be indexed."""
+        return self.is_caught_up and not self.known.backlog_dumps
+
     def leave_backlog(self) -> None:
         """Leave what is not indexed yet in the inbox when the context ends."""
         self._is_leaving = True

@@ -123,7 +123,7 @@ class Nights:
                 accepted, since, is_judged = self._consumer.accepted, time.monotonic(), False
             with self._noted("the night cannot be judged"):
                 has_settled = time.monotonic() - since >= self._settle_seconds
-                if has_settled and not is_judged and self._is_idle():
+                if has_settled and not is_judged and self._consumer.is_idle:
                     is_judged = True
                     self._judge_last()
                 self._judge_wanted()
@@ -136,9 +136,6 @@ class Nights:
         except (QueryError, WarehouseError, OSError) as error:
             if not self._is_ending:
                 write_note(f"{self._store}: {problem}: {error}")
-
-    def _is_idle(self) -> bool:
-        return self._consumer.is_caught_up and not self._consumer.known.backlog_dumps
 
     def _judge_wanted(self) -> None:
         with self._changed:

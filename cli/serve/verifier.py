@@ -61,7 +61,7 @@ class Verifier:
 
     def _run(self) -> None:
         while not self._ending.wait(self._seconds):
-            while not self._is_idle():
+            while not self._consumer.is_idle:
                 if self._ending.wait(_LOOK_SECONDS):
                     return
             try:
@@ -70,9 +70,6 @@ class Verifier:
             except (WarehouseError, OSError) as error:
                 if not self._ending.is_set():
                     write_note(f"{self._store}: dumps cannot be verified: {error}")
-
-    def _is_idle(self) -> bool:
-        return self._consumer.is_caught_up and not self._consumer.known.backlog_dumps
 
     def _verify_next(self) -> Verification:
         start, self._turns = self._turns * _SHARE % 1, self._turns + 1

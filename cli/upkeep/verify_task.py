@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from cli.upkeep.store_task import UPKEEP, TaskStore, with_notes
@@ -64,13 +64,14 @@ class Verify:
         Raises:
             QueryError: It is not a date.
         """
+        from warehouse.catalogue.parameters import parse_time
+
         if self.since is None:
             return None
         try:
-            time = datetime.fromisoformat(self.since)
+            return parse_time(self.since)
         except ValueError as error:
             raise QueryError(f"since: found '{self.since}', wanted a date: 2026-11-26") from error
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _verify_lake(warehouse: Warehouse, lake: str) -> list[dict[str, object]]:

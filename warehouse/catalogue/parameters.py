@@ -150,7 +150,12 @@ def _boolean(value: object) -> bool:
     return text == "true"
 
 
-def _timestamp(value: object) -> datetime:
+def parse_time(value: object) -> datetime:
+    """A date or time, in UTC if it states no zone.
+
+    Raises:
+        ValueError: It is neither.
+    """
     time = value if isinstance(value, datetime) else datetime.fromisoformat(_string(value))
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
@@ -166,5 +171,5 @@ _CONVERSIONS: dict[str, tuple[Callable[[object], object], str]] = {
     "DOUBLE": (_double, "a finite number"),
     "SHARE": (_share, "a finite number"),
     "BOOLEAN": (_boolean, "true or false"),
-    "TIMESTAMP": (_timestamp, "a date or time such as 2026-11-21T08:00:00Z"),
+    "TIMESTAMP": (parse_time, "a date or time such as 2026-11-21T08:00:00Z"),
 }

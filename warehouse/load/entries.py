@@ -73,6 +73,15 @@ def refusal_entries(refusals: Sequence[Refusal], history: History) -> Iterator[E
         )
 
 
+def refusal_of(entry: Entry) -> Refusal:
+    """The refusal in an entry, without the bytes."""
+    return Refusal(
+        *(entry.name, entry.sha256, str(entry.reason), entry.byte_offset, str(entry.detail)),
+        refused_at=entry.recorded_at,
+        manifest=entry.manifest,
+    )
+
+
 @lru_cache(maxsize=4096)
 def parse_manifest(text: str) -> Manifest:
     """The manifest in an entry, from canonical JSON."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -20,7 +19,10 @@ from warehouse.archive.segments import read_entries
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
 from warehouse.load.committer import CONFLICT
+from warehouse.load.entries import refusal_of
 from warehouse.upkeep.decide import decision_row
+from warehouse.upkeep.forget import forgotten_row
+from warehouse.upkeep.nights import night_row
 
 _NAMES = ("devices", "models", "builds")
 _UNARCHIVED = "SELECT 1 FROM dumps WHERE sha256 NOT IN (SELECT sha256 FROM records) LIMIT 1"
@@ -99,15 +101,12 @@ def _records_of(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
     if entry.kind == DECIDED:
         return [("group_decisions", decision_row(entry))]
     if entry.kind == FORGOTTEN:
-        row = {"sha256": entry.sha256, "forgotten_at": entry.recorded_at}
-        return [("forgotten_dumps", row | {"forgotten_by": entry.detail})]
+        return [("forgotten_dumps", forgotten_row(entry))]
     if entry.kind == JUDGED:
-        night = {"build": entry.name, "judged_at": entry.recorded_at, "report": entry.sha256}
-        return [("judged_nights", night | json.loads(str(entry.detail)))]
+        return [("judged_nights", night_row(entry) | {"report": entry.sha256})]
     if entry.kind == REFUSED:
-        names = ("sha256", "reason", "byte_offset", "detail", "manifest")
-        row = {name: getattr(entry, name) for name in names}
-        row |= {"source": entry.name, "refused_at": entry.recorded_at}
-        reasons = [row["reason"], "settled_conflict"][: 1 + (row["reason"] == CONFLICT)]
-        return [("ingest_errors", row | {"reason": reason}) for reason in reasons]
+        refusal = refusal_of(entry)
+        settled = [refusal._replace(reason="settled_conflict")]
+        both = [refusal, *(settled if refusal.reason == CONFLICT else [])]
+        return [("ingest_errors", one._asdict()) for one in both]
     return []

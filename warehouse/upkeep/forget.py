@@ -76,16 +76,19 @@ def forget_dumps(
         erase_forgotten(connection, store)
 
 
+def forgotten_row(entry: Entry) -> dict[str, object]:
+    """The row of forgotten_dumps that follows from an entry."""
+    times = {"forgotten_at": entry.recorded_at, "forgotten_by": entry.detail}
+    return {"sha256": entry.sha256, **times}
+
+
 def delete_dumps(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
     """Delete dumps, refusals of their bytes, results of nights, and rows without other dumps.
 
     Notes on points without other dumps are such rows.
     """
-    rows = [
-        {"sha256": one.sha256, "forgotten_at": one.recorded_at, "forgotten_by": one.detail}
-        for one in entries
-    ]
-    with registered(connection, "forgotten", pa.Table.from_pylist(rows, _FORGOTTEN)):
+    rows = pa.Table.from_pylist([forgotten_row(entry) for entry in entries], _FORGOTTEN)
+    with registered(connection, "forgotten", rows):
         for name in sorted(TABLES_OF_DUMPS, key="dumps".__eq__):
             connection.execute(f"DELETE FROM {name} WHERE dump_id IN ({_GONE})")  # noqa: S608
         connection.execute(read_statement("record_forgotten"))

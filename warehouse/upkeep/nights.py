@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -71,13 +71,18 @@ def delete_nights(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
             store_nights(connection, entries)
 
 
+def night_row(entry: Entry) -> dict[str, Any]:
+    """The row of judged_nights that follows from an entry; without bytes it has no report."""
+    night = {"build": entry.name, "judged_at": entry.recorded_at, "report": entry.data}
+    return {**night, **json.loads(str(entry.detail))}
+
+
 def store_nights(connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry]) -> None:
     """Replace results by those in entries; the last entry of a build and settings counts."""
     rows = {}
     for entry in entries:
-        facts = json.loads(str(entry.detail))
-        night = {"build": entry.name, "judged_at": entry.recorded_at, "report": entry.data}
-        rows[entry.name, facts["settings"]] = night | facts
+        row = night_row(entry)
+        rows[row["build"], row["settings"]] = row
     keys = pa.Table.from_pylist(list(rows.values()), _KEYS)
     with registered(connection, "new_nights", keys):
         connection.execute(_REPLACE)

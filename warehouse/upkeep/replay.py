@@ -11,7 +11,6 @@ from operator import attrgetter
 import duckdb
 import pyarrow as pa
 
-from ingest.dump import Refusal
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import REFUSED, SETTLED, Entry
@@ -20,6 +19,7 @@ from warehouse.engine.connection import insert_rows, open_cursor, transaction
 from warehouse.load.batches import Batch
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
+from warehouse.load.entries import refusal_of
 from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.loader import Loader
 from warehouse.load.pipeline import count_cores, decoded_groups
@@ -91,17 +91,9 @@ def _record(loader: Loader, changes: Sequence[Entry]) -> None:
     """Record refusals and settled conflicts, in their order: a settled one may come again."""
     for kind, entries in groupby(changes, attrgetter("kind")):
         if kind == REFUSED:
-            loader.record([_refusal(entry) for entry in entries])
+            loader.record([refusal_of(entry) for entry in entries])
         elif kind == SETTLED:
             loader.settle_conflicts([(entry.name, str(entry.sha256)) for entry in entries])
-
-
-def _refusal(entry: Entry) -> Refusal:
-    return Refusal(
-        *(entry.name, entry.sha256, str(entry.reason), entry.byte_offset, str(entry.detail)),
-        refused_at=entry.recorded_at,
-        manifest=entry.manifest,
-    )
 
 
 def _end_segments(connection: duckdb.DuckDBPyConnection, batches: Sequence[Batch]) -> int:

@@ -14,7 +14,7 @@ from tests.support.planted import find_planted, make_full_store, plan_values
 from tests.support.stores import ingest, write
 from warehouse import Warehouse
 from warehouse.archive.entries import Entry
-from warehouse.upkeep import decoding_again
+from warehouse.upkeep import archive_decoder
 from warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.rebuild import rebuild_store
@@ -176,7 +176,7 @@ def test_a_file_of_the_archive_that_cannot_be_decoded_is_named(
             is_wrong = entry.ids is not None and entry.ids.dump == 3
             yield entry._replace(data=memoryview(b"no dump")) if is_wrong else entry
 
-    monkeypatch.setattr(decoding_again, "read_archived", read_wrong)
+    monkeypatch.setattr(archive_decoder, "read_archived", read_wrong)
     found = verify(store)
     assert [damage[0] for damage in found.damages] == [3]
     assert found.damages[0].problem == "the file in the archive cannot be decoded"

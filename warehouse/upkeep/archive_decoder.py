@@ -45,7 +45,7 @@ _SHARED = {
 _OWN_COLUMNS = {"builds": ["build_id", "name"]}  # the others are gathered from all dumps
 
 
-class DecodedAgain:
+class ArchiveDecoder:
     """Decodes dumps of the archive again, and compares the rows that they share with the store's.
 
     Attributes:
