@@ -120,15 +120,13 @@ def _raw_words(column: pa.ChunkedArray | pa.Array) -> Iterator[_Words]:
         yield _hash_texts(_whole(column))
     elif pa.types.is_boolean(kind):
         yield column.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.uint32)
-    elif column.null_count or pa.types.is_decimal(kind):
+    else:
         width, whole = kind.bit_width // 8, _whole(column)
-        data = np.frombuffer(whole.buffers()[1], np.uint8)[whole.offset * width :]
-        words = data[: len(whole) * width].view(f"u{min(width, 8)}")
         step = max(width // 8, 1)
+        count, data = len(whole) * step, whole.buffers()[1]
+        words = np.frombuffer(data, f"u{width // step}", count, whole.offset * width)
         for number in range(step):
             yield words[number::step]
-    else:
-        yield column.to_numpy().view(f"u{kind.bit_width // 8}")
 
 
 def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
