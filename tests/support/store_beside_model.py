@@ -25,6 +25,7 @@ from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 from warehouse.engine import failpoints
+from warehouse.inbox.log import find_logs
 from warehouse.upkeep.compact import is_compaction_wanted
 
 _DATA = {hash_of(one): one for one in [BAD, *map(tiny_dump, range(6))]}
@@ -139,6 +140,8 @@ class StoreBesideModel:
         assert snapshots, newest
         self.model.snapshots = snapshots[-1]
         self.model.is_compaction_wanted = is_compaction_wanted(self.store)
+        n_logs = len(find_logs(self.store / "inbox"))
+        self.model.waiting = states[0].waiting[len(states[0].waiting) - n_logs :]
         if lakes[-1] != lakes[0]:
             rows = observe_lake(self.lake)
             assert rows in [rows_of(lake) for lake in lakes]

@@ -89,6 +89,7 @@ class Model:
         snapshots: What each has; the newest comes last.
         is_compaction_wanted: Whether free blocks may have dumps that were forgotten.
         lake: What the lake has by SHA-256; None without one.
+        waiting: Files in each log of the inbox.
     """
 
     dumps: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Model:
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     is_compaction_wanted: bool = False
     lake: dict[str, dict[str, Any]] | None = None
+    waiting: list[list[tuple[str, File]]] = field(default_factory=list)
     n_loads: int = 0
 
     def view(self) -> dict[str, Any]:
@@ -168,6 +170,11 @@ class Model:
         for _, hash_, file in again:
             self.dumps[hash_].update(_hashes(file.companions))
         return [*states, deepcopy(self)]
+
+    def drain(self) -> list[Model]:
+        """The states that a drain of the inbox commits, one after the other."""
+        logs, self.waiting = self.waiting, []
+        return self.ingest([pair for log in logs for pair in log], is_archived=True)
 
     def _take(
         self, files: Sequence[tuple[str, File]], *, is_archived: bool

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import seed as seeded
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.support.store_intake import IntakeMachine
 from tests.support.store_machine import StoreMachine
 from tests.support.store_template import copy_template
 from tests.tools.reliability.findings import Findings, Results, run_recorded
@@ -31,9 +32,11 @@ SETTINGS = settings(
 )
 
 
-def try_steps(seed: int, *, n_stores: int = ROUND) -> None:
+def try_steps(
+    seed: int, *, n_stores: int = ROUND, machine: type[StoreMachine] = IntakeMachine
+) -> None:
     """Take steps on some stores, which the seed chooses; a difference is raised."""
-    machine = seeded(seed)(type("StoreMachine", (StoreMachine,), {}))
+    machine = seeded(seed)(type(machine.__name__, (machine,), {}))
     with patch("warehouse.engine.writer._build", copy_template):
         run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=n_stores))
 

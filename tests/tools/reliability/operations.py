@@ -62,6 +62,7 @@ def list_operations(files: Path) -> dict[str, Operation]:
         "merge": merge,
         "rebuild": command("rebuild"),
         "snapshot": command("snapshot"),
+        "verify": command("verify", "--all"),
     }
 
 
