@@ -42,6 +42,7 @@ FOLDERS = {
     "cli/test_failing_disk.py": "system",
     "cli/test_paired_recording.py": "system",
     "cli/test_uploading_document.py": "system",
+    "clients": "system",
     "executorch": "system",
     "queries/explain": "store",
     "queries/numeric_gap/test_stored_dumps.py": "store",
