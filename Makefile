@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch dist test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -14,7 +14,7 @@ help: ## Show the targets
 .venv/.runtime: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("tracehouse needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt setuptools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt setuptools setuptools-scm
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --no-build-isolation -e .
 	@touch $@
 
@@ -128,6 +128,9 @@ test-browser: .venv/.installed $(if $(shell command -v npm),build/axe.min.js) ##
 
 test-schemathesis: .venv/.installed .venv-schemathesis/.installed ## Ask the service all that its OpenAPI document says
 	$(BIN)/python -m tests.tools.openapi.run .venv-schemathesis/bin/schemathesis
+
+dist: .venv/.installed ## Build the wheel, its source archive and the list of its parts into dist/
+	$(BIN)/python -m tests.tools.distribution
 
 docs: .venv-docs/.installed ## Build the site of the documents into build/site
 	.venv-docs/bin/properdocs build --quiet --strict

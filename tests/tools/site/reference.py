@@ -25,9 +25,14 @@ _TYPES = {
 def commands_page() -> str:
     """Every command with its help."""
     parts = ["# Commands\n"]
-    for words, text in _helps(get_command(app), ("tracehouse",)):
+    for words, text in read_helps():
         parts.append(f"## {' '.join(words)}\n\n```text\n{text.rstrip()}\n```\n")
     return "\n".join(parts)
+
+
+def read_helps() -> Iterator[tuple[tuple[str, ...], str]]:
+    """The words of every command, and its help; canned queries have a page of their own."""
+    return _helps(get_command(app), ("tracehouse",))
 
 
 def queries_page() -> str:
@@ -49,7 +54,7 @@ def schema_page() -> str:
 
 
 def _helps(command: object, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The help of a command and of those under it; canned queries have a page of their own."""
+    """The help of a command and of those under it."""
     context = command.make_context(" ".join(words), [], resilient_parsing=True)  # type: ignore[attr-defined]
     context.terminal_width = _WIDTH
     yield words, command.get_help(context)  # type: ignore[attr-defined]
