@@ -1,14 +1,17 @@
 # The service in a container: docs/service.md.
 FROM python:3.13-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml requirements.txt README.md LICENSE ./
 COPY cli cli
 COPY ingest ingest
 COPY queries queries
 COPY sql sql
 COPY warehouse warehouse
+# Without git, which is not in the context: --build-arg VERSION="$(python -m setuptools_scm)".
+ARG VERSION=0.1.dev0
 RUN python -m venv /opt/tracehouse \
-    && /opt/tracehouse/bin/pip install --no-cache-dir '.[serve]'
+    && SETUPTOOLS_SCM_PRETEND_VERSION="$VERSION" /opt/tracehouse/bin/pip install --no-cache-dir \
+        --constraint requirements.txt '.[serve]'
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --no-create-home tracehouse \

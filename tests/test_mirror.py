@@ -19,6 +19,7 @@ OTHERS = {
     "strange_names uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
     "cli/serve/answers": "hostile_sql",
+    "clients": "clients",
     "executorch": "comparators drop_in reading_our_dumps recording",
     "ingest": "absurd_clocks corpus etrecord_bounds fuzz hostile manifest_bounds stream "
     "tracer_errors",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 
 from cli.serve.http.running import BACKLOG
 from cli.serve.http.signals import ENDING_SECONDS
@@ -11,6 +12,7 @@ from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+RECIPE = (ROOT / "deploy" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
 UNIT = (ROOT / "docs" / "examples" / "tracehouse.service").read_text(encoding="utf-8")
 SOCKET = (ROOT / "docs" / "examples" / "tracehouse.socket").read_text(encoding="utf-8")
 NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
@@ -20,8 +22,28 @@ def test_container_is_made_of_all_packages_and_of_nothing_else() -> None:
     copied = re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE)
     assert copied == sorted(PACKAGES)
     taken = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
-    assert taken == ["pyproject.toml", "README.md", "LICENSE", *copied]
+    assert taken == ["pyproject.toml", "requirements.txt", "README.md", "LICENSE", *copied]
     assert all((ROOT / name).exists() for name in taken)
+
+
+def test_container_has_the_versions_that_are_tested() -> None:
+    copied = re.findall(r"^COPY (.+) \./$", DOCKERFILE, re.MULTILINE)
+    assert "requirements.txt" in copied[0].split()
+    assert "--constraint requirements.txt '.[serve]'" in DOCKERFILE
+
+
+def test_recipe_for_conda_needs_what_the_wheel_needs() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    needed = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["serve"],
+    ]
+    lines = re.findall(r"^    - (\S+) (>=.+)$", RECIPE, re.MULTILINE)
+    found = [name.removeprefix("python-") + limits for name, limits in lines if name != "python"]
+    plain = [one.removeprefix("python-").replace("prometheus-", "prometheus_") for one in needed]
+    assert found == plain
 
 
 def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:

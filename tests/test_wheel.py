@@ -14,23 +14,29 @@ from pathlib import Path
 import pytest
 
 from tests.support.corpus import CORPUS
+from tests.tools.distribution import build
 
 ROOT = Path(__file__).parents[1]
+VERSION = "1.2.3.dev4+gabcdef0"
 PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = tmp_path_factory.mktemp("source")
+def build_wheel(folder: Path) -> Path:
+    source = folder / "source"
+    source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for name in PACKAGES:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", source)
-    (built,) = (source / "dist").glob("*.whl")
-    return built
+    _, wheel = build(source, folder / "dist", version=VERSION, seconds=1_800_000_000)
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("built"))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +66,12 @@ def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
         if path.is_file() and path.suffix not in {".pyc", ".md"}
     }
     with zipfile.ZipFile(wheel) as archive:
-        assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
+        found = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert found == wanted | {f"tracehouse-{VERSION}.data/data/share/man/man1/tracehouse.1"}
+
+
+def test_equal_trees_make_equal_wheels(wheel: Path, tmp_path: Path) -> None:
+    assert build_wheel(tmp_path).read_bytes() == wheel.read_bytes()
 
 
 def test_installed_command_is_the_wheel_s(bin_: Path) -> None:
@@ -70,7 +81,14 @@ def test_installed_command_is_the_wheel_s(bin_: Path) -> None:
 
 def test_installed_command_has_help_and_version(bin_: Path) -> None:
     assert run(bin_ / "tracehouse", "--help").startswith("Usage: tracehouse ")
-    assert run(bin_ / "tracehouse", "--version").startswith("tracehouse ")
+    assert run(bin_ / "tracehouse", "--version") == f"tracehouse {VERSION}\n"
+
+
+def test_installed_command_has_a_manual_page_and_completion(bin_: Path) -> None:
+    page = (bin_.parent / "share" / "man" / "man1" / "tracehouse.1").read_text(encoding="utf-8")
+    assert f'"tracehouse {VERSION}"' in page
+    assert '.SS "tracehouse archive verify"' in page
+    assert "complete " in run(bin_ / "tracehouse", "completion", "bash")
 
 
 def test_installed_command_ingests_and_answers(bin_: Path, tmp_path: Path) -> None:

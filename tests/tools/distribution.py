@@ -17,8 +17,6 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
-from setuptools_scm import get_version
-
 from tests.tools.site.reference import read_helps
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +63,7 @@ def man_page(version: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-def build(source: Path, target: Path, *, version: str, seconds: int) -> list[Path]:
+def build(source: Path, target: Path, *, version: str, seconds: int) -> tuple[Path, Path]:
     """Build the wheel and the source archive of a tree.
 
     Args:
@@ -75,7 +73,7 @@ def build(source: Path, target: Path, *, version: str, seconds: int) -> list[Pat
         seconds: Time of the commit, in seconds since 1970, for all files in the archives.
 
     Returns:
-        The archives.
+        The source archive and the wheel.
     """
     page = source / "share" / "man" / "man1" / "tracehouse.1"
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +83,8 @@ def build(source: Path, target: Path, *, version: str, seconds: int) -> list[Pat
         SETUPTOOLS_SCM_PRETEND_VERSION=version,
         SOURCE_DATE_EPOCH=str(seconds),
     )
-    return sorted(target.glob(f"tracehouse-{version}*"))
+    archive = target / f"tracehouse-{version}.tar.gz"
+    return archive, target / f"tracehouse-{version}-py3-none-any.whl"
 
 
 def write_parts(wheel: Path, target: Path) -> None:
@@ -104,7 +103,7 @@ def write_parts(wheel: Path, target: Path) -> None:
 def main() -> int:
     """Build everything into dist/ and print it; 1 if the changelog is not ready."""
     target = ROOT / "dist"
-    version = get_version(ROOT)
+    version = _run(sys.executable, "-m", "setuptools_scm").decode().split()[0]
     try:
         check_changelog(version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     except ReleaseError as error:
@@ -115,9 +114,8 @@ def main() -> int:
         with tarfile.open(fileobj=BytesIO(_run("git", "archive", "HEAD"))) as archive:
             archive.extractall(folder, filter="data")
         built = build(Path(folder), target, version=version, seconds=seconds)
-    (wheel,) = (path for path in built if path.suffix == ".whl")
     parts = target / f"tracehouse-{version}.cdx.json"
-    write_parts(wheel, parts)
+    write_parts(built[1], parts)
     for path in [*built, parts]:
         sys.stdout.write(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
     return 0
@@ -126,7 +124,7 @@ def main() -> int:
 def _run(*command: str | Path, **variables: str) -> bytes:
     """What a command prints; raises CalledProcessError, after its own words."""
     environment: Mapping[str, str] = os.environ | variables
-    return subprocess.run(  # noqa: S603 - our own commands
+    return subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True
     ).stdout
 
