@@ -29,10 +29,10 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
 
         table = status_table(read_status(store))
     options.write(status_rows(table) if options.format is Format.TABLE else table)
-    (row,) = table.to_pylist()
-    if row["is_uncompacted"]:
+    (row,) = table.to_pylist()  # a service of an older release leaves columns out
+    if row.get("is_uncompacted"):
         write_note(f"note: {UNCOMPACTED}")
-    if row["damaged_dumps"]:
+    if row.get("damaged_dumps"):
         write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
     if row["problem"]:
         write_note(f"error: {service.url if service else store}: {row['problem']}")
