@@ -18,6 +18,7 @@ _SERVICE = (
 )  # fmt: skip
 _OPTIONAL = {
     **dict.fromkeys(_SERVICE, "for serve: pip install 'tracehouse[serve]'"),
+    "mcp": "for mcp: pip install 'tracehouse[mcp]'",
     "resvg-py": "for --plot FILE.png: pip install 'tracehouse[plots]'",
     "executorch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",
     "torch": "for record and numeric-gap: pip install 'tracehouse[executorch]'",

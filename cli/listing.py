@@ -32,6 +32,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "tracehouse sql - --format parquet --output slow.parquet < slow.sql",
         ),
         "schema": ("tracehouse schema named_events",),
+        "mcp": ("tracehouse mcp --store farm.store",),
         "inspect": (
             "tracehouse inspect run.etdp --etrecord run.etrecord",
             "tracehouse inspect farm.zip!run.etdp --format json --output run.json",

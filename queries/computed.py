@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from queries.report.verdicts import NIGHT_VERDICTS
 from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query
+from warehouse.catalogue.queries import Query, load_catalogue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +43,12 @@ NIGHTLY_VERDICTS = parse_header(
     "computed.py",
 )
 COMPUTED: Mapping[str, Header] = {NIGHTLY_VERDICTS.name: NIGHTLY_VERDICTS}
+
+
+def list_headers() -> Sequence[Header]:
+    """The headers of all canned and computed queries, by name."""
+    headers = [query.header for query in load_catalogue().values()]
+    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
 def answer_computed(

@@ -117,10 +117,12 @@ ROOMS = {
     "cli.plots": {"output"},
     "cli.health": set(),
     "cli.plain_parameters": set(),
-    "cli.serve": {"errors", "output", "upkeep"},
+    "cli.parameter_schemas": set(),
+    "cli.agents": {"errors", "files", "parameter_schemas", "remote"},
+    "cli.serve": {"agents", "errors", "output", "parameter_schemas", "remote", "upkeep"},
     "cli.commands": {
-        "errors", "exit_codes", "files", "gap_sides", "handover", "health", "manifest_options",
-        "options", "output", "paired_recording", "plots", "remote", "serve",
+        "agents", "errors", "exit_codes", "files", "gap_sides", "handover", "health",
+        "manifest_options", "options", "output", "paired_recording", "plots", "remote", "serve",
         "stores", "upkeep",
     },
     "cli.app": {
@@ -139,11 +141,12 @@ OTHERS = {
     "queries.report": {"jinja2", "markupsafe", "svg"},
     "queries.explain": {"svg"},
     "queries.plots": {"resvg_py", "svg"},
+    "cli.agents": {"anyio", "mcp", "mcp_types"},
     "cli.serve": {
-        "anyio", "jinja2", "markupsafe", "prometheus_client", "pydantic", "pydantic_settings",
-        "python_multipart", "starlette", "svg", "uvicorn", "zstandard",
+        "anyio", "jinja2", "markupsafe", "mcp", "prometheus_client", "pydantic",
+        "pydantic_settings", "python_multipart", "starlette", "svg", "uvicorn", "zstandard",
     },
-    "cli.commands": {"uvicorn"},
+    "cli.commands": {"anyio", "mcp", "uvicorn"},
 }  # fmt: skip
 COMPUTED = "a computed name"
 # "path/of/module.py imports name": reason

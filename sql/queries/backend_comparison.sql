@@ -17,6 +17,8 @@
 --
 -- portions: device
 --
+-- next: operator_hotspots, numeric_divergence
+--
 -- columns:
 --   device, build, model, run
 --   module_path     STRING   The module; '' is the whole program.

@@ -18,6 +18,8 @@
 --
 -- filters: chosen_operators
 --
+-- next: change_points, device_health
+--
 -- columns:
 --   device, model, backend, run
 --   event_name    STRING  Name of the event.

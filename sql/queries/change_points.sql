@@ -22,6 +22,8 @@
 --
 -- portions: device
 --
+-- next: regression_deltas, environment_changes
+--
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal
 --   build_count  BIGINT  Builds with dumps that count, at least 1.

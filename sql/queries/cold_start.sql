@@ -11,6 +11,8 @@
 --
 -- portions: device
 --
+-- next: warmup
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   dump_count         BIGINT  Dumps with a load or a complete run.

@@ -14,6 +14,8 @@
 -- parts: values_without_state AS operators
 -- parts: levels AS measured, verdicts, modules, notes, explanations
 --
+-- next: regression_deltas, exact_changes
+--
 -- columns:
 --   level, device, model, backend, run
 --   event_name      STRING  Name of the operator, else its delegate id; type of

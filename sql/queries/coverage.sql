@@ -7,6 +7,8 @@
 --
 -- portions: device
 --
+-- next: build_history, coverage_gaps
+--
 -- columns:
 --   device, pool, model, backend, build
 --   dump_count         BIGINT     Dumps, at least 1.

@@ -16,6 +16,8 @@
 --
 -- filters: chosen_dumps
 --
+-- next: coverage, ingest_errors
+--
 -- columns:
 --   device, model
 --   backend           STRING     Backend of the model; null if none, or if `expected`

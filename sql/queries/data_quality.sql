@@ -17,6 +17,8 @@
 --
 -- portions: device
 --
+-- next: ingest_errors, dumps
+--
 -- columns:
 --   device, model, backend, build
 --   problem     STRING  Name of the problem, see above.

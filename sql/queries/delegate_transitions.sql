@@ -11,6 +11,8 @@
 --
 -- portions: device
 --
+-- next: delegation_coverage, framework_tax
+--
 -- columns:
 --   device, pool, build, model, backend, group, run_signature_id
 --   chain_index        INT     Chain of the call.

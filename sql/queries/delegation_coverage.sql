@@ -16,6 +16,8 @@
 --
 -- portions: device
 --
+-- next: delegate_transitions
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   is_delegated      BOOLEAN  Whether the row is a delegate.

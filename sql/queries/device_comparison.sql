@@ -12,6 +12,8 @@
 --
 -- portions: model
 --
+-- next: backend_comparison, device_health
+--
 -- columns:
 --   model, backend, build, run
 --   event_name    STRING  Name of the event, else its delegate id.

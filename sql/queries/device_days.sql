@@ -8,6 +8,8 @@
 --
 -- parts: refused_dumps
 --
+-- next: environment_changes, outlier_runs
+--
 -- columns:
 --   device, pool
 --   day                TIMESTAMP  Begin of the day.

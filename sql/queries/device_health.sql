@@ -16,6 +16,8 @@
 --
 -- parts: refused_dumps
 --
+-- next: device_days, environment_changes
+--
 -- columns:
 --   device, pool
 --   problems            STRING     'silent', 'refused', 'hot', joined by ', '; null if

@@ -2,6 +2,8 @@
 --
 -- filters: chosen_dumps
 --
+-- next: event_blocks, run_timeline
+--
 -- columns:
 --   dump_id  BIGINT  Number of the dump: from 1, in order of arrival; in a lake the
 --                    same as in all others.

@@ -15,6 +15,8 @@
 --
 -- portions: device
 --
+-- next: run_shifts
+--
 -- columns:
 --   device, model, backend
 --   attribute   STRING  os, os_version, firmware, governor, threads or temperature.

@@ -9,6 +9,8 @@
 -- params:
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
 --
+-- next: run_timeline
+--
 -- columns:
 --   block_index          INT      Position of the block among the dump's blocks, from
 --                                 0.

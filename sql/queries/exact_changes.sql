@@ -22,6 +22,8 @@
 --
 -- portions: device
 --
+-- next: regression_deltas
+--
 -- columns:
 --   device, model, backend
 --   measure    STRING  Name of the measure, see above.

@@ -16,6 +16,8 @@
 --
 -- filters: grouped_dumps
 --
+-- next: tax_history, delegate_transitions
+--
 -- columns:
 --   scope           STRING  total, run, operator or delegate.
 --   device, pool, build, model, backend, group

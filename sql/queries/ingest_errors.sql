@@ -9,6 +9,8 @@
 --   since  TIMESTAMP = NULL          Only files refused at or after this time.
 --   until  TIMESTAMP(>since) = NULL  Only files refused before this time.
 --
+-- next: data_quality
+--
 -- columns:
 --   refused_at   TIMESTAMP  Time of the refusal.
 --   source       STRING     Path or archive member that was refused.

@@ -17,6 +17,8 @@
 --
 -- portions: device
 --
+-- next: module_totals, operator_hotspots
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the program itself.

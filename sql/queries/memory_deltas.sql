@@ -12,6 +12,8 @@
 --
 -- portions: device
 --
+-- next: memory_by_instruction
+--
 -- columns:
 --   device, model, backend, run_name
 --   is_total          BOOLEAN  Whether the row is of all allocators together.

@@ -14,6 +14,8 @@
 --
 -- portions: device
 --
+-- next: memory_by_instruction, memory_deltas
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   run_name          STRING  Name of the runs, which separates loading from executing;

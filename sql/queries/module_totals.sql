@@ -18,6 +18,8 @@
 --
 -- portions: device
 --
+-- next: layer_hotspots
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   module_path  STRING  The module; '' is the whole program.

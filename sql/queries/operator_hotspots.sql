@@ -16,6 +16,8 @@
 --
 -- portions: device
 --
+-- next: build_history, layer_hotspots, roofline
+--
 -- columns:
 --   device, pool, build, model, backend, group, run, event_name, instruction_id,
 --   delegate_id

@@ -14,6 +14,8 @@
 --
 -- portions: device
 --
+-- next: run_timeline, stability
+--
 -- columns:
 --   device, pool, build, model, backend, group
 --   dump_id             BIGINT  Dump of the run.

@@ -15,6 +15,8 @@
 --
 -- portions: device
 --
+-- next: operator_hotspots, stability
+--
 -- columns:
 --   device, pool, build, model, backend, group, run
 --   event_name     STRING  Name of the event, else its delegate id.

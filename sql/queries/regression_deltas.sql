@@ -43,6 +43,8 @@
 -- parts: recorded_dumps, operators AS absolute, relative AS relative_values
 -- parts: values_without_state AS measured, verdicts, modules
 --
+-- next: build_history, run_shifts, exact_changes
+--
 -- columns:
 --   device, model, backend, run, event_name, delegate_id, ordinal, base_count,
 --   head_count

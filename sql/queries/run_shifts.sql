@@ -15,6 +15,8 @@
 --
 -- portions: device
 --
+-- next: device_health, environment_changes
+--
 -- columns:
 --   device, model, backend
 --   base_count      BIGINT  Dumps of the base, at least 1.

@@ -7,6 +7,8 @@
 --   dump  BIGINT OF dumps.dump_id  Number of the dump, its dump_id.
 --   run   INT(0..) = NULL       Position of the run in its dump.
 --
+-- next: event_blocks, framework_tax
+--
 -- columns:
 --   run_index, run_name
 --   event_name   STRING   Name of the event, else its delegate id.

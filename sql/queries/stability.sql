@@ -23,6 +23,8 @@
 --
 -- portions: device
 --
+-- next: variance_components, outlier_runs
+--
 -- columns:
 --   device, model, backend, run, build
 --   dump_count          BIGINT  Dumps that count, at least 1.

@@ -11,6 +11,8 @@
 --
 -- portions: device
 --
+-- next: framework_tax
+--
 -- columns:
 --   device, model, backend, run, build, build_ordinal, committed_at, first_captured_at
 --   dump_count   BIGINT  Dumps with complete runs, at least 1.

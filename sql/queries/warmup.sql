@@ -14,6 +14,8 @@
 --
 -- portions: device
 --
+-- next: cold_start
+--
 -- columns:
 --   device, pool, build, model, backend, group, run_name, run_signature_id
 --   dump_count         BIGINT  Dumps that count, at least 1.

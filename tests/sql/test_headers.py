@@ -108,6 +108,11 @@ PARTS = {
 }
 
 
+def test_the_queries_to_ask_next_are_other_queries():
+    for name, query in load_catalogue().items():
+        assert set(query.header.following) <= set(load_catalogue()) - {name}
+
+
 def test_every_part_is_read():
     read = [part.partition(" AS ")[0] for parts in PARTS.values() for part in parts.split(", ")]
     assert sorted(read) == sorted(PART_FILES)

@@ -20,6 +20,8 @@ A header is the block of `--` lines at the start of a file::
     --
     -- portions: device
     --
+    -- next: run_timeline
+    --
     -- columns:
     --   device, model, run
     --   total_ns  BIGINT   Name, type, and meaning with unit.
@@ -30,7 +32,8 @@ types and meanings.
 `filters` names a file of sql/filters. The file inherits its parameters, except those after
 `without`. `parts` names files of sql/parts, which become CTEs before the query's text in that
 order, each under its own name or the name after AS. The file inherits their parameters, too. By the
-column after `portions`, device or model, a long answer is split (`portions.py`).
+column after `portions`, device or model, a long answer is split (`portions.py`). `next` names the
+queries whose answers explain this one's.
 """
 
 from __future__ import annotations
@@ -51,7 +54,8 @@ _TITLE = re.compile(r"(\w+): +(\S.*)")
 _FILTERS = re.compile(r"filters: (?P<name>\w+)(?: without (?P<without>[\w, ]+))?")
 _PARTS = re.compile(r"parts: (\w+(?: AS \w+)?(?:, \w+(?: AS \w+)?)*)")
 _PORTIONS = re.compile(r"portions: (device|model)")
-_SECTIONS = (re.compile("params:|columns:"), _FILTERS, _PARTS, _PORTIONS)
+_FOLLOWING = re.compile(r"next: (\w+(?:, \w+)*)")
+_SECTIONS = (re.compile("params:|columns:"), _FILTERS, _PARTS, _PORTIONS, _FOLLOWING)
 _ENTRY_INDENT = 2
 _NAMES = re.compile(r"\w+(, \w+)*,?")
 _ENTRY = re.compile(
@@ -141,6 +145,7 @@ class Header(NamedTuple):
         filters: The filters of the query; None if it has none.
         parts: The parts; each reads only earlier parts.
         portions: The column by which a long answer is split; may be ''.
+        following: Queries to ask next.
     """
 
     name: str
@@ -151,6 +156,7 @@ class Header(NamedTuple):
     filters: Filters | None = None
     parts: tuple[QueryPart, ...] = ()
     portions: str = ""
+    following: tuple[str, ...] = ()
 
 
 class _Entry(NamedTuple):
@@ -176,9 +182,9 @@ def parse_header(text: str, path: str) -> Header:
     }
     if "columns:" not in sections:
         raise HeaderError(f"{path}:{len(lines)}", "wanted a section '-- columns:'")
-    filters, portions = (
+    filters, portions, following = (
         [match for line in sections if (match := known.fullmatch(line))]
-        for known in (_FILTERS, _PORTIONS)
+        for known in (_FILTERS, _PORTIONS, _FOLLOWING)
     )
     parts = [
         part for line in sections if (match := _PARTS.fullmatch(line)) for part in _parts(match)
@@ -192,6 +198,7 @@ def parse_header(text: str, path: str) -> Header:
         filters=_filters(filters[0]) if filters else None,
         parts=tuple(parts),
         portions=portions[0][1] if portions else "",
+        following=tuple(following[0][1].split(", ")) if following else (),
     )
 
 

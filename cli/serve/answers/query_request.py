@@ -13,7 +13,7 @@ from queries.computed import COMPUTED, answer_computed
 from queries.formats import Rows
 from queries.report.settings import Settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import find_query, load_catalogue
+from warehouse.catalogue.queries import find_query
 from warehouse.store import Warehouse
 
 Params = Mapping[str, str | list[str]]
@@ -56,12 +56,6 @@ class QueryRequest(NamedTuple):
             reader.stream_query(name, given_params, most_rows=most_rows) as rows,
         ):
             yield rows
-
-
-def list_headers() -> list[Header]:
-    """The headers of all canned and computed queries, by name."""
-    headers = [query.header for query in load_catalogue().values()]
-    return sorted([*headers, *COMPUTED.values()], key=lambda header: header.name)
 
 
 def find_header(name: str) -> Header:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import Params, QueryRequest, find_header, list_headers
+from cli.serve.answers.query_request import Params, QueryRequest, find_header
 from cli.serve.answers.questions import query_store
 from cli.serve.answers.report_request import ReportRequest
 from cli.serve.answers.tables import TABLE_FORMS, entity_tag, table_answer, text_answer, unchanged
@@ -31,6 +31,7 @@ from cli.serve.http.endpoints import (
 )
 from cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
 from cli.serve.service import Service
+from queries.computed import list_headers
 from queries.printable import json_text
 from queries.report import forms
 from queries.report.settings import read_settings

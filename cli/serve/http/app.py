@@ -11,9 +11,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from cli.serve.access.audit import AuditFile
+from cli.serve.answers.agents import PATH, AgentEndpoint
 from cli.serve.answers.explanations import explain
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
@@ -88,4 +89,5 @@ def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
     uploads = put_dump, get_dump, post_dumps
     reads = list_queries, query, schema, report, explain, status, sql, changes
-    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, *UPKEEP]
+    agents = Route(PATH, AgentEndpoint())
+    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, agents, *UPKEEP]

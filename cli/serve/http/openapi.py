@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from cli.serve.answers.query_request import list_headers
+from cli.parameter_schemas import TYPES, parameter_schema
 from cli.serve.http.endpoints import (
     JSON_OBJECT,
     QUERY_PATH,
@@ -23,23 +23,12 @@ from cli.serve.http.endpoints import (
     table_content,
 )
 from cli.serve.http.problems import TYPE as PROBLEM
+from queries.computed import list_headers
 from queries.printable import json_text
-from warehouse.catalogue.header import Column, Header, Parameter
+from warehouse.catalogue.header import Column, Header
 
 Json = dict[str, Any]
 
-_TYPES: Mapping[str, Json] = {
-    "STRING": {"type": "string"},
-    "INT": {"type": "integer", "format": "int32"},
-    "BIGINT": {"type": "integer", "format": "int64"},
-    "DOUBLE": {"type": "number"},
-    "SHARE": {"type": "number", "exclusiveMaximum": 1, "description": "or a text such as 5%"},
-    "BOOLEAN": {"type": "boolean"},
-    "TIMESTAMP": {"type": "string"},
-    "TAG": {"type": "string", "description": "KEY=VALUE"},
-    "TAG_KEY": {"type": "string"},
-    "PLACE": {"type": "string", "description": "DEVICE / MODEL, or DEVICE / MODEL / BACKEND"},
-}
 _PROBLEM: Json = {
     "type": "object",
     "required": ["status", "reason", "detail"],
@@ -88,7 +77,8 @@ def _list_operations(routes: Sequence[BaseRoute]) -> Iterator[Operation]:
 def _query_operation(operation: Operation, header: Header) -> Operation:
     """The operation of one query, from the operation of all queries."""
     own = [
-        Input(one.name, "query", _parameter(one), one.doc, one.is_required) for one in header.params
+        Input(one.name, "query", parameter_schema(one), one.doc, one.is_required)
+        for one in header.params
     ]
     rows = {"type": "array", "items": _row(header.columns)}
     return replace(
@@ -100,23 +90,12 @@ def _query_operation(operation: Operation, header: Header) -> Operation:
     )
 
 
-def _parameter(parameter: Parameter) -> Json:
-    item = dict(_TYPES[parameter.type.removesuffix("[]")])
-    if parameter.choices and parameter.type != "TAG_KEY":  # a TAG_KEY may be a tag's key, too
-        item["enum"] = list(parameter.choices)
-    if parameter.least is not None:
-        item["minimum"] = parameter.least
-    if parameter.most is not None:
-        item["maximum"] = parameter.most
-    return {"type": "array", "items": item} if parameter.type.endswith("[]") else item
-
-
 def _row(columns: Sequence[Column]) -> Json:
     """A row as JSON; every value may be null."""
     properties = {
         column.name: {
-            **_TYPES[column.type],
-            "type": [_TYPES[column.type]["type"], "null"],
+            **TYPES[column.type],
+            "type": [TYPES[column.type]["type"], "null"],
             "description": column.doc,
         }
         for column in columns

@@ -1,0 +1,1 @@
+"""Answers agents by the Model Context Protocol (MCP)."""

@@ -1,0 +1,110 @@
+"""`/mcp`: answers agents by the Model Context Protocol.
+
+Each call of a tool becomes a request to another endpoint of this service, with the headers of the
+agent's own request, so the same tokens, pools, limits and logs apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from http.client import HTTPMessage
+from typing import Any
+from urllib.parse import urlsplit
+
+from anyio import from_thread, sleep_forever
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as ConnectionScope
+
+from cli.agents.asked_store import AskedStore
+from cli.remote.questions import RemoteStore
+from cli.serve.access.authorization import Scope
+from cli.serve.http.problems import Problem
+from ingest.remote.connection import ServiceAnswer, ServiceConnection
+
+PATH = "/mcp"
+_KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
+_OWN_HEADERS = {b"accept", b"content-type", b"content-length", b"transfer-encoding"}
+
+
+class OwnConnection(ServiceConnection):
+    """A connection to the service that the process itself is, for a thread of its event loop."""
+
+    def __init__(self, request: Request) -> None:
+        """Take the request whose headers are passed on."""
+        super().__init__("http://127.0.0.1", token="")
+        self._request = request
+
+    def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: Sequence[bytes | memoryview]
+    ) -> ServiceAnswer:
+        return from_thread.run(self._ask, method, path, headers, b"".join(body))
+
+    async def _ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> ServiceAnswer:
+        outer, place = self._request.scope, urlsplit(path)
+        passed = [pair for pair in outer["headers"] if pair[0] not in _OWN_HEADERS]
+        own = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {
+            **{name: outer[name] for name in _KEPT if name in outer},
+            "method": method,
+            "path": place.path,
+            "raw_path": place.path.encode(),
+            "query_string": place.query.encode(),
+            "headers": passed + own,
+            "root_path": "",
+        }
+        return await _ask(self._request.app, scope, body)
+
+
+async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes) -> ServiceAnswer:
+    bodies: list[bytes] = [body]
+    start: dict[str, Any] = {}
+    answer = bytearray()
+
+    async def receive() -> Message:
+        if not bodies:
+            await sleep_forever()  # until the answer is complete
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        else:
+            answer.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    headers = HTTPMessage()
+    for name, value in start["headers"]:
+        headers[name.decode("latin-1")] = value.decode("latin-1")
+    return ServiceAnswer(start["status"], headers, bytes(answer))
+
+
+class AgentEndpoint:
+    """The ASGI application of the protocol, which needs a package that is imported on first use."""
+
+    async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
+        """Answer one request of an agent.
+
+        Raises:
+            Problem: 401 or 403 without a token that may read; 501 without the package.
+        """
+        request = Request(scope, receive)
+        request.app.state.service.access.need(request, Scope.READ, Scope.SQL)
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+            from cli.agents.server import make_server
+        except ModuleNotFoundError as error:
+            detail = "the service has no MCP; install 'tracehouse[mcp]' where it runs"
+            raise Problem(501, "no_mcp", detail) from error
+
+        def store_of(_: Any) -> AskedStore:
+            return AskedStore(lambda: nullcontext(RemoteStore(OwnConnection(request))))
+
+        server = make_server(store_of, has_files=False)
+        manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)

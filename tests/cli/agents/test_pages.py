@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from cli.agents.pages import MOST_BYTES, Cursor, table_answer, text_answer
+from tests.support.agent_questions import PAGED, rows_of
+from warehouse.errors import QueryError
+
+
+def pages(answer: object) -> list[str]:
+    found = [answer.page(None)]
+    while following := PAGED.search(found[-1]):
+        found.append(answer.page(Cursor.parse(following[1])))
+    return found
+
+
+def test_all_rows_are_on_some_page_and_each_page_fits() -> None:
+    table = pa.table({"n": range(5_000), "name": [f"operator {n % 7}" for n in range(5_000)]})
+    found = pages(table_answer("Operators.", table))
+    assert max(len(page.encode()) for page in found) <= MOST_BYTES
+    assert [int(row["n"]) for page in found for row in rows_of(page)] == list(range(5_000))
+
+
+@pytest.mark.parametrize("cell", ["x" * 90_000, "\u00e4" * 90_000, "a\nb" * 40_000])
+def test_rows_that_are_wider_than_a_page_are_cut(cell: str) -> None:
+    table = pa.table({f"c{n}": [cell, str(n), cell] for n in range(90)})
+    found = pages(table_answer("Wide.", table))
+    assert max(len(page.encode()) for page in found) <= MOST_BYTES
+    assert len(found) <= 3
+
+
+def test_many_wide_columns_of_equal_values_fit() -> None:
+    table = pa.table({f"column {n}": ["\u00e4" * 300] * 5 for n in range(200)})
+    assert len(table_answer("Wide.", table).page(None).encode()) <= MOST_BYTES
+
+
+def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
+    verdicts = ["regression", "unchanged", "unchanged"]
+    table = pa.table(
+        {"device": ["d"] * 3, "pool": pa.nulls(3), "verdict": verdicts, "n": [1, 2, 3]}
+    )
+    page = table_answer("Operators.", table, following="Ask next: dumps.").page(None)
+    assert page.splitlines() == [
+        "Operators. 3 rows. By verdict: 2 unchanged, 1 regression. In all rows: device = d. "
+        "Empty: pool.",
+        "Lines 1 to 3 of 3.",
+        "```csv",
+        "verdict,n",
+        "regression,1",
+        "unchanged,2",
+        "unchanged,3",
+        "```",
+        "Ask next: dumps.",
+    ]
+
+
+def test_values_are_short_texts() -> None:
+    time = datetime(2026, 11, 27, tzinfo=UTC)
+    table = pa.table({"a": [1.23456789], "b": [123456789.4], "c": [True], "d": [time], "e": [[1]]})
+    page = table_answer("Values.", table).page(None)
+    assert "1.23457,123456789,true,2026-11-27T00:00:00+00:00,[1]" in page.splitlines()
+
+
+def test_no_rows_are_said() -> None:
+    assert table_answer("Files.", pa.table({"a": pa.nulls(0)})).page(None) == "Files. No rows."
+
+
+def test_an_answer_that_changed_between_pages_says_so() -> None:
+    first = table_answer("N.", pa.table({"n": range(9_000)})).page(None)
+    cursor = Cursor.parse(PAGED.search(first)[1])
+    assert (
+        table_answer("N.", pa.table({"n": range(9_001)}))
+        .page(cursor)
+        .startswith("The answer has changed since the page before. N.")
+    )
+
+
+def test_texts_have_pages_of_lines() -> None:
+    text = "\n".join(f"line {n}" for n in range(3_000))
+    found = pages(text_answer("A report.", text))
+    assert len(found) > 1
+    lines = [line for page in found for line in page.splitlines() if line.startswith("line ")]
+    assert lines == text.splitlines()
+
+
+@pytest.mark.parametrize("text", ["5", "x.y", ".", "-1.a"])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(QueryError, match="wanted the cursor of an earlier answer"):
+        Cursor.parse(text)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from starlette.testclient import TestClient
+
+from cli.serve.access.authorization import Scope
+from cli.serve.access.tokens import create_token
+from tests.support.nightly_farm import ingest_all, record_build
+from tests.support.service import service_of, serving
+
+HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A client of a service with a device in the pool lab, and one in the pool field."""
+    dumps = [
+        *record_build(1, device="mine", pool="lab", count=2),
+        *record_build(1, device="theirs", pool="field", count=2),
+    ]
+    with serving(ingest_all(tmp_path_factory.mktemp("farm") / "s", dumps)) as client:
+        yield client
+
+
+def ask(client: TestClient, method: str, secret: str = "", **params: Any) -> Any:
+    """The result of a request of an agent, or the answer without one."""
+    headers = HEADERS | ({"Authorization": f"Bearer {secret}"} if secret else {})
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = client.post("/mcp", json=body, headers=headers)
+    return answer.json()["result"] if answer.status_code == 200 else answer
+
+
+def call(client: TestClient, tool: str, arguments: Any = None, *pools: str) -> tuple[str, bool]:
+    """The text of a tool's answer to a token that is limited to some pools."""
+    store, scopes = service_of(client).store, [Scope.READ]
+    secret = create_token(store, str(uuid4()), scopes=scopes, pools=pools)
+    result = ask(client, "tools/call", secret, name=tool, arguments=arguments or {})
+    return result["content"][0]["text"], result["isError"]
+
+
+def test_tools_are_those_of_a_store_but_for_files(client: TestClient) -> None:
+    secret = create_token(service_of(client).store, "lister", scopes=[Scope.READ])
+    names = {tool["name"] for tool in ask(client, "tools/list", secret)["tools"]}
+    assert {"report", "compare", "percentiles", "sql", "schema"} < names
+    assert "inspect" not in names
+
+
+def test_without_a_token_agents_get_nothing(client: TestClient) -> None:
+    create_token(service_of(client).store, "any", scopes=[Scope.READ])
+    for secret in ("", "tracehouse_wrong"):
+        assert ask(client, "tools/list", secret).status_code == 401
+    secret = create_token(service_of(client).store, "sender", scopes=[Scope.INGEST])
+    assert ask(client, "tools/list", secret).status_code == 403
+
+
+def test_a_token_without_a_limit_sees_all_pools(client: TestClient) -> None:
+    text, is_error = call(client, "coverage")
+    assert ("mine" in text, "theirs" in text, is_error) == (True, True, False)
+
+
+def test_a_token_limited_to_a_pool_sees_only_that(client: TestClient) -> None:
+    text, is_error = call(client, "coverage", {}, "lab")
+    assert ("mine" in text, "theirs" in text, is_error) == (True, False, False)
+    text, is_error = call(client, "coverage", {"device": ["theirs"]}, "lab")
+    assert (text.partition(";")[0].count("theirs"), "mine" in text) in {(0, False), (1, False)}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "pools", "problem"),
+    [
+        ("coverage", {"pool": ["field"]}, ["lab"], "the token is limited to lab"),
+        ("report", {}, ["lab"], "the report covers all device pools"),
+        ("sql", {"statement": "SELECT 1"}, [], "has no scope sql"),
+        ("coverage", {"device": ["min"]}, [], "did you mean mine?"),
+        ("coverage", {"since": "yesterday"}, [], "since"),
+    ],
+)
+def test_what_the_service_refuses_is_an_error_of_the_tool(
+    client: TestClient, tool: str, arguments: Any, pools: list[str], problem: str
+) -> None:
+    text, is_error = call(client, tool, arguments, *pools)
+    assert is_error
+    assert problem in text
+
+
+def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    answer = client.post("/mcp", json=body, headers=HEADERS | {"Origin": "http://evil.example"})
+    assert answer.status_code in {401, 403}
