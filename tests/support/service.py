@@ -36,7 +36,8 @@ class _KeptChildren(DecodingChildren):
 
 
 @cache
-def _kept_children() -> DecodingChildren:
+def kept_children() -> DecodingChildren:
+    """The children of all services of this process."""
     kept = _KeptChildren()
     atexit.register(DecodingChildren.close, kept)
     return kept
@@ -50,7 +51,7 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
     service = Service(store, ServiceSettings(**{**quick, **settings}))
     app = make_app(service)
     with (
-        patch.object(children, "DecodingChildren", _kept_children),
+        patch.object(children, "DecodingChildren", kept_children),
         TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
     ):
         yield client

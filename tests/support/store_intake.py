@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from tests.support.service import kept_children
 from tests.support.store_inbox import hand_over
 from tests.support.store_machine import FILE, StoreMachine, after_cheap_steps
 from tests.support.store_model import File, name_files
-from warehouse.load.children import DecodingChildren
 from warehouse.upkeep.verification import verify_store
-
-
-class KeptChildren(DecodingChildren):
-    """Decoding processes that outlive the stores that use them."""
-
-    def close(self) -> None:
-        """Keep them for the next store."""
 
 
 class IntakeMachine(StoreMachine):
     """Operations on a store and its inbox, in any order; verifications find nothing wrong."""
-
-    children: ClassVar = KeptChildren()
 
     @rule(files=st.lists(FILE, min_size=1, max_size=3))
     def hand_over(self, files: list[File]) -> None:
@@ -36,7 +26,7 @@ class IntakeMachine(StoreMachine):
     @after_cheap_steps(3)
     @rule()
     def drain(self) -> None:
-        self.warehouse._children = self.children
+        self.warehouse._children = kept_children()
         self.act(deepcopy(self.model).drain(), self.warehouse.drain)
 
     @after_cheap_steps(40)
