@@ -11,7 +11,7 @@ COPY warehouse warehouse
 ARG VERSION=0.1.dev0
 RUN python -m venv /opt/tracehouse \
     && SETUPTOOLS_SCM_PRETEND_VERSION="$VERSION" /opt/tracehouse/bin/pip install --no-cache-dir \
-        --constraint requirements.txt '.[serve]'
+        --constraint requirements.txt '.[mcp,serve]'
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --no-create-home tracehouse \

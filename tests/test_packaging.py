@@ -29,7 +29,7 @@ def test_container_is_made_of_all_packages_and_of_nothing_else() -> None:
 def test_container_has_the_versions_that_are_tested() -> None:
     copied = re.findall(r"^COPY (.+) \./$", DOCKERFILE, re.MULTILINE)
     assert "requirements.txt" in copied[0].split()
-    assert "--constraint requirements.txt '.[serve]'" in DOCKERFILE
+    assert "--constraint requirements.txt '.[mcp,serve]'" in DOCKERFILE
 
 
 def test_recipe_for_conda_needs_what_the_wheel_needs() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from queries.printable import shorten
+from queries.printable import printable, shorten
 from warehouse.errors import QueryError
 
 # A token of names and numbers has two bytes or more, so a page has at most 5,000 tokens.
@@ -103,7 +103,7 @@ def table_answer(purpose: str, table: pa.Table, *, following: str = "") -> Answe
     return Answer(
         summary=_cut(" ".join([*parts, *shared]), MOST_BYTES // 3),
         kind="csv",
-        heading=_cut(_line(table.column_names), MOST_BYTES // 3),
+        heading=_cut(_line(list(map(_cell, table.column_names))), MOST_BYTES // 3),
         n_lines=table.num_rows,
         lines=lambda first: _rows(table, first),
         digest=digest,
@@ -136,8 +136,8 @@ def _without_equal(table: pa.Table) -> tuple[pa.Table, list[str]]:
             value = _cell(values[0].as_py())
             if len(value) <= _MOST_EQUAL:
                 equal[name] = value
-    empty = ", ".join(name for name, value in equal.items() if not value)
-    full = ", ".join(f"{name} = {value}" for name, value in equal.items() if value)
+    empty = ", ".join(_cell(name) for name, value in equal.items() if not value)
+    full = ", ".join(f"{_cell(name)} = {value}" for name, value in equal.items() if value)
     sentences = [f"In all rows: {full}."] * bool(full) + [f"Empty: {empty}."] * bool(empty)
     kept = table.drop_columns(list(equal))
     return (kept, sentences) if kept.num_columns else (table, [])
@@ -189,12 +189,12 @@ def _cell(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, dict | list):
         value = json.dumps(value, default=str)
-    return shorten(" ".join(str(value).split()), _MOST_CELL)
+    return printable(shorten(" ".join(str(value).split()), _MOST_CELL))
 
 
 def _counts(column: pa.ChunkedArray) -> str:
     counts = Counter(column.to_pylist())
-    return ", ".join(f"{number:,} {value}" for value, number in counts.most_common(12))
+    return ", ".join(f"{number:,} {_cell(value)}" for value, number in counts.most_common(12))
 
 
 def _digest(batches: Sequence[pa.RecordBatch]) -> str:

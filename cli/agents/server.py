@@ -38,6 +38,7 @@ from cli.agents.tools import AgentTool, describe_query, list_tools, shared_param
 from cli.errors import OutputError, UsageError
 from ingest.errors import IngestError
 from queries.computed import list_headers
+from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
 
 Context = ServerRequestContext[Any]
@@ -118,7 +119,7 @@ async def _call_tool(
     try:
         text, is_error = await run_sync(ask, abandon_on_cancel=True), False
     except _ERRORS as error:
-        text, is_error = str(error), True
+        text, is_error = "\n".join(map(printable, str(error).splitlines())), True
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
 
 

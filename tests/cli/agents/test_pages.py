@@ -64,6 +64,12 @@ def test_values_are_short_texts() -> None:
     assert "1.23457,123456789,true,2026-11-27T00:00:00+00:00,[1]" in page.splitlines()
 
 
+def test_characters_that_do_not_print_are_escaped() -> None:
+    table = pa.table({"a\u202eb": ["x\u200by", "\x1b[2J", "z"], "verdict": ["\u202e"] * 3})
+    page = table_answer("Names.", table).page(None)
+    assert page.replace("\n", "").isprintable()
+
+
 def test_no_rows_are_said() -> None:
     assert table_answer("Files.", pa.table({"a": pa.nulls(0)})).page(None) == "Files. No rows."
 
