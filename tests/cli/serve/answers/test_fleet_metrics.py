@@ -13,6 +13,7 @@ from cli.serve.access.tokens import TokenScope, create_token
 from cli.serve.answers import fleet_metrics
 from queries.report.settings import Settings
 from queries.report.stored_nights import read_night
+from tests.support.documents import documented_figures
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.service import service_of, serving
 from tests.support.uploads import new_dump, put
@@ -67,6 +68,11 @@ def test_times_of_the_newest_builds_are_those_of_the_query(client: TestClient) -
     assert found["tracehouse_fleet_build_dumps"][frozenset({"b10"})] == 16
     assert set(found["tracehouse_fleet_run_dumps"].values()) == {8}
     assert found["tracehouse_fleet_left_out_runs"] == {frozenset(): 0}
+
+
+def test_every_figure_of_the_fleet_is_documented_and_no_other(client: TestClient) -> None:
+    ours = {name.removeprefix("tracehouse_fleet_") for name in figures(client)}
+    assert ours == documented_figures(PATH)
 
 
 def test_open_alerts_are_those_of_the_last_stored_night(client: TestClient) -> None:
@@ -124,5 +130,7 @@ def test_a_token_sees_the_figures_of_its_pools_alone(tmp_path: Path) -> None:
         for pool, builds in (("lab", {"b1"}), ("all", {"b1", "b2"}), ("lab", {"b1"})):
             found = figures(client, **headers[pool])["tracehouse_fleet_build_dumps"]
             assert found.keys() == {frozenset({build}) for build in builds}
+        secret = figures(client, **headers["lab"])
+        assert "tracehouse_fleet_open_alerts" not in secret
         assert client.get(PATH, headers=headers["writer"]).status_code == 403
         assert client.get(PATH).status_code == 401
