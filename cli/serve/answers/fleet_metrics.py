@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,20 +19,21 @@ from cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
 from cli.serve.page.history import METHOD
 from cli.serve.page.page_request import page_query
 from cli.serve.service import Service
+from queries.printable import printable
 from queries.report.outline import sort_groups
 from queries.report.stored_nights import LastNight, last_night
 from warehouse.errors import ParameterError
 from warehouse.store import Warehouse
 
 BUILDS = 5  # the newest, which have figures
-MOST_SERIES = 5_000  # runs of a model on a device in a build; each has three samples
+MOST_RUNS = 5_000  # runs of a model on a device in a build; each has three samples
 MEDIA_TYPE = CONTENT_TYPE_LATEST.partition(";")[0]
 _PLACE = ("device", "model", "backend", "run", "build")
 _TIMES = {"0.5": "p50_ns", "0.9": "p90_ns"}
 _NS = 1e9
 
 
-class FleetMetrics(Collector):
+class FleetMetrics:
     """What the newest builds took, and the open alerts of the newest stored night."""
 
     def __init__(self, builds: pa.Table, runs: pa.Table, night: LastNight | None) -> None:
@@ -51,7 +50,7 @@ class FleetMetrics(Collector):
         ):
             found = GaugeMetricFamily(f"tracehouse_fleet_{name}", text, labels=["build"])
             for row in builds:
-                found.add_metric([row["build"]], row[column])
+                found.add_metric([printable(row["build"])], row[column])
             yield found
         yield from self._collect_runs()
         if self._night:
@@ -63,14 +62,14 @@ class FleetMetrics(Collector):
         times = GaugeMetricFamily(name, text, labels=labels, unit="seconds")
         text = "Dumps that these times are of."
         dumps = GaugeMetricFamily("tracehouse_fleet_run_dumps", text, labels=_PLACE)
-        for row in self._runs.slice(0, MOST_SERIES).to_pylist():
-            place = [row[name] or "" for name in _PLACE]
+        for row in self._runs.slice(0, MOST_RUNS).to_pylist():
+            place = [printable(row[name] or "") for name in _PLACE]
             for quantile, column in _TIMES.items():
                 times.add_metric([*place, quantile], row[column] / _NS)
             dumps.add_metric(place, row["dump_count"])
         yield times
         yield dumps
-        left_out = max(self._runs.num_rows - MOST_SERIES, 0)
+        left_out = max(self._runs.num_rows - MOST_RUNS, 0)
         text = "Runs of older builds that are left out, as there are too many."
         yield GaugeMetricFamily("tracehouse_fleet_left_out_runs", text, value=left_out)
 
@@ -111,9 +110,8 @@ async def fleet_figures(request: Request) -> Response:
             # An alert may be of several pools.
             night = last_night(reader, settings) if pools is None else None
             chosen = {} if pools is None else {"pool": allowed_pools(reader, pools, ())}
-            registry = CollectorRegistry()
-            registry.register(_read_fleet(reader, chosen, night))
-            text = generate_latest(registry)  # type: ignore[no-untyped-call]
+            fleet = _read_fleet(reader, chosen, night)
+            text = generate_latest(fleet)  # type: ignore[no-untyped-call]
             texts[pools] = facts, text
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 

@@ -28,10 +28,15 @@ Figures = dict[str, dict[frozenset[str], float]]
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service of the nightly farm, whose last night is stored."""
     store = Path(shutil.copytree(nightly_store(), tmp_path_factory.mktemp("farm") / "store"))
+    with serving(judge(store), settle_seconds=3600) as client:
+        yield client
+
+
+def judge(store: Path) -> Path:
+    """Store the last night of a store."""
     with Warehouse.open(store) as warehouse:
         warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
-    with serving(store, settle_seconds=3600) as client:
-        yield client
+    return store
 
 
 def figures(client: TestClient, **headers: str) -> Figures:
@@ -90,7 +95,7 @@ def test_open_alerts_are_those_of_the_last_stored_night(client: TestClient) -> N
 def test_the_oldest_builds_are_left_out_first_beyond_the_limit(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet_metrics, "MOST_SERIES", 3)
+    monkeypatch.setattr(fleet_metrics, "MOST_RUNS", 3)
     client.app.state.fleet_texts.clear()  # type: ignore[attr-defined]
     found = figures(client)
     client.app.state.fleet_texts.clear()  # type: ignore[attr-defined]
@@ -114,10 +119,10 @@ def test_figures_are_computed_again_only_when_the_data_have_changed(
 
 def test_a_token_sees_the_figures_of_its_pools_alone(tmp_path: Path) -> None:
     dumps = [
-        *record_build(1, device="mine", pool="lab", count=2),
+        *record_build(1, device='mine\x1b[2J\n"', pool="lab", count=2),
         *record_build(2, device="theirs", pool="home", count=2),
     ]
-    with serving(ingest_all(tmp_path / "s", dumps)) as client:
+    with serving(judge(ingest_all(tmp_path / "s", dumps))) as client:
         store = service_of(client).store
         headers = {
             pool: {"Authorization": f"Bearer {create_token(store, pool, **limits)}"}
@@ -130,7 +135,10 @@ def test_a_token_sees_the_figures_of_its_pools_alone(tmp_path: Path) -> None:
         for pool, builds in (("lab", {"b1"}), ("all", {"b1", "b2"}), ("lab", {"b1"})):
             found = figures(client, **headers[pool])["tracehouse_fleet_build_dumps"]
             assert found.keys() == {frozenset({build}) for build in builds}
-        secret = figures(client, **headers["lab"])
-        assert "tracehouse_fleet_open_alerts" not in secret
+        assert "tracehouse_fleet_open_alerts" in figures(client, **headers["all"])
+        limited = figures(client, **headers["lab"])
+        assert "tracehouse_fleet_open_alerts" not in limited
+        (place,) = limited["tracehouse_fleet_run_dumps"]
+        assert place == {'mine\\x1b[2J\\n"', "net", "", "forward", "b1"}
         assert client.get(PATH, headers=headers["writer"]).status_code == 403
         assert client.get(PATH).status_code == 401
