@@ -5,24 +5,35 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from cli.serve.access.tokens import TokenScope, create_token
 from cli.serve.answers.fleet_metrics import FleetMetrics
 from cli.serve.http.app import list_routes
 from cli.serve.http.endpoints import Endpoint
-from queries.report.stored_nights import LastNight, NightKey
+from queries.report.settings import Settings
+from queries.report.stored_nights import LastNight, NightKey, read_night
 from tests.support.documents import ROOT
+from tests.support.nightly_farm import nightly_store
 from tests.support.reports import report
 from tests.support.service import serving
+from tests.support.service_process import ServiceProcess
+from tests.support.waiting import until
+from warehouse import Warehouse
 
 DEPLOY = ROOT / "deploy"
 PROMETHEUS, GRAFANA = DEPLOY / "prometheus", DEPLOY / "grafana"
@@ -140,6 +151,56 @@ def test_newest_build_is_compared_with_the_one_before_in_the_order_of_builds(
     }
     (tmp_path / "test.yml").write_text(json.dumps({"rule_files": ["rules.yml"], "tests": [test]}))
     promtool("test", "rules", tmp_path / "test.yml")
+
+
+@pytest.mark.slow
+@needs_promtool
+def test_prometheus_scrapes_a_service_and_answers_what_the_dashboard_asks(tmp_path: Path) -> None:
+    store = Path(shutil.copytree(nightly_store(), tmp_path / "store"))
+    with Warehouse.open(store) as warehouse:
+        warehouse.keep_night(read_night(warehouse, Settings(), None).packed())
+    folder = Path(shutil.copytree(PROMETHEUS, tmp_path / "prometheus", dirs_exist_ok=True))
+    (folder / "token").write_text(create_token(store, "prometheus", scopes=[TokenScope.READ]))
+    steady = [one for one in EXPRESSIONS if "rate(" not in one]
+    with ServiceProcess(store) as service, running_prometheus(folder, service.port) as ask:
+        until(lambda: all(map(ask, steady)))
+        assert len(ask('up{job=~"tracehouse.*"} == 1')) == 2
+        (firing,) = ask('ALERTS{alertstate="firing"}')
+        assert firing["metric"]["alertname"] == "TracehouseRegressions"
+
+
+@contextmanager
+def running_prometheus(folder: Path, port: int) -> Iterator[Callable[[str], list[Any]]]:
+    """Prometheus with the configuration of a folder, which scrapes a port every second.
+
+    The answers of the function are empty until Prometheus listens.
+    """
+    config = (folder / "prometheus.yml").read_text().replace("tracehouse:8080", f"127.0.0.1:{port}")
+    (folder / "prometheus.yml").write_text(re.sub(r"\b\d+[sm]\b", "1s", config))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        own = f"127.0.0.1:{free.getsockname()[1]}"
+
+    def ask(expression: str) -> list[Any]:
+        query = urlencode({"query": filled_in(expression)})
+        try:
+            with urlopen(f"http://{own}/api/v1/query?{query}") as answer:
+                found: list[Any] = json.load(answer)["data"]["result"]
+                return found
+        except URLError:
+            return []
+
+    command = [
+        "prometheus",
+        "--config.file=prometheus.yml",
+        f"--web.listen-address={own}",
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stderr=log, stdout=log)
+        try:
+            yield ask
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_panels_use_the_data_source_and_the_variables_that_there_are() -> None:
