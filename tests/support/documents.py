@@ -69,6 +69,14 @@ def commands(block: str) -> list[Command]:
     return [Command(text, _without_blank_end(shown)) for text, shown in found]
 
 
+def documented_figures(path: str) -> set[str]:
+    """The figures in the document of the service that an endpoint has."""
+    text = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    _, _, table = text.partition(f"`{path}` has")[2].partition("|---|---|\n")
+    rows = re.findall(r"^\| (`.*?`) \|", table.partition("\n\n")[0], re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+?)(?:_total)?(?:\{.*?\})?`", row)}
+
+
 def _without_blank_end(lines: list[str]) -> list[str]:
     while lines and not lines[-1]:
         lines = lines[:-1]

@@ -51,6 +51,7 @@ FOLDERS = {
     "queries/timeline/test_dumps.py": "store",
     "spark": "system",
     "sql": "store",
+    "test_deploy.py": "system",
     "test_doc_blocks.py": "store",
     "test_schemas.py": "store",
     "test_wheel.py": "system",

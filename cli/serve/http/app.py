@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from cli.serve.access.audit import AuditFile
 from cli.serve.answers.agents import PATH, AgentEndpoint
 from cli.serve.answers.explanations import explain
+from cli.serve.answers.fleet_metrics import fleet_figures
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
 from cli.serve.answers.sql import WAITING, sql
@@ -43,8 +44,8 @@ def make_app(service: Service) -> Starlette:
     """The application of a service, which is closed when the application shuts down.
 
     The application's state has the `service`, its `metrics`, the queue `audit` of the audit
-    log, the `jobs` of upkeep, the streams of `changes`, and the limits of queries of the live
-    store and of SQL.
+    log, the `jobs` of upkeep, the streams of `changes`, the last `fleet_texts` by pools, and the
+    limits of queries of the live store and of SQL.
     """
     audit_file = AuditFile(service.store)
     audit = LineQueue(audit_file.append)
@@ -75,6 +76,7 @@ def make_app(service: Service) -> Starlette:
     app.state.service, app.state.metrics, app.state.audit = service, metrics, audit
     workers = service.settings.sql_workers
     app.state.jobs, app.state.changes = jobs, streams
+    app.state.fleet_texts = {}
     app.state.store_limit = ConcurrencyLimit(*_QUESTIONS)
     app.state.sql_limit = ConcurrencyLimit(workers, WAITING * workers)
     return app
@@ -90,4 +92,5 @@ def list_routes() -> Sequence[BaseRoute]:
     uploads = put_dump, get_dump, post_dumps
     reads = list_queries, query, schema, report, explain, status, sql, changes
     agents = Route(PATH, AgentEndpoint())
-    return [*uploads, healthz, readyz, figures, document, *PAGE, *reads, agents, *UPKEEP]
+    open_ = healthz, readyz, figures, fleet_figures, document
+    return [*uploads, *open_, *PAGE, *reads, agents, *UPKEEP]

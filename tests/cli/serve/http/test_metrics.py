@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from tests.support.documents import ROOT
+from tests.support.documents import documented_figures
 from tests.support.service import await_snapshot, service_of, serving
 from tests.support.uploads import new_dump, put
 from tests.tools.service.dumps import DumpMaker
@@ -115,13 +114,8 @@ def test_a_disk_that_is_gone_has_no_room(
 
 
 def test_every_figure_that_is_documented_is_there(client: TestClient) -> None:
-    text = (ROOT / "docs" / "service.md").read_text(encoding="utf-8").partition("`/metrics` has")[2]
-    rows = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
-    documented = {
-        name for row in rows for name in re.findall(r"`(\w+?)(?:_total)?(?:\{.*?\})?`", row)
-    }
     client.get("/v1/dumps/no-hash")  # a problem
     answer = client.get("/metrics")
     families = {family.name for family in text_string_to_metric_families(answer.text)}
     ours = {name.removeprefix("tracehouse_") for name in families if name.startswith("tracehouse_")}
-    assert {name.removesuffix("_total") for name in ours} == documented
+    assert {name.removesuffix("_total") for name in ours} == documented_figures("/metrics")

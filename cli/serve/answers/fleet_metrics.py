@@ -1,0 +1,142 @@
+"""`GET /metrics/fleet`: what the fleet measured, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cli.serve.access.pools import allowed_pools
+from cli.serve.answers.questions import query_store
+from cli.serve.answers.reads import store_version
+from cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
+from cli.serve.page.history import METHOD
+from cli.serve.page.page_request import page_query
+from cli.serve.service import Service
+from queries.printable import printable
+from queries.report.outline import sort_groups
+from queries.report.stored_nights import LastNight, last_night
+from warehouse.errors import ParameterError
+from warehouse.store import Warehouse
+
+BUILDS = 5  # the newest, which have figures
+MOST_RUNS = 5_000  # runs of a model on a device in a build; each has three samples
+MEDIA_TYPE = CONTENT_TYPE_LATEST.partition(";")[0]
+_PLACE = ("device", "model", "backend", "run", "build")
+_TIMES = {"0.5": "p50_ns", "0.9": "p90_ns"}
+_NS = 1e9
+
+
+class FleetMetrics:
+    """What the newest builds took, and the open alerts of the newest stored night."""
+
+    def __init__(self, builds: pa.Table, runs: pa.Table, night: LastNight | None) -> None:
+        """Use rows of `page_builds` and of `build_history`, in the order of the builds."""
+        self._builds, self._runs, self._night = builds, runs, night
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures of the builds, of the runs, and of the night if one is stored."""
+        builds = self._builds.to_pylist()
+        for name, text, column in (
+            ("build_position", "Place of a build in the order of all builds.", "position"),
+            ("build_devices", "Devices that recorded a build.", "device_count"),
+            ("build_dumps", "Dumps of a build.", "dump_count"),
+        ):
+            found = GaugeMetricFamily(f"tracehouse_fleet_{name}", text, labels=["build"])
+            for row in builds:
+                found.add_metric([printable(row["build"])], row[column])
+            yield found
+        yield from self._collect_runs()
+        if self._night:
+            yield from _collect_night(self._night)
+
+    def _collect_runs(self) -> Iterator[Metric]:
+        text = "Time of a run: median and 90th percentile of the dumps' medians."
+        name, labels = "tracehouse_fleet_run_seconds", [*_PLACE, "quantile"]
+        times = GaugeMetricFamily(name, text, labels=labels, unit="seconds")
+        text = "Dumps that these times are of."
+        dumps = GaugeMetricFamily("tracehouse_fleet_run_dumps", text, labels=_PLACE)
+        for row in self._runs.slice(0, MOST_RUNS).to_pylist():
+            place = [printable(row[name] or "") for name in _PLACE]
+            for quantile, column in _TIMES.items():
+                times.add_metric([*place, quantile], row[column] / _NS)
+            dumps.add_metric(place, row["dump_count"])
+        yield times
+        yield dumps
+        left_out = max(self._runs.num_rows - MOST_RUNS, 0)
+        text = "Runs of older builds that are left out, as there are too many."
+        yield GaugeMetricFamily("tracehouse_fleet_left_out_runs", text, value=left_out)
+
+
+def _collect_night(night: LastNight) -> Iterator[Metric]:
+    parts = sort_groups(night.report.groups)
+    alerts = GaugeMetricFamily(
+        "tracehouse_fleet_open_alerts", "Slower groups that nobody has settled.", labels=["state"]
+    )
+    for state, groups in (
+        ("confirmed", parts.failures),
+        ("other_environment", parts.environment),
+        ("suspect", parts.suspects),
+    ):
+        alerts.add_metric([state], len(groups))
+    yield alerts
+    text = "When the night was judged whose alerts these are."
+    name, seconds = "tracehouse_fleet_judged_timestamp_seconds", night.judged_at.timestamp()
+    yield GaugeMetricFamily(name, text, value=seconds, unit="seconds")
+
+
+@Operation(
+    "/metrics/fleet",
+    "What the fleet measured, for Prometheus.",
+    {200: {MEDIA_TYPE: TEXT}},
+    problems=READ_PROBLEMS,
+)
+async def fleet_figures(request: Request) -> Response:
+    """The figures as OpenMetrics; they are computed again when the data have changed."""
+    service: Service = request.app.state.service
+    pools, texts = request.state.bearer.pools, request.app.state.fleet_texts
+
+    def answer(reader: Warehouse) -> Response:
+        settings = service.nights.settings
+        facts = service.nights.judged_count, store_version(service, reader), settings
+        known, text = texts.get(pools, (None, b""))
+        if known != facts:
+            # An alert may be of several pools.
+            night = last_night(reader, settings) if pools is None else None
+            chosen = {} if pools is None else {"pool": allowed_pools(reader, pools, ())}
+            fleet = _read_fleet(reader, chosen, night)
+            text = generate_latest(fleet)  # type: ignore[no-untyped-call]
+            texts[pools] = facts, text
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    return await query_store(request, answer)
+
+
+def _read_fleet(
+    reader: Warehouse, chosen: Mapping[str, object], night: LastNight | None
+) -> FleetMetrics:
+    """The newest builds of the chosen dumps, and their runs, the newest builds first.
+
+    Raises:
+        ParameterError: A build was removed meanwhile.
+    """
+    builds = reader.query(page_query("page_builds"), **chosen).slice(1)  # without that of all
+    builds = builds.slice(max(builds.num_rows - BUILDS, 0)).sort_by([("position", "descending")])
+    names = builds["build"]
+    try:
+        of_builds = {"build": names.to_pylist() or None, **chosen}
+        runs = reader.query("build_history", event=METHOD, ordinal=1, **of_builds)
+    except ParameterError as error:
+        if error.param != "event":  # which only a store without runs does not have
+            raise
+        return FleetMetrics(builds, pa.table({name: [] for name in _PLACE}), night)
+    runs = runs.filter(pc.is_null(runs["delegate_id"]))  # so that places are unique
+    age = pc.index_in(runs["build"], value_set=names.combine_chunks())
+    order = [("age", "ascending"), *((name, "ascending") for name in _PLACE[:-1])]
+    return FleetMetrics(builds, runs.append_column("age", age).sort_by(order), night)
