@@ -53,7 +53,9 @@ def test_documents_mention_only_commands_and_queries_that_exist() -> None:
 
 
 def test_files_that_documents_name_exist() -> None:
-    named = named_in_documents(r"`((?:ingest|warehouse|queries|cli|sql|tests|docs)/[\w./-]+)`")
+    named = named_in_documents(
+        r"`((?:ingest|warehouse|queries|cli|sql|tests|docs|action|deploy)/[\w./-]+)`"
+    )
     files = [(name, file) for name, found in named.items() for file in found]
     assert [(name, file) for name, file in files if not (ROOT / file).exists()] == []
 

@@ -19,6 +19,8 @@ MAX_ROWS = 20  # of a table
 _OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
+# Kinds of alerts, which GitHub and GitLab draw in their colours.
+_ALERTS = {"🔴": "CAUTION", "🟠": "WARNING", "🟡": "WARNING", "🟢": "TIP", "⚪": "NOTE"}
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
 _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")
@@ -72,9 +74,11 @@ def _quote(mark: str) -> str:
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    yield f"## {report.verdict.light} {verdict_text(report)}\n\n{plain(report.summary)}\n\n"
+    yield f"## {report.verdict.light} {verdict_text(report)}\n\n"
+    yield f"> [!{_ALERTS[report.verdict.light]}]\n> {plain(report.summary)}\n"
     for note in report.notes:
-        yield f"> {plain(note)}\n\n"
+        yield f">\n> {plain(note)}\n"
+    yield "\n"
     base = _build(report.base[0], report) if report.base else "none"
     more = figures.and_more(base, len(report.base))
     day = f", recorded {report.recorded_on}" if report.recorded_on else ""

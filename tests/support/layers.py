@@ -19,6 +19,7 @@ LAYERS = ("unit", "store", "system")
 # The longest path that contains a test file decides.
 FOLDERS = {
     ".": "unit",
+    "action": "system",
     "browser": "system",
     "cli": "store",
     "cli/commands/test_drain.py": "system",

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from queries.report.markdown import MAX_BYTES, code, markdown_text, plain
+from queries.report.markdown import _ALERTS, MAX_BYTES, code, markdown_text, plain
+from queries.report.verdicts import Verdict
 from tests.support.reports import full_report, group, large_report, member, named_report
 from tests.support.reports import report as report_of
 from tests.support.strange_names import LONG_NAME, NAMES
@@ -53,6 +54,7 @@ def test_every_row_of_a_table_has_its_cells_whatever_names_hold() -> None:
 def test_names_mark_nothing_up_and_call_nobody(name: str) -> None:
     text = markdown_text(named_report([name]))
     bare = re.sub(r"`[^`\n]+`|<code>[^<`\n]*</code>", "", text)
+    bare = bare.replace("\n> [!CAUTION]\n", "", 1)
     assert not re.search(r"[@`\[\]\\]|<(?!/?(details|summary)>)", bare)
     assert not re.search(r"(?<!&)#\d", bare)
     assert text.replace("\n", "").isprintable()
@@ -99,8 +101,14 @@ def test_names_of_64_kib_do_not_fill_the_comment() -> None:
 
 def test_a_night_without_changes_is_a_few_lines() -> None:
     text = markdown_text(report_of(rules={}, verdict_counts={}))
-    assert text.startswith("## 🟢 Nothing got slower\n\n0 groups of series changed.\n\nHead `b42`")
-    assert text.count("\n") == 5
+    verdict = "## 🟢 Nothing got slower\n\n> [!TIP]\n> 0 groups of series changed.\n\n"
+    assert text.startswith(f"{verdict}Head `b42`")
+    assert text.count("\n") == 6
+
+
+def test_the_alert_of_a_verdict_has_a_kind_that_forges_know() -> None:
+    kinds = [_ALERTS[verdict.light] for verdict in Verdict]
+    assert {kinds[0], kinds[-2], kinds[-1]} == {"CAUTION", "TIP", "NOTE"}
 
 
 def test_members_past_the_first_are_counted() -> None:
