@@ -87,9 +87,10 @@ def load(
     *,
     connections: int,
     seconds: float,
+    batch: int = 1,
     **pace: float,
 ) -> dict[str, float]:
-    """What a new service makes of a load, at some pace; see `upload`."""
+    """What a new service makes of a load at some pace, see `upload`, in requests of `batch`."""
     store = folder / "store"
     acknowledged: set[str] = set()
     with ServiceProcess(store) as service:
@@ -101,7 +102,10 @@ def load(
 
         tally = Tally(note)
         start, computed = time.monotonic(), service.cpu_seconds()
-        packets = map(maker.packet, itertools.count())
+        numbers = itertools.count(step=batch)
+        packets = map(maker.packet, numbers) if batch == 1 else (
+            maker.batch(range(first, first + batch)) for first in numbers
+        )
         loading = upload(
             service.port, packets, tally, connections=connections, seconds=seconds, **pace
         )
@@ -164,7 +168,7 @@ def _await_normal(port: int, packet: Packet) -> float:
         tally = Tally()
         packets: Iterator[Packet] = itertools.repeat(packet)
         asyncio.run(upload(port, packets, tally, connections=1, seconds=0.01))
-        if state_of(port, packet.sha256) == "indexed":
+        if state_of(port, packet.hashes[0]) == "indexed":
             break
         time.sleep(_LOOK)
     return time.monotonic() - start
