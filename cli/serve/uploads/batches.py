@@ -22,12 +22,11 @@ from cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
 from cli.serve.uploads.record_stream import Record, RecordReader
 from cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
 from ingest.errors import IngestError
+from ingest.remote.uploading import MOST_DUMPS
 from warehouse.errors import StoreError
 from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
-
-MOST_DUMPS = 256  # a line of the audit log can name so many
 
 _RESULTS: Content = {
     "application/json": {

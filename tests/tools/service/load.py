@@ -103,8 +103,10 @@ def load(
         tally = Tally(note)
         start, computed = time.monotonic(), service.cpu_seconds()
         numbers = itertools.count(step=batch)
-        packets = map(maker.packet, numbers) if batch == 1 else (
-            maker.batch(range(first, first + batch)) for first in numbers
+        packets = (
+            map(maker.packet, numbers)
+            if batch == 1
+            else (maker.batch(range(first, first + batch)) for first in numbers)
         )
         loading = upload(
             service.port, packets, tally, connections=connections, seconds=seconds, **pace
