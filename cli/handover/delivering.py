@@ -41,10 +41,11 @@ class DeliveryResult(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
-    """Hand dumps over and yield their outcomes, in order; each dump is read when its turn comes.
+def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[list[DeliveryResult]]:
+    """Hand dumps over in groups and yield the outcomes of each group, in order.
 
-    A fault of one dump becomes its refusal. Any other error of `take` is raised.
+    A group is read when its turn comes. A fault of one dump becomes its refusal. Any other error
+    of `take` is raised.
 
     The dumps are iterated over by this thread, and `take` is called in several.
 
@@ -59,9 +60,9 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[De
             for group in groups:
                 waiting.append(pool.submit(_hand_over, group, take))
                 if len(waiting) > 2 * threads:
-                    yield from waiting.popleft().result()
+                    yield waiting.popleft().result()
             while waiting:
-                yield from waiting.popleft().result()
+                yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()

@@ -74,6 +74,8 @@ class DumpUploader:
                 self._is_old = error.status in _OLD
                 if not (self._is_old or is_refusal(error)):
                     raise
+                if len(dumps) == 1 and not self._is_old:
+                    return [error]
         return [self._send_alone(one) for one in dumps]
 
     def _send_together(self, dumps: Sequence[OutgoingDump]) -> list[Receipt | ServiceError]:

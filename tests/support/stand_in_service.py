@@ -51,6 +51,7 @@ class StandIn:
         statuses: Their statuses, where they are not 200.
         connections: Number of connections.
         unread: Bytes received of each body that was refused before it was read.
+        faulty: Refusals of dumps in batches by SHA-256, once each.
         is_old: Whether it knows no batches.
         is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
     """
@@ -64,9 +65,17 @@ class StandIn:
         self.statuses: dict[str, int] = {}
         self.connections = 0
         self.unread: list[int] = []
+        self.faulty: dict[str, Refused] = {}
         self.is_old = False
         self.is_asking = True
         self.lock = threading.Lock()
+
+    def take_in_turn(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
+        """Accept a dump of a batch, unless it is faulty: then once not."""
+        refused = self.faulty.pop(hashlib.sha256(parts["dump"]).hexdigest(), None)
+        if refused:
+            return refused.status, {"reason": refused.reason, "detail": refused.detail}
+        return self.take(parts)
 
     def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
         """Accept a dump, as the contract says."""
@@ -166,9 +175,10 @@ class _Handler(BaseHTTPRequestHandler):
             kind, body = self.service.answers[path]
             self._send(self.service.statuses.get(path, 200), body, {"Content-Type": kind})
         elif path == "/v1/dumps:batch" and not self.service.is_old:
-            results = [self.service.take(parts) for parts in _records(asked.body)]
+            results = [self.service.take_in_turn(parts) for parts in _records(asked.body)]
             content = [{**answer, "status": status} for status, answer in results]
-            self._send_json(200, {"dumps": content})
+            body = json.dumps({"dumps": content}).encode()
+            self._send(200, body, {"Retry-After": "0"})
         elif asked.method == "PUT":
             manifest = asked.headers["Tracehouse-Manifest"].encode("ascii")
             self._send_json(*self.service.take({"dump": asked.body, "manifest": manifest}))

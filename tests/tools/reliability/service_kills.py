@@ -1,9 +1,9 @@
 """Kill a service under load, again and again, and hold what it acknowledged against its store.
 
-Clients upload small dumps and some that are spooled, alone and in batches, and write down what was acknowledged. The
-service is killed at random moments, or where `failpoint` says, and started again over what is left.
-After some rounds it is told to end, and its store must hold what `judge_store` demands:
-`make torture-service`.
+Clients upload small dumps and some that are spooled, alone and in batches, and write down what was
+acknowledged. The service is killed at random moments, or where `failpoint` says, and started again
+over what is left. After some rounds it is told to end, and its store must hold what `judge_store`
+demands: `make torture-service`.
 """
 
 from __future__ import annotations
