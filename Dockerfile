@@ -6,6 +6,7 @@ COPY cli cli
 COPY ingest ingest
 COPY queries queries
 COPY sql sql
+COPY tracehouse tracehouse
 COPY warehouse warehouse
 RUN python -m venv /opt/tracehouse \
     && /opt/tracehouse/bin/pip install --no-cache-dir '.[serve]'

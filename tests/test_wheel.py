@@ -16,7 +16,7 @@ import pytest
 from tests.support.corpus import CORPUS
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
+PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql", "tracehouse")
 
 pytestmark = pytest.mark.slow
 

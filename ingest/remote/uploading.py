@@ -37,6 +37,10 @@ class OutgoingDump(NamedTuple):
     etrecord: _Bytes | None = None
     debug_buffer: _Bytes | None = None
 
+    def size(self) -> int:
+        """Bytes of the dump and its companions."""
+        return sum(memoryview(data).nbytes for data in self.parts().values())
+
     def parts(self) -> dict[str, _Bytes]:
         """The parts of the upload by name, in the order of a record."""
         stated = json.dumps(json.loads(self.manifest), separators=(",", ":")).encode()

@@ -54,6 +54,7 @@ FOLDERS = {
     "test_schemas.py": "store",
     "test_wheel.py": "system",
     "tools": "system",
+    "tracehouse/test_client.py": "system",
     "warehouse": "store",
     "warehouse/load/test_children.py": "system",
     "warehouse/sandbox/test_workers.py": "system",
