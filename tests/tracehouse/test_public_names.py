@@ -14,7 +14,7 @@ from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
 
 SCRIPT = """
-from tracehouse import AsyncClient, Client, Inspector, OutgoingDump, Warehouse, decode_dumps
+from tracehouse import AsyncClient, Client, OutgoingDump, Warehouse, decode_dumps
 
 async def ask(client: AsyncClient) -> None:
     reveal_type(await client.report())
@@ -22,10 +22,9 @@ async def ask(client: AsyncClient) -> None:
 with Client("http://127.0.0.1:8080") as client, Warehouse.open("store") as store:
     reveal_type(client.upload([OutgoingDump(b"", "{}")]))
     reveal_type(client.report(form="json"))
-    reveal_type(client.query)
     reveal_type(store)
     reveal_type(decode_dumps([b""]))
-    reveal_type(Inspector)
+    client.report(form="pdf")
 """
 
 
@@ -53,6 +52,12 @@ def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", script], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout
-    revealed = re.findall(r'Revealed type is "(.+)"', done.stdout)
-    assert [one.replace("builtins.", "") for one in revealed] == []
+    receipt = "tuple[str, bool, fallback=ingest.remote.uploading.Receipt]"
+    assert re.findall(r'Revealed type is "(.+)"', done.stdout) == [
+        "str",
+        f"list[{receipt} | ingest.errors.ServiceError]",
+        "str",
+        "warehouse.store.Warehouse",
+        "ingest.decode.DecodedBatch",
+    ]
+    assert re.findall(r"error: (.+)", done.stdout)[0].startswith('Argument "form" to "report"')
