@@ -43,10 +43,9 @@ class OutgoingDump(NamedTuple):
 
     def parts(self) -> dict[str, _Bytes]:
         """The parts of the upload by name, in the order of a record."""
-        stated = json.dumps(json.loads(self.manifest), separators=(",", ":")).encode()
         companions = {"etrecord": self.etrecord, "debug_buffer": self.debug_buffer}
         given = {name: data for name, data in companions.items() if data is not None}
-        return {"manifest": stated, "dump": self.dump, **given}
+        return {"manifest": self.manifest.encode(), "dump": self.dump, **given}
 
 
 class Receipt(NamedTuple):

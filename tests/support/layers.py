@@ -36,6 +36,7 @@ FOLDERS = {
     "cli/serve/http/test_negotiation.py": "unit",
     "cli/serve/test_settings.py": "unit",
     "cli/serve/uploads/test_multipart.py": "unit",
+    "cli/serve/uploads/test_record_stream.py": "store",
     "cli/test_against_a_service.py": "system",
     "cli/upkeep/test_running.py": "system",
     "cli/test_demo.py": "system",
