@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
@@ -129,12 +128,15 @@ class _Batch:
             Problem: The rest of the stream cannot be read.
         """
         records, self.reader.records = self.reader.records, []
-        if records:
-            with ExitStack() as spools:
-                for record in records:
-                    for part in record.parts.values():
-                        spools.callback(part.spool.close)
+        try:
+            if records:
                 self.results += await self._commit(records)
+        finally:
+            close = partial(_close_all, records)
+            if any(record.is_large for record in records):  # deleting a large file takes long
+                await run_to_end(self._service.spooling, close)
+            else:
+                close()
         if self.reader.problem:
             raise self.reader.problem
 
@@ -168,6 +170,11 @@ class _Batch:
             return [problem] * len(waiting)
         results = await self._service.commits.commit_all(self._bearer, waiting)
         return [as_write_problem(one) if isinstance(one, StoreError) else one for one in results]
+
+
+def _close_all(records: Sequence[Record]) -> None:
+    for record in records:
+        record.close()
 
 
 def _prepare_all(records: Sequence[Record], bearer: Bearer) -> list[_Upload]:

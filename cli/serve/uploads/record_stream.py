@@ -56,6 +56,16 @@ class Record(NamedTuple):
     parts: dict[str, FormPart]
     problem: Problem | None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether any part is in a file."""
+        return any(part.spool.is_large for part in self.parts.values())
+
+    def close(self) -> None:
+        """Close the parts' files."""
+        for part in self.parts.values():
+            part.spool.close()
+
 
 class RecordReader:
     """Splits a stream into records while it arrives; call `close` afterwards.
@@ -94,17 +104,16 @@ class RecordReader:
 
     @property
     def is_large(self) -> bool:
-        """Whether any part is in a file."""
-        return any(part.spool.is_large for part in self._parts())
+        """Whether any part of a record that was not taken is in a file."""
+        return any(record.is_large for record in self._untaken())
 
     def close(self) -> None:
-        """Close the parts' files."""
-        for part in self._parts():
-            part.spool.close()
+        """Close the files of records that were not taken."""
+        for record in self._untaken():
+            record.close()
 
-    def _parts(self) -> list[FormPart]:
-        records = [*self.records, *([self._record] if self._record else [])]
-        return [part for record in records for part in record.parts.values()]
+    def _untaken(self) -> list[Record]:
+        return [*self.records, *([self._record] if self._record else [])]
 
     def _extend_line(self, piece: bytes, at: int) -> int:
         """Read up to the end of the line; returns the number of bytes."""
