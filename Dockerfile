@@ -6,6 +6,7 @@ COPY cli cli
 COPY ingest ingest
 COPY queries queries
 COPY sql sql
+COPY tracehouse tracehouse
 COPY warehouse warehouse
 # Without git, which is not in the context: --build-arg VERSION="$(python -m setuptools_scm)".
 ARG VERSION=0.1.dev0

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.documents import ROOT
 
-PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
+PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql", "tracehouse")
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for package in PACKAGES

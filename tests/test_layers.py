@@ -17,6 +17,7 @@ PACKAGES = {
     "queries": {"warehouse", "ingest", "duckdb", "numpy", "pyarrow", "pydantic"},
     "cli": {"queries", "warehouse", "ingest", "pyarrow", "rich", "typer"},
     "sql": set(),
+    "tracehouse": {"cli", "queries", "warehouse", "ingest", "pyarrow"},
 }
 # What a room may import of its own package: a folder, or a module beside the folders. Rooms stand
 # below those that import them; what none imports comes last.
@@ -131,6 +132,8 @@ ROOMS = {
     },
     "cli.main": {"app"},
     "sql": set(),
+    "tracehouse.client": set(),
+    "tracehouse": {"client"},
 }  # fmt: skip
 # What single rooms may import besides.
 OTHERS = {

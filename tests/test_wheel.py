@@ -18,7 +18,7 @@ from tests.tools.distribution import build
 
 ROOT = Path(__file__).parents[1]
 VERSION = "1.2.3.dev4+gabcdef0"
-PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql")
+PACKAGES = ("ingest", "warehouse", "queries", "cli", "sql", "tracehouse")
 
 pytestmark = pytest.mark.slow
 

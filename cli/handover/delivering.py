@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -12,23 +12,19 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from cli.remote.choice import ServiceChoice
+from ingest.batching import batches
 from ingest.dump import Dump, Refusal
 from ingest.errors import ManifestError, ServiceError, SourceError
-from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import upload_dump
+from ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt, is_refusal
 
-_DUMP_AT_FAULT = {
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.CONFLICT,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    HTTPStatus.UNPROCESSABLE_ENTITY,
-}
-_POOL = "pool"  # the token is for other pools of devices
 CONFLICT = "conflict"
 FAILED = "failed"
 
-Take = Callable[[Dump], bool]  # returns whether the dump is new
+_GROUP_BYTES = 8 << 20  # of dumps and companions that are handed over together
+_GROUP_DUMPS = MOST_DUMPS // 2
+
+# Returns for each dump whether it is new, or its fault.
+Take = Callable[[Sequence[Dump]], Sequence[bool | ServiceError | SourceError]]
 
 
 class DeliveryResult(NamedTuple):
@@ -45,10 +41,11 @@ class DeliveryResult(NamedTuple):
     refusal: Refusal | None = None
 
 
-def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[DeliveryResult]:
-    """Hand dumps over and yield their outcomes, in order; each dump is read when its turn comes.
+def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[list[DeliveryResult]]:
+    """Hand dumps over in groups and yield the outcomes of each group, in order.
 
-    A fault of one dump becomes its refusal. Any other error of `take` is raised.
+    A group is read when its turn comes. A fault of one dump becomes its refusal. Any other error
+    of `take` is raised.
 
     The dumps are iterated over by this thread, and `take` is called in several.
 
@@ -56,12 +53,13 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[De
         ServiceError: The service accepts nothing.
         StoreError: The inbox accepts nothing.
     """
-    waiting: deque[Future[DeliveryResult]] = deque()
+    groups = batches(map(_with_manifest, dumps), _size, _GROUP_BYTES, _GROUP_DUMPS)
+    waiting: deque[Future[list[DeliveryResult]]] = deque()
     with ThreadPoolExecutor(threads, "handover") as pool:
         try:
-            for incoming in dumps:
-                waiting.append(_begin(pool, incoming, take))
-                if len(waiting) > 4 * threads:
+            for group in groups:
+                waiting.append(pool.submit(_hand_over, group, take))
+                if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -72,58 +70,84 @@ def hand_over(dumps: Iterable[Dump], take: Take, *, threads: int) -> Iterator[De
 
 @contextmanager
 def service_uploader(service: ServiceChoice, *, retry_seconds: float) -> Iterator[Take]:
-    """Yield a function that sends a dump to a service, which several threads may call at once.
+    """Yield a function that sends dumps to a service, which several threads may call at once.
 
-    The function raises ServiceError if the service does not accept the dump, and SourceError if the
-    dump, its ETRecord or its debug buffer cannot be read.
+    The function raises ServiceError if the service accepts nothing.
     """
     service.connect().close()  # reports a malformed address at once
-    idle: SimpleQueue[ServiceConnection] = SimpleQueue()
+    idle: SimpleQueue[DumpUploader] = SimpleQueue()
 
-    def send(dump: Dump) -> bool:
+    def send(dumps: Sequence[Dump]) -> list[bool | ServiceError | SourceError]:
+        read = [_read(one) for one in dumps]
         try:
-            connection = idle.get_nowait()
+            uploader = idle.get_nowait()
         except Empty:
             connection = opened.enter_context(service.connect(retry_seconds=retry_seconds))
+            uploader = DumpUploader(connection)
         try:
-            receipt = upload_dump(
-                connection,
-                dump.read(),
-                dump.manifest().canonical_json(),
-                etrecord=dump.etrecord and dump.etrecord.read(),
-                debug_buffer=dump.debug_buffer and dump.debug_buffer.read(),
-            )
+            receipts = iter(uploader.upload([one for one in read if isinstance(one, OutgoingDump)]))
         finally:
-            idle.put(connection)
-        return receipt.is_new
+            idle.put(uploader)
+        results = [one if isinstance(one, SourceError) else next(receipts) for one in read]
+        return [one.is_new if isinstance(one, Receipt) else one for one in results]
 
     with ExitStack() as opened:
         yield send
 
 
-def _begin(pool: ThreadPoolExecutor, incoming: Dump, take: Take) -> Future[DeliveryResult]:
+def _with_manifest(dump: Dump) -> Dump | DeliveryResult:
+    """The dump with its manifest; without a valid one, its refusal."""
     try:
-        manifest = incoming.manifest()
+        manifest = dump.manifest()
     except (ManifestError, SourceError) as error:
-        future: Future[DeliveryResult] = Future()
-        future.set_result(_refused(incoming, Refusal.of_error(incoming.name, error)))
-        return future
-    return pool.submit(_hand_over, replace(incoming, manifest=lambda: manifest), take)
+        return _refused(dump, error)
+    return replace(dump, manifest=lambda: manifest)
 
 
-def _hand_over(incoming: Dump, take: Take) -> DeliveryResult:
+def _size(one: Dump | DeliveryResult) -> int:
+    """Bytes to read; a file of unknown size is handed over alone."""
+    if isinstance(one, DeliveryResult):
+        return 0
+    companions = (file.byte_count for file in (one.etrecord, one.debug_buffer) if file)
+    return sum(byte_count or _GROUP_BYTES for byte_count in (one.byte_count, *companions))
+
+
+def _read(dump: Dump) -> OutgoingDump | SourceError:
+    record, buffer = dump.etrecord, dump.debug_buffer
+    manifest = dump.manifest().canonical_json()
     try:
-        return DeliveryResult(incoming.name, incoming.byte_count, take(incoming))
+        return OutgoingDump(
+            dump.read(), manifest, record and record.read(), buffer and buffer.read()
+        )
     except SourceError as error:
-        return _refused(incoming, Refusal.of_error(incoming.name, error))
-    except ServiceError as error:
-        reason = error.reason
-        if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:  # other dumps may succeed
-            reason = FAILED
-        elif error.status not in _DUMP_AT_FAULT and reason != _POOL:
-            raise
-        return _refused(incoming, Refusal(incoming.name, None, reason, None, error.detail))
+        return error
 
 
-def _refused(dump: Dump, refusal: Refusal) -> DeliveryResult:
+def _hand_over(group: Sequence[Dump | DeliveryResult], take: Take) -> list[DeliveryResult]:
+    """The outcomes of a group, whose refused dumps are skipped."""
+    dumps = [one for one in group if isinstance(one, Dump)]
+    taken = iter(take(dumps) if dumps else ())
+    return [_outcome(one, next(taken)) if isinstance(one, Dump) else one for one in group]
+
+
+def _outcome(dump: Dump, taken: bool | ServiceError | SourceError) -> DeliveryResult:
+    """The outcome of a dump that was handed over.
+
+    Raises:
+        ServiceError: The service accepts nothing.
+    """
+    if isinstance(taken, SourceError):
+        return _refused(dump, taken)
+    if isinstance(taken, ServiceError):
+        if not is_refusal(taken):
+            raise taken
+        is_failure = taken.status == HTTPStatus.INTERNAL_SERVER_ERROR
+        reason = FAILED if is_failure else taken.reason
+        refusal = Refusal(dump.name, None, reason, None, taken.detail)
+        return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)
+    return DeliveryResult(dump.name, dump.byte_count, taken)
+
+
+def _refused(dump: Dump, error: ManifestError | SourceError) -> DeliveryResult:
+    refusal = Refusal.of_error(dump.name, error)
     return DeliveryResult(dump.name, dump.byte_count, is_new=False, refusal=refusal)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -11,10 +11,12 @@ from cli.output.ingest_report import errors_of, write_refusals
 from cli.output.streams import write_note
 from cli.stores import open_to_write
 from ingest.dump import Dump
+from ingest.errors import SourceError
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreLockedError
 from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.records import Delivery, pack_delivery
 from warehouse.inbox.served import is_served, served
 from warehouse.load.summary import IngestSummary
 
@@ -77,19 +79,28 @@ class InboxWriter:
     def __init__(self, inbox: Inbox, store: Path, consumer: Consumer | None = None) -> None:
         self._inbox, self._folder, self.consumer = inbox, store / INBOX_FOLDER, consumer
 
-    def __call__(self, incoming: Dump) -> bool:
-        """Add a dump; returns True, as it is not yet known whether the dump is new.
+    def __call__(self, dumps: Sequence[Dump]) -> list[bool | SourceError]:
+        """Add dumps; returns True for each, as it is not yet known whether it is new, or its fault.
 
         Raises:
-            StoreError: The inbox did not accept it.
-            SourceError: The dump, its ETRecord or its debug buffer cannot be read.
+            StoreError: The inbox did not accept them.
         """
         while _waiting_bytes(self._folder) > _MOST_BYTES:
             time.sleep(_PAUSE_SECONDS)
-        self._inbox.accept(incoming)
+        packed = [_pack(one) for one in dumps]
+        deliveries = [one for one in packed if isinstance(one, Delivery)]
+        if deliveries:
+            self._inbox.accept_all(deliveries)
         if self.consumer is not None:
-            self.consumer.count_accepted()
-        return True
+            self.consumer.count_accepted(len(deliveries))
+        return [one if isinstance(one, SourceError) else True for one in packed]
+
+
+def _pack(dump: Dump) -> Delivery | SourceError:
+    try:
+        return pack_delivery(dump)
+    except SourceError as error:
+        return error
 
 
 def _waiting_bytes(folder: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
@@ -99,7 +100,8 @@ def upload_found(
         service_uploader(service, retry_seconds=options.retry_seconds) as taker,
         interruptible_bar(is_quiet=options.is_quiet, has_events=False) as progress,
     ):
-        for number, one in enumerate(hand_over(found, taker, threads=options.jobs or THREADS), 1):
+        groups = hand_over(found, taker, threads=options.jobs or THREADS)
+        for number, one in enumerate(chain.from_iterable(groups), 1):
             summary.add(one)
             progress(_UploadProgress(number, len(found)))
     output.write_rows([summary.row(time.perf_counter() - start)])

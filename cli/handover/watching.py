@@ -112,12 +112,13 @@ class Watch:
         }
         left = {names.get(seen.path, seen.path): seen for seen in found.ready}
         done: list[WatchedFile] = []
-        for one in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
-            self._count(one)
-            if one.refusal and one.refusal.reason in _RETRIED:
-                self._postpone(left, one.name)
-            elif one.name in left:
-                done.append(left.pop(one.name))
+        for group in hand_over(self._incoming(paths), self._take, threads=self._options.threads):
+            for one in group:
+                self._count(one)
+                if one.refusal and one.refusal.reason in _RETRIED:
+                    self._postpone(left, one.name)
+                elif one.name in left:
+                    done.append(left.pop(one.name))
             if len(done) >= _RECORD_EVERY:
                 self._follower.take(done)
                 done = []

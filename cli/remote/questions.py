@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -34,8 +34,11 @@ _QUESTIONS = {"unknown_query", "deadline"}
 class RemoteStore:
     """A store behind a service, with the query methods of `Warehouse`."""
 
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: ServiceConnection, *, note: Callable[[str], None] = write_note
+    ) -> None:
+        """Ask over a connection; `note` is told which snapshot an answer is from."""
+        self._connection, self._note = connection, note
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query; see `Warehouse.query`."""
@@ -127,7 +130,7 @@ class RemoteStore:
                 raise QueryError(error.detail) from error
             raise
         if taken_at := answer.headers.get(SNAPSHOT_HEADER):
-            write_note(f"note: answered from the service's snapshot of {_with_age(taken_at)}")
+            self._note(f"note: answered from the service's snapshot of {_with_age(taken_at)}")
         return answer
 
 

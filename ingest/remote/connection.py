@@ -20,7 +20,7 @@ from ingest.errors import ServiceError
 TOKEN_VARIABLE = "TRACEHOUSE_TOKEN"  # noqa: S105 - the variable's name
 
 _Bytes = bytes | memoryview
-_TRANSIENT = {
+TRANSIENT = {
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
@@ -53,6 +53,22 @@ class ServiceAnswer(NamedTuple):
     status: int
     headers: http.client.HTTPMessage
     body: bytes
+
+
+class Patience:
+    """Pauses between attempts, which become longer, until so many seconds have passed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end, self._longest = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
+
+    def wait(self, retry_after: str | None) -> bool:
+        """Wait before the next attempt; False if it would be too late."""
+        pause = _pause(retry_after, self._longest)
+        if time.monotonic() + pause > self._end:
+            return False
+        time.sleep(pause)
+        self._longest = min(2 * self._longest, _LONGEST_PAUSE_SECONDS)
+        return True
 
 
 class ServiceConnection:
@@ -88,7 +104,7 @@ class ServiceConnection:
             ServiceError: The service cannot be reached, refuses, or stays busy for too long.
         """
         sent = {**self._headers, **(headers or {}), **self._framing(body)}
-        end, longest = time.monotonic() + self._retry_seconds, _FIRST_PAUSE_SECONDS
+        patience = self.patience()
         while True:
             try:
                 answer = self._exchange(method, path, sent, body)
@@ -101,13 +117,14 @@ class ServiceConnection:
                 if answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer
                 problem, wanted = self._refused(path, answer), answer.headers.get("Retry-After")
-                if answer.status not in _TRANSIENT:
+                if answer.status not in TRANSIENT:
                     raise problem
-            pause = _pause(wanted, longest)
-            if time.monotonic() + pause > end:
+            if not patience.wait(wanted):
                 raise problem
-            time.sleep(pause)
-            longest = min(2 * longest, _LONGEST_PAUSE_SECONDS)
+
+    def patience(self) -> Patience:
+        """Pauses before further attempts, as long as the connection retries a request."""
+        return Patience(self._retry_seconds)
 
     def close(self) -> None:
         """Close the connection; the next request opens it again."""
@@ -248,6 +265,17 @@ def _pause(retry_after: str | None, longest: float) -> float:
 
 
 def _pieces(body: Sequence[_Bytes]) -> Iterator[memoryview]:
-    for whole in (memoryview(piece) for piece in body):
+    """A body in pieces: small parts are joined, and large ones are split without a copy."""
+    joined = bytearray()
+    for whole in (memoryview(part) for part in body):
         for start in range(0, whole.nbytes, _PIECE_BYTES):
-            yield whole[start : start + _PIECE_BYTES]
+            piece = whole[start : start + _PIECE_BYTES]
+            if joined and len(joined) + len(piece) > _PIECE_BYTES:
+                yield memoryview(joined)
+                joined = bytearray()
+            if len(piece) == _PIECE_BYTES:
+                yield piece
+            else:
+                joined += piece
+    if joined:
+        yield memoryview(joined)

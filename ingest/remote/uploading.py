@@ -1,21 +1,51 @@
-"""Uploading a dump with its manifest and companions to a service."""
+"""Uploads of dumps with their manifests and companions to a service, many in one request."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ingest.errors import ServiceError
-from ingest.remote.connection import ServiceConnection
+from ingest.remote.connection import TRANSIENT, ServiceAnswer, ServiceConnection
 
-MANIFEST_HEADER = "Tracehouse-Manifest"
+MOST_DUMPS = 256  # that a service takes in one request; a line of its audit log names them
 
 _Bytes = bytes | memoryview
-_LONGEST_HEADER = 4096  # characters; servers accept some 8,000 for all headers
+_PATH = "/v1/dumps:batch"
+_BYTES_TYPE = "application/octet-stream"
+_POOL = "pool"  # the token is for other pools of devices
+_OLD = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+_AT_FAULT = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.CONFLICT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.INTERNAL_SERVER_ERROR,  # other dumps may succeed
+}
+
+
+class OutgoingDump(NamedTuple):
+    """A dump to upload, with its manifest as JSON and its companions."""
+
+    dump: _Bytes
+    manifest: str
+    etrecord: _Bytes | None = None
+    debug_buffer: _Bytes | None = None
+
+    def size(self) -> int:
+        """Bytes of the dump and its companions."""
+        return sum(memoryview(data).nbytes for data in self.parts().values())
+
+    def parts(self) -> dict[str, _Bytes]:
+        """The parts of the upload by name, in the order of a record."""
+        companions = {"etrecord": self.etrecord, "debug_buffer": self.debug_buffer}
+        given = {name: data for name, data in companions.items() if data is not None}
+        return {"manifest": self.manifest.encode(), "dump": self.dump, **given}
 
 
 class Receipt(NamedTuple):
@@ -25,52 +55,126 @@ class Receipt(NamedTuple):
     is_new: bool
 
 
-def upload_dump(
-    connection: ServiceConnection,
-    dump: _Bytes,
-    manifest: str,
-    *,
-    etrecord: _Bytes | None = None,
-    debug_buffer: _Bytes | None = None,
-) -> Receipt:
-    """Upload a dump; when this returns, the service has the dump on disk.
+class DumpUploader:
+    """Uploads dumps over one connection."""
 
-    Raises:
-        ServiceError: The service cannot be reached, or does not accept the dump.
-    """
-    sha256 = hashlib.sha256(dump).hexdigest()
-    stated = json.dumps(json.loads(manifest), separators=(",", ":"))  # json.dumps writes ASCII only
-    if etrecord is None and debug_buffer is None and len(stated) <= _LONGEST_HEADER:
-        headers = {MANIFEST_HEADER: stated, "Content-Type": "application/octet-stream"}
-        answer = connection.request("PUT", f"/v1/dumps/{sha256}", headers=headers, body=[dump])
-    else:
-        boundary = secrets.token_hex(16)
-        parts = {"manifest": stated.encode(), "dump": dump}
-        if etrecord is not None:
-            parts["etrecord"] = etrecord
-        if debug_buffer is not None:
-            parts["debug_buffer"] = debug_buffer
+    def __init__(self, connection: ServiceConnection) -> None:
+        self._connection, self._is_old = connection, False
+
+    def upload(self, dumps: Sequence[OutgoingDump]) -> list[Receipt | ServiceError]:
+        """The result of each of up to `MOST_DUMPS` dumps, in order.
+
+        Dumps with a receipt are on the service's disk. If the service, or a proxy before it, does
+        not take the dumps together, they are sent one by one.
+
+        Raises:
+            ServiceError: The service cannot be reached, or accepts nothing.
+        """
+        if not self._is_old:
+            try:
+                return self._send_together(dumps)
+            except ServiceError as error:
+                self._is_old = error.status in _OLD
+                if not (self._is_old or is_refusal(error)):
+                    raise
+                if len(dumps) == 1 and not self._is_old:
+                    return [error]
+        return [self._send_alone(one) for one in dumps]
+
+    def _send_together(self, dumps: Sequence[OutgoingDump]) -> list[Receipt | ServiceError]:
+        """The results of dumps; those that the service defers are sent again, until it is late."""
+        hashes = [hashlib.sha256(one.dump).hexdigest() for one in dumps]
+        records = [list(_record(*both)) for both in zip(dumps, hashes, strict=True)]
+        results: dict[int, Receipt | ServiceError] = {}
+        left, patience = list(range(len(dumps))), self._connection.patience()
+        while left:
+            body = [piece for index in left for piece in records[index]]
+            headers = {"Content-Type": _BYTES_TYPE}
+            answer = self._connection.request("POST", _PATH, headers=headers, body=body)
+            found = self._results(answer, [hashes[index] for index in left])
+            results |= zip(left, found, strict=True)
+            left = [index for index in left if _is_deferred(results[index])]
+            if left and not patience.wait(answer.headers.get("Retry-After")):
+                break
+        return [results[index] for index in range(len(dumps))]
+
+    def _results(
+        self, answer: ServiceAnswer, hashes: Sequence[str]
+    ) -> Iterator[Receipt | ServiceError]:
+        """The results in an answer.
+
+        Raises:
+            ServiceError: The answer is not about these dumps.
+        """
+        listed = _parse(answer.body).get("dumps")
+        if not isinstance(listed, list) or len(listed) != len(hashes):
+            raise self._unexpected()
+        for one, sha256 in zip(listed, hashes, strict=True):
+            yield self._result(one, sha256)
+
+    def _result(self, one: Mapping[str, Any], sha256: str) -> Receipt | ServiceError:
+        status = int(one["status"])
+        if status < HTTPStatus.MULTIPLE_CHOICES:
+            if one.get("sha256") != sha256:
+                raise self._unexpected()
+            return Receipt(sha256, status == HTTPStatus.CREATED)
+        url, reason, detail = self._connection.url, str(one["reason"]), str(one["detail"])
+        return ServiceError(url + _PATH, detail, reason=reason, status=status)
+
+    def _send_alone(self, outgoing: OutgoingDump) -> Receipt | ServiceError:
+        """The result of a dump that is sent as a form.
+
+        Raises:
+            ServiceError: The service cannot be reached, or accepts nothing.
+        """
+        sha256, boundary = hashlib.sha256(outgoing.dump).hexdigest(), secrets.token_hex(16)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        body = list(_form(parts, boundary))
-        answer = connection.request("POST", "/v1/dumps", headers=headers, body=body)
-    if not _names(answer.body, sha256):  # another server, or a proxy's page
+        body = list(_form(outgoing.parts(), boundary))
+        try:
+            answer = self._connection.request("POST", "/v1/dumps", headers=headers, body=body)
+        except ServiceError as error:
+            if is_refusal(error):
+                return error
+            raise
+        if _parse(answer.body).get("sha256") != sha256:
+            raise self._unexpected()
+        return Receipt(sha256, answer.status == HTTPStatus.CREATED)
+
+    def _unexpected(self) -> ServiceError:
+        """The error of another server's answer, or of a proxy's page."""
         detail = "unexpected answer; is this the address of a tracehouse service?"
-        raise ServiceError(connection.url, detail, reason="answer")
-    return Receipt(sha256, answer.status == HTTPStatus.CREATED)
+        return ServiceError(self._connection.url, detail, reason="answer")
 
 
-def _names(answer: bytes, sha256: str) -> bool:
-    """Whether an answer names this dump."""
+def is_refusal(error: ServiceError) -> bool:
+    """Whether an error is about what was sent, so that other dumps may be accepted."""
+    return error.status in _AT_FAULT or error.reason == _POOL
+
+
+def _is_deferred(result: Receipt | ServiceError) -> bool:
+    return isinstance(result, ServiceError) and result.status in TRANSIENT
+
+
+def _record(outgoing: OutgoingDump, sha256: str) -> Iterator[_Bytes]:
+    """A dump as a record: a line with the sizes of its parts, and the parts."""
+    parts = outgoing.parts()
+    sizes = {name: memoryview(data).nbytes for name, data in parts.items()}
+    yield json.dumps({**sizes, "sha256": sha256}).encode() + b"\n"
+    yield from parts.values()
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    """The object of an answer; empty for any other content."""
     try:
-        receipt = json.loads(answer)
+        content = json.loads(body)
     except ValueError:
-        return False
-    return isinstance(receipt, dict) and receipt.get("sha256") == sha256
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _form(parts: dict[str, _Bytes], boundary: str) -> Iterator[_Bytes]:
     for name, data in parts.items():
-        kind = "application/json" if name == "manifest" else "application/octet-stream"
+        kind = "application/json" if name == "manifest" else _BYTES_TYPE
         head = f'Content-Disposition: form-data; name="{name}"\r\nContent-Type: {kind}\r\n'
         yield f"--{boundary}\r\n{head}\r\n".encode()
         yield data

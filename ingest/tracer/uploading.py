@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from ingest.errors import ServiceError, SinkError
 from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import upload_dump
+from ingest.remote.uploading import DumpUploader, OutgoingDump
 from ingest.tracer.writer import Dump
 
 _RETRY_SECONDS = 60.0
@@ -43,6 +43,7 @@ class UploadSink:
             ServiceError: The URL is malformed.
         """
         self._connection = ServiceConnection(url, token=token, retry_seconds=retry_seconds)
+        self._uploader = DumpUploader(self._connection)
         self._manifest = dict(manifest)
 
     def __call__(self, dump: Dump) -> None:
@@ -53,10 +54,13 @@ class UploadSink:
         """
         manifest = {"captured_at": datetime.now(UTC).isoformat(), **self._manifest}
         buffer = dump.debug_buffer or None
+        outgoing = OutgoingDump(dump.etdump, json.dumps(manifest), debug_buffer=buffer)
         try:
-            upload_dump(self._connection, dump.etdump, json.dumps(manifest), debug_buffer=buffer)
+            (result,) = self._uploader.upload([outgoing])
         except ServiceError as error:
             raise SinkError(str(error)) from error
+        if isinstance(result, ServiceError):
+            raise SinkError(str(result)) from result
 
     def close(self) -> None:
         """Close the connection."""

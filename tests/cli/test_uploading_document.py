@@ -24,8 +24,9 @@ MANIFEST = b'{"device": "pixel 8 \\u00e9",\n "build": "b1", "model": "mv2"}\n'
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
     text = (ROOT / "docs" / "uploading.md").read_text(encoding="utf-8")
-    script, *_ = (block.text for block in blocks(text) if block.language == "sh")
+    script, _, batch = (block.text for block in blocks(text) if block.language == "sh")
     assert len(script.splitlines()) <= 20
+    write(tmp_path / "batch.sh", batch.encode())
     write(tmp_path / "upload.sh", script.encode())
     write(tmp_path / "manifest.json", MANIFEST)
     for number in range(3):
@@ -55,6 +56,10 @@ def test_it_sends_dumps_to_a_service_again_and_again(desk: Path, tmp_path: Path)
         done = upload(desk, process.url, "broken.etdp", *names)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith("broken.etdp: 400 {")
+        batch = (desk / "batch.sh").read_text().replace("http://127.0.0.1:8080/", process.url)
+        done = subprocess.run(["sh", "-c", batch], cwd=desk, capture_output=True, text=True)
+        found = {one["name"]: one["status"] for one in json.loads(done.stdout)["dumps"]}
+        assert found == {"broken.etdp": 400, **dict.fromkeys(names, 200)}
         process.signal(signal.SIGTERM)
         process.wait()
     with Warehouse.open(store) as warehouse:

@@ -51,6 +51,8 @@ class StandIn:
         statuses: Their statuses, where they are not 200.
         connections: Number of connections.
         unread: Bytes received of each body that was refused before it was read.
+        faulty: Refusals of dumps in batches by SHA-256, once each.
+        is_old: Whether it knows no batches.
         is_asking: Whether it answers "100 Continue" to an announced body, as in HTTP/1.1.
     """
 
@@ -63,8 +65,17 @@ class StandIn:
         self.statuses: dict[str, int] = {}
         self.connections = 0
         self.unread: list[int] = []
+        self.faulty: dict[str, Refused] = {}
+        self.is_old = False
         self.is_asking = True
         self.lock = threading.Lock()
+
+    def take_in_turn(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
+        """Accept a dump of a batch, unless it is faulty: then once not."""
+        refused = self.faulty.pop(hashlib.sha256(parts["dump"]).hexdigest(), None)
+        if refused:
+            return refused.status, {"reason": refused.reason, "detail": refused.detail}
+        return self.take(parts)
 
     def take(self, parts: dict[str, bytes]) -> tuple[int, dict[str, Any]]:
         """Accept a dump, as the contract says."""
@@ -163,6 +174,11 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self.service.answers:
             kind, body = self.service.answers[path]
             self._send(self.service.statuses.get(path, 200), body, {"Content-Type": kind})
+        elif path == "/v1/dumps:batch" and not self.service.is_old:
+            results = [self.service.take_in_turn(parts) for parts in _records(asked.body)]
+            content = [{**answer, "status": status} for status, answer in results]
+            body = json.dumps({"dumps": content}).encode()
+            self._send(200, body, {"Retry-After": "0"})
         elif asked.method == "PUT":
             manifest = asked.headers["Tracehouse-Manifest"].encode("ascii")
             self._send_json(*self.service.take({"dump": asked.body, "manifest": manifest}))
@@ -180,6 +196,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+
+def _records(body: bytes) -> Iterator[dict[str, bytes]]:
+    """The parts of each dump of a batch."""
+    stream = io.BytesIO(body)
+    while line := stream.readline():
+        sizes = json.loads(line)
+        names = ("manifest", "dump", "etrecord", "debug_buffer")
+        parts = {name: stream.read(sizes[name]) for name in names if name in sizes}
+        assert hashlib.sha256(parts["dump"]).hexdigest() == sizes["sha256"]
+        yield parts
 
 
 def _parts(asked: Request) -> dict[str, bytes]:

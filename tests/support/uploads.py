@@ -7,7 +7,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -62,6 +62,20 @@ def send_zip(
     headers = {"Content-Type": "application/zip", "Tracehouse-Manifest": json.dumps(manifest)}
     body = content if isinstance(content, bytes) else zip_of(content)
     return client.post("/v1/dumps", content=body, headers=headers)
+
+
+def record_of(dump: bytes, manifest: bytes, **more: bytes | str) -> bytes:
+    """A dump of a batch with its manifest, companions by part, and other fields of its line."""
+    parts = {"manifest": manifest, "dump": dump}
+    parts |= {name: data for name, data in more.items() if isinstance(data, bytes)}
+    texts = {name: text for name, text in more.items() if isinstance(text, str)}
+    line = {**texts, **{name: len(data) for name, data in parts.items()}}
+    return json.dumps(line).encode() + b"\n" + b"".join(parts.values())
+
+
+def send_batch(client: httpx2.Client, records: Sequence[bytes]) -> httpx2.Response:
+    """Upload a batch of dumps."""
+    return client.post("/v1/dumps:batch", content=b"".join(records))
 
 
 def await_state(client: httpx2.Client, dump: bytes) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from cli.serve.page.routes import ROUTES as PAGE
 from cli.serve.service import Service
 from cli.serve.upkeep.endpoints import ENDPOINTS as UPKEEP
 from cli.serve.upkeep.jobs import Jobs
+from cli.serve.uploads.batches import post_batch
 from cli.serve.uploads.dumps import get_dump, post_dumps, put_dump
 from ingest.errors import IngestError
 from warehouse.errors import QueryError, WarehouseError
@@ -89,7 +90,7 @@ def _close(service: Service) -> None:
 
 def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
-    uploads = put_dump, get_dump, post_dumps
+    uploads = put_dump, post_batch, get_dump, post_dumps
     reads = list_queries, query, schema, report, explain, status, sql, changes
     agents = Route(PATH, AgentEndpoint())
     open_ = healthz, readyz, figures, fleet_figures, document

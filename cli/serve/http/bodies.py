@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor
+from functools import partial
 
 import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
@@ -25,6 +26,8 @@ SMALLER_FILES = "send smaller files, or raise the service's limit"
 _BATCH_BYTES = 512 << 10  # handed to a thread at a time
 _MOST_CHUNKS = 64  # waiting chunks; each takes memory besides its bytes
 _PIECE_BYTES = 256 << 10  # unpacked at a time
+
+Settle = Callable[[], Awaitable[None]]  # completes what was written so far
 
 
 class TooLargeProblem(Problem):
@@ -94,13 +97,15 @@ async def receive(
     threads: Executor,
     *,
     most_bytes: int,
-    remedy: str = SMALLER_FILES,
-    reason: str = "too_large",
+    refuse: Callable[[int], TooLargeProblem] = TooLargeProblem,
+    settle: Settle | None = None,
 ) -> None:
     """Write a request's body piece by piece; large batches are written in one of the threads.
 
+    `settle` is awaited after each of these, before more of the body is received.
+
     Raises:
-        TooLargeProblem: The body is too large; the problem has this remedy and reason.
+        TooLargeProblem: The body is too large; `refuse` makes the problem of the limit.
         Problem: The body is too slow, or cut.
     """
     batch, count, loop = _Batch(write), 0, asyncio.get_running_loop()
@@ -111,10 +116,12 @@ async def receive(
                 batch.add(chunk)
                 count += len(chunk)
                 if count > most_bytes:
-                    raise TooLargeProblem(most_bytes, remedy, reason=reason)
+                    raise refuse(most_bytes)
                 if batch.byte_count >= _BATCH_BYTES:
                     deadline.reschedule(None)
                     await run_to_end(threads, batch.flush)
+                    if settle:
+                        await settle()
                 slowest = start + GRACE_SECONDS + count / LEAST_RATE
                 deadline.reschedule(min(loop.time() + IDLE_SECONDS, slowest))
     except TimeoutError as error:
@@ -136,19 +143,14 @@ async def read_short(
 
     A Problem of `receive` is passed on.
     """
-    body, remedy = bytearray(), "send a shorter request"
-    await receive(
-        request, body.extend, threads, most_bytes=most_bytes, remedy=remedy, reason=reason
-    )
+    refuse = partial(TooLargeProblem, remedy="send a shorter request", reason=reason)
+    body = bytearray()
+    await receive(request, body.extend, threads, most_bytes=most_bytes, refuse=refuse)
     return bytes(body)
 
 
-def inflate(
-    packed: Spool, encoding: str, write: Callable[[bytes], None], *, most_bytes: int
-) -> None:
-    """Unpack a body and write it piece by piece.
-
-    A StoreError is passed on.
+def inflate(packed: Spool, encoding: str, *, most_bytes: int) -> Generator[bytes]:
+    """A body, unpacked piece by piece.
 
     Raises:
         PackingProblem: The body is damaged.
@@ -166,7 +168,7 @@ def inflate(
             if count > densest:
                 remedy = f"out of {packed.byte_count:,}; if it is genuine, send it as it is"
                 raise TooLargeProblem(densest, remedy)
-            write(piece)
+            yield piece
 
 
 def _unpack(stream: pa.CompressedInputStream, encoding: str) -> bytes:

@@ -72,14 +72,22 @@ class Admission:
             detail = f"only {self._free:,} bytes are free on the store's disk: try again later"
             raise Problem(507, "disk_low", detail, retry_after=30)
 
+    def check_backlog(self, declared: int, *, received: int = 0) -> None:
+        """Check that `declared` bytes may join the dumps that wait to be indexed.
+
+        Raises:
+            Problem: Too many wait.
+        """
+        if full := describe_full_backlog(
+            self._known, self._settings, received=received, declared=declared
+        ):
+            raise Problem(429, "backlog", f"{full}: try again later", retry_after=_LATER)
+
     def _check_load(self, declared: int, held: int) -> None:
         if self.uploads >= self._settings.concurrent_uploads or self._held + held > _HELD_BYTES:
             detail = f"{self.uploads:,} uploads are under way: try again soon"
             raise Problem(429, "busy", detail, retry_after=_SOON)
-        if full := describe_full_backlog(
-            self._known, self._settings, received=self._declared, declared=declared
-        ):
-            raise Problem(429, "backlog", f"{full}: try again later", retry_after=_LATER)
+        self.check_backlog(declared, received=self._declared)
 
 
 def describe_full_backlog(

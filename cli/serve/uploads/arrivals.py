@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import asynccontextmanager, closing
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from starlette.requests import Request
 
-from cli.serve.http.bodies import KEPT_BYTES, declared_bytes, encoding_of, inflate, receive
+from cli.serve.http.bodies import KEPT_BYTES, Settle, declared_bytes, encoding_of, inflate, receive
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.multipart import PartReader
+from cli.serve.uploads.record_stream import RecordReader
 from cli.serve.uploads.refusals import record_request
 from ingest.errors import IngestError
 from warehouse.errors import StoreError
 from warehouse.inbox.spools import Spool
 
-_Files = TypeVar("_Files", Spool, PartReader)
+_Files = TypeVar("_Files", Spool, PartReader, RecordReader)
+_PIECES = 2  # of an unpacked body, written without a return to the event loop
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 @asynccontextmanager
-async def received(request: Request, files: _Files, most_bytes: int) -> AsyncIterator[_Files]:
-    """A spool or the parts of a form, with the unpacked body of an upload that is admitted.
+async def received(
+    request: Request, files: _Files, most_bytes: int, *, settle: Settle | None = None
+) -> AsyncIterator[_Files]:
+    """A spool, or the parts of a body, with the unpacked body of an upload that is admitted.
 
-    Problems of admission, of the body and of the disk, and a StoreError, are passed on.
+    `settle` is awaited after each large part of the body, see `receive`. Problems of admission, of
+    the body and of the disk, and a StoreError, are passed on.
     """
     service: Service = request.app.state.service
     declared, encoding = declared_bytes(request) or 0, encoding_of(request)
@@ -40,13 +46,27 @@ async def received(request: Request, files: _Files, most_bytes: int) -> AsyncIte
     with service.admission.admit(declared, is_packed=bool(encoding), most_bytes=most_bytes):
         async with _closing(service, files):
             if encoding is None:
-                await receive(request, write, service.spooling, most_bytes=most_bytes)
+                await receive(
+                    request, write, service.spooling, most_bytes=most_bytes, settle=settle
+                )
             else:
                 async with _closing(service, service.inbox.spool()) as packed:
                     await receive(request, packed.write, service.spooling, most_bytes=most_bytes)
-                    unpack = partial(inflate, packed, encoding, write, most_bytes=most_bytes)
-                    await run_to_end(service.inflating, unpack)
+                    with closing(inflate(packed, encoding, most_bytes=most_bytes)) as pieces:
+                        unpack = partial(_write_some, pieces, write)
+                        while await run_to_end(service.inflating, unpack):
+                            if settle:
+                                await settle()
             yield files
+
+
+def _write_some(pieces: Generator[bytes], write: Callable[[bytes], None]) -> bool:
+    """Write some pieces; whether there were any."""
+    some = 0
+    for piece in islice(pieces, _PIECES):
+        write(piece)
+        some += 1
+    return some > 0
 
 
 @asynccontextmanager
@@ -70,7 +90,7 @@ async def refusing(request: Request) -> AsyncIterator[None]:
     try:
         yield
     except (Problem, IngestError, StoreError) as error:
-        problem = _as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
+        problem = as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
         record_request(request, problem)
         declared = declared_bytes(request)
         if problem.status_code == 408 or declared is None or declared > KEPT_BYTES:
@@ -78,7 +98,7 @@ async def refusing(request: Request) -> AsyncIterator[None]:
         raise problem from (None if problem is error else error)
 
 
-def _as_write_problem(error: StoreError) -> Problem:
+def as_write_problem(error: StoreError) -> Problem:
     """The problem of a failed write: a full disk, or another cause that may pass."""
     cause: BaseException | None = error
     while cause and not isinstance(cause, OSError):

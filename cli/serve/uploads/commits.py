@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
@@ -12,6 +12,7 @@ from cli.serve.access.pools import pool_of
 from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_to_end
 from ingest.dump import Refusal
+from warehouse.errors import StoreError
 from warehouse.inbox.accept import CONFLICT, Acceptor, Outcome
 from warehouse.inbox.group_commit import GroupCommit
 from warehouse.inbox.records import Delivery
@@ -67,18 +68,35 @@ class Commits:
         if spool and spool.is_large:
             accept = partial(self._acceptor.accept_spooled, delivery, spool)
             outcome = await run_to_end(self._spooling, accept)
-        outcome = outcome or await self._join(delivery)
+        outcome = outcome or await self._join([delivery])[0]
         if outcome.refusal:
             problem = _refuse(outcome.refusal, outcome.known_manifest, bearer)
             raise problem
         return outcome
 
-    async def _join(self, delivery: Delivery) -> Outcome:
-        self._loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[Outcome] = self._loop.create_future()
-        if self._group.join(delivery, waiter):
-            self._loop.run_in_executor(self._threads, self._group.run)
-        return await waiter
+    async def commit_all(
+        self, bearer: Bearer, uploads: Sequence[tuple[Delivery, Spool]]
+    ) -> list[Outcome | Problem | StoreError]:
+        """The results of several uploads, in order; those with an outcome are on disk.
+
+        Any other error of an upload is passed on.
+        """
+        joined = iter(self._join([one for one, spool in uploads if not spool.is_large]))
+        results = await asyncio.gather(
+            *(
+                self.commit(bearer, one, spool) if spool.is_large else next(joined)
+                for one, spool in uploads
+            ),
+            return_exceptions=True,
+        )
+        return [_result(one, bearer) for one in results]
+
+    def _join(self, deliveries: Sequence[Delivery]) -> list[asyncio.Future[Outcome]]:
+        loop = self._loop = asyncio.get_running_loop()
+        waiters: list[asyncio.Future[Outcome]] = [loop.create_future() for _ in deliveries]
+        if any([*map(self._group.join, deliveries, waiters)]):  # all join before the first write
+            loop.run_in_executor(self._threads, self._group.run)
+        return waiters
 
     def _deliver(self, answer: Callable[[], None]) -> None:
         if self._loop:
@@ -86,6 +104,15 @@ class Commits:
 
     def _linger(self, waiting: int) -> float:
         return _LINGER_SECONDS if 0 < waiting < min(_ENOUGH, self._count()) else 0.0
+
+
+def _result(result: Outcome | BaseException, bearer: Bearer) -> Outcome | Problem | StoreError:
+    if isinstance(result, Outcome):
+        refusal, known = result.refusal, result.known_manifest
+        return _refuse(refusal, known, bearer) if refusal else result
+    if isinstance(result, Problem | StoreError):
+        return result
+    raise result
 
 
 def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> UploadProblem:

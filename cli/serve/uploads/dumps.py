@@ -20,36 +20,31 @@ from cli.serve.http.endpoints import BYTES, JSON_OBJECT, TEXT, Content, Input, O
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
+from cli.serve.uploads.deliveries import deliver_parts, name_of_parts, stated_manifest
 from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
 from cli.serve.uploads.refusals import name_of
 from cli.serve.uploads.zips import accept_zip
-from ingest.dump import HashedFile
-from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import correct_manifest, parse_fields, parse_stated
-from ingest.manifest.runner_output import add_counters, parse_printed
-from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.manifest.resolver import parse_fields, parse_stated
 from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import make_delivery
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
-_PRINTED = {"log": LOG_SUFFIX, "qhas": QHAS_SUFFIX}
-_COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 _FORM, _ZIP = "multipart/form-data", "application/zip"
 _ERRORS = (
     "SELECT reason, detail FROM ingest_errors WHERE sha256 = $sha256 ORDER BY refused_at DESC "
     "LIMIT 1"
 )
 _PATH = "/v1/dumps/{sha256}"
-_SHA256_TEXT: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+SHA256_TEXT: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _STATE: Content = {
     "application/json": {
         "type": "object",
         "required": ["sha256", "state"],
         "properties": {
-            "sha256": _SHA256_TEXT,
+            "sha256": SHA256_TEXT,
             "state": {"enum": ["accepted", "indexed", "quarantined"]},
             "reason": {"type": ["string", "null"]},
             "detail": {"type": ["string", "null"]},
@@ -64,10 +59,10 @@ _PARTS: Schema = {
         "manifest": {"type": "string", "contentMediaType": "application/json"},
     },
 }
-_DUMP = Input("sha256", "path", _SHA256_TEXT, "SHA-256 of the dump.", is_required=True)
+_DUMP = Input("sha256", "path", SHA256_TEXT, "SHA-256 of the dump.", is_required=True)
 _PACKING: Schema = {"enum": ["identity", *ENCODINGS]}
-_ENCODING = Input("Content-Encoding", "header", _PACKING, "How the body is packed.")
-_PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
+ENCODING = Input("Content-Encoding", "header", _PACKING, "How the body is packed.")
+PROBLEMS = (400, 408, 409, 413, 415, 429, 503, 507)
 _UNKNOWN = 404, "unknown_dump", "no dump of this SHA-256 was sent"
 _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
 
@@ -79,12 +74,12 @@ _STORED = "SELECT dump_id FROM dumps WHERE sha256 = $sha256"
     (
         _DUMP,
         Input(MANIFEST_HEADER, "header", TEXT, "Manifest: ASCII-escaped JSON.", is_required=True),
-        _ENCODING,
+        ENCODING,
     ),
     "put",
     (Scope.INGEST,),
     {"application/octet-stream": BYTES},
-    _PROBLEMS,
+    PROBLEMS,
     guard=refusing,
 )
 async def put_dump(request: Request) -> Response:
@@ -119,12 +114,12 @@ async def put_dump(request: Request) -> Response:
             TEXT,
             "Fields of all dumps of a zip, likewise ASCII-escaped JSON.",
         ),
-        _ENCODING,
+        ENCODING,
     ),
     "post",
     (Scope.INGEST,),
     {_FORM: _PARTS, _ZIP: BYTES},
-    _PROBLEMS,
+    PROBLEMS,
     guard=refusing,
 )
 async def post_dumps(request: Request) -> Response:
@@ -190,38 +185,13 @@ async def _accept_parts(request: Request) -> Response:
     async with received(request, parts, settings.max_body_bytes) as form:
         form.check()
         dump = form.parts["dump"].spool
-        name = form.parts["dump"].file_name or name_of(dump.sha256)
         request.state.what = request.state.sha256 = dump.sha256
-        request.state.source = name
-        manifest = parse_stated("manifest", form.parts["manifest"].spool.data)
-        manifest = await run_in_threadpool(_add_printed, manifest, form)  # a log may be long
+        request.state.source = name_of_parts(form.parts)
+        manifest = await run_in_threadpool(stated_manifest, form.parts)  # a log may be long
         request.state.manifest = manifest.canonical_json()
         check_pool(bearer, manifest.device.pool)
-        companions = (_companion(form, part, name) for part in _COMPANIONS)
-        delivery = make_delivery(request.state.manifest, dump.hashed(name), *companions)
+        delivery = deliver_parts(form.parts, request.state.manifest)
         return _answer(dump.sha256, await service.commits.commit(bearer, delivery, dump))
-
-
-def _add_printed(manifest: Manifest, form: PartReader) -> Manifest:
-    """The manifest with the counters in the runner's output."""
-    printed = [
-        counter
-        for part, suffix in _PRINTED.items()
-        if part in form.parts and form.parts[part].spool.byte_count
-        for counter in parse_printed(part, form.parts[part].spool.data, suffix)
-    ]
-    if not printed:
-        return manifest
-    stated = [counter.model_dump() for counter in manifest.counters or ()]
-    fields = {COUNTERS: add_counters(stated, printed)}
-    return correct_manifest(manifest.canonical_json(), "manifest", fields)
-
-
-def _companion(form: PartReader, part: str, name: str) -> HashedFile | None:
-    found = form.parts.get(part)
-    if found is None or not found.spool.byte_count:  # a form without a file sends an empty part
-        return None
-    return found.spool.hashed(found.file_name or f"{name}: {_COMPANIONS[part]}")
 
 
 def _answer(sha256: str, outcome: Outcome) -> Response:

@@ -16,7 +16,7 @@ from warehouse.inbox.spools import Spool
 
 NEEDED_PARTS = ("dump", "manifest")
 PARTS = (*NEEDED_PARTS, "etrecord", "debug_buffer", "log", "qhas")
-_LONGEST_NAME = 255
+LONGEST_NAME = 255
 
 
 class FormProblem(Problem):
@@ -124,7 +124,7 @@ class PartReader:
             raise FormProblem(f"two parts {name!r}")
         file_name = _decode(options.get(b"filename", b"")).replace("\\", "/").rpartition("/")[2]
         most_bytes = MAX_MANIFEST_BYTES if name == "manifest" else self._most_bytes
-        self._part = FormPart(file_name[:_LONGEST_NAME], self._inbox.spool(), most_bytes)
+        self._part = FormPart(file_name[:LONGEST_NAME], self._inbox.spool(), most_bytes)
         self.parts[name] = self._part
 
     def _write(self, data: bytes, start: int, end: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -57,12 +58,13 @@ def test_refusals_are_listed_and_fail_unless_they_may_be(
 ) -> None:
     for number in range(3):
         write(tmp_path / f"{number}.etdp", tiny_dump(number))
-    service.refusals = [Refused(400, reason="truncated", detail="ends early")]
+    first = hashlib.sha256(tiny_dump(0)).hexdigest()
+    service.faulty = {first: Refused(400, reason="truncated", detail="ends early")}
     args = ("upload", tmp_path, *NAMES, "--url", service.url, "--jobs", "1", "--format", "json")
     done = run(*args)
     assert (done.code, counts(done)["refused"]) == (1, 1)
     assert done.error == f"refused: {tmp_path}/0.etdp: ends early [truncated]"
-    service.refusals = [Refused(409, reason="conflict", detail="other manifest")]
+    service.faulty = {first: Refused(409, reason="conflict", detail="other manifest")}
     done = run(*args, "--keep-going")
     assert (done.code, counts(done)["conflicts"], counts(done)["known"]) == (0, 1, 2)
 

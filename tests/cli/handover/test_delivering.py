@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
-from cli.handover.delivering import hand_over, service_uploader
+from cli.handover import delivering
+from cli.handover.delivering import DeliveryResult, Take, hand_over, service_uploader
 from cli.remote.choice import ServiceChoice
-from ingest.dump import Dump
+from ingest.dump import Companion, Dump
 from ingest.errors import ManifestError, ServiceError, SourceError
 from ingest.manifest.models import Manifest
 from tests.support.stand_in_service import Refused, StandIn
@@ -20,18 +23,26 @@ def nameless() -> Manifest:
     raise ManifestError("b.etdp", "no device")
 
 
-def test_dumps_come_out_in_their_order_and_several_are_on_their_way_at_once() -> None:
+def handed_over(dumps: Iterable[Dump], take: Take, threads: int) -> list[DeliveryResult]:
+    return [one for group in hand_over(dumps, take, threads=threads) for one in group]
+
+
+def test_dumps_come_out_in_their_order_and_several_groups_are_on_their_way_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivering, "_GROUP_DUMPS", 2)
     together = threading.Barrier(3)
 
-    def take(incoming: Dump) -> bool:
+    def take(dumps: Sequence[Dump]) -> list[bool]:
         together.wait(60)
-        return incoming.name != "2.etdp"
+        return [one.name != "2.etdp" for one in dumps]
 
-    made = list(hand_over([tiny_incoming(i) for i in range(6)], take, threads=3))
+    made = handed_over([tiny_incoming(i) for i in range(6)], take, threads=3)
     assert [(one.name, one.is_new) for one in made] == [(f"{i}.etdp", i != 2) for i in range(6)]
 
 
-def test_few_wait_for_their_turn() -> None:
+def test_few_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "_GROUP_DUMPS", 2)
     begun: list[int] = []
 
     def dumps() -> Iterator[Dump]:
@@ -39,10 +50,21 @@ def test_few_wait_for_their_turn() -> None:
             begun.append(number)
             yield tiny_incoming(number % 5)
 
-    results = hand_over(dumps(), lambda _: True, threads=2)
+    results = hand_over(dumps(), lambda group: [True] * len(group), threads=2)
     next(results)
     assert len(begun) < 20
     results.close()  # type: ignore[attr-defined]
+
+
+def test_a_group_is_limited_by_the_bytes_of_dumps_and_companions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivering, "_GROUP_BYTES", 100)
+    small, record = replace(tiny_incoming(1), byte_count=40), Companion("r", lambda: b"", 40)
+    with_record, unknown = replace(small, etrecord=record), replace(small, byte_count=0)
+    dumps = [small, small, with_record, unknown, small]
+    groups = hand_over(dumps, lambda group: [True] * len(group), threads=1)
+    assert [len(group) for group in groups] == [2, 1, 1, 1]
 
 
 def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
@@ -53,9 +75,10 @@ def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
         tiny_incoming(2),
         tiny_incoming(1),
     ]
-    service.refusals = [Refused(400, reason="truncated", detail="ends at 12")]
+    sha256 = hashlib.sha256(tiny_dump(1)).hexdigest()
+    service.faulty = {sha256: Refused(400, reason="truncated", detail="ends at 12")}
     with service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker:
-        made = list(hand_over(dumps, taker, threads=1))
+        made = handed_over(dumps, taker, threads=1)
     assert [(one.is_new, one.refusal and one.refusal[2:-1]) for one in made] == [
         (False, ("truncated", None, "ends at 12", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
         (False, ("unreadable", None, "does not exist", None, made[0].refusal.refused_at)),  # type: ignore[union-attr]
@@ -73,9 +96,9 @@ def test_a_fault_of_a_dump_is_its_refusal(service: StandIn) -> None:
 def test_a_failure_of_one_dump_does_not_stop_the_next(
     service: StandIn, refusal: Refused, reason: str
 ) -> None:
-    service.refusals = [refusal]
+    service.faulty = {hashlib.sha256(tiny_dump(1)).hexdigest(): refusal}
     with service_uploader(ServiceChoice(service.url), retry_seconds=60) as taker:
-        first, second = hand_over([tiny_incoming(1), tiny_incoming(2)], taker, threads=1)
+        first, second = handed_over([tiny_incoming(1), tiny_incoming(2)], taker, threads=1)
     assert first.refusal is not None
     assert (first.refusal.reason, first.refusal.detail) == (reason, "not now")
     assert second.is_new
@@ -88,11 +111,11 @@ def test_a_service_that_takes_nothing_ends_it(service: StandIn, status: int) -> 
         service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker,
         pytest.raises(ServiceError, match=str(status)),
     ):
-        list(hand_over([tiny_incoming(i) for i in range(200)], taker, threads=2))
+        handed_over([tiny_incoming(i) for i in range(200)], taker, threads=2)
     assert len(service.asked) < 50
 
 
 def test_each_thread_keeps_its_connection(service: StandIn) -> None:
     with service_uploader(ServiceChoice(service.url), retry_seconds=0) as taker:
-        assert all(hand_over([tiny_incoming(i) for i in range(40)], taker, threads=3))
+        handed_over([tiny_incoming(i) for i in range(40)], taker, threads=3)
     assert service.connections <= 3

@@ -21,7 +21,7 @@ BROKEN = Dump.of_bytes("broken.etdp", b"ED00" * 10, Manifest.model_validate(MANI
 def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with open_inbox(store) as take:
-        made = list(hand_over([tiny_incoming(i) for i in range(20)], take, threads=4))
+        (made,) = hand_over([tiny_incoming(i) for i in range(20)], take, threads=4)
     assert all(one.is_new for one in made)
     assert len(stored_event_counts(store)) == 20
 
@@ -29,8 +29,8 @@ def test_dumps_are_in_the_store_at_the_end(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_refusal_of_the_store_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_inbox(tmp_path / "store") as take:
-        take(BROKEN)
-        take(tiny_incoming(1))
+        take([BROKEN])
+        take([tiny_incoming(1)])
     assert capsys.readouterr().err.startswith("refused: broken.etdp: ")
     assert take.consumer is not None
     assert sum(take.consumer.refused.values()) == 1
@@ -43,7 +43,7 @@ def test_dumps_are_left_to_another_process_that_writes_the_store(
     store = tmp_path / "store"
     with Warehouse.open(store, create=True) as warehouse:
         with open_inbox(store) as take:
-            take(tiny_incoming(1))
+            take([tiny_incoming(1)])
         assert "has the store open; dumps are left in its inbox" in capsys.readouterr().err
         assert warehouse.drain().n_dumps == 1
 
@@ -54,8 +54,8 @@ def test_others_leave_their_dumps_to_it_meanwhile(
     store = tmp_path / "store"
     with open_inbox(store) as take:
         with open_inbox(store) as other:
-            other(tiny_incoming(1))
-        take(tiny_incoming(2))
+            other([tiny_incoming(1)])
+        take([tiny_incoming(2)])
     assert capsys.readouterr().err == ""
     assert len(stored_event_counts(store)) == 2
 
@@ -66,9 +66,9 @@ def test_it_waits_while_too_much_lies_in_the_inbox(
 ) -> None:
     store = tmp_path / "store"
     with Warehouse.open(store, create=True) as warehouse, open_inbox(store) as take:
-        take(tiny_incoming(1))
+        take([tiny_incoming(1)])
         monkeypatch.setattr(inboxes, "_MOST_BYTES", 10)
         monkeypatch.setattr(inboxes.time, "sleep", lambda _: warehouse.drain())
-        take(tiny_incoming(2))
+        take([tiny_incoming(2)])
         assert warehouse.drain().n_dumps == 1
     assert len(stored_event_counts(store)) == 2

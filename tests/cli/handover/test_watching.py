@@ -6,13 +6,14 @@ import os
 import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.handover import watching
+from cli.handover import delivering, watching
+from cli.handover.delivering import Take
 from cli.handover.watching import Watch, WatchCounts, WatchOptions
 from ingest.dump import Dump
 from ingest.errors import ServiceError, SourceError
@@ -36,11 +37,17 @@ class Taker:
         self.held: set[bytes] = set()
         self.failures = failures
 
-    def __call__(self, incoming: Dump) -> bool:
+    def __call__(self, dumps: Sequence[Dump]) -> list[bool | SourceError]:
         if self.failures:
             self.failures -= 1
             raise AWAY
-        data = bytes(incoming.read())
+        return [self._take(one) for one in dumps]
+
+    def _take(self, incoming: Dump) -> bool | SourceError:
+        try:
+            data = bytes(incoming.read())
+        except SourceError as error:
+            return error
         self.names.append(incoming.name)
         is_new = data not in self.held
         self.held.add(data)
@@ -49,7 +56,7 @@ class Taker:
 
 def watch(
     folder: str,
-    take: Callable[[Dump], bool],
+    take: Take,
     *,
     manifest: dict[str, Any] | None = None,
     now: Callable[[], float] = time.time,
@@ -140,11 +147,11 @@ def test_a_service_that_comes_back_gets_what_was_found_meanwhile(
     running = watch(str(tmp_path), take)
     running._options = WatchOptions(NAMES, None, None, 1, 0.01, False)  # type: ignore[misc]
 
-    def take_until_all(incoming: Dump) -> bool:
-        is_new = take(incoming)
+    def take_until_all(dumps: Sequence[Dump]) -> list[bool | SourceError]:
+        are_new = take(dumps)
         if len(set(take.names)) == 3:
             stop.set()
-        return is_new
+        return are_new
 
     running._take = take_until_all
     running.run(stop)
@@ -161,19 +168,22 @@ def test_a_place_that_is_gone_ends_it_once(tmp_path: Path) -> None:
         running.run(threading.Event())
 
 
-def test_told_to_stop_it_finishes_what_it_began_and_knows_it(tmp_path: Path) -> None:
+def test_told_to_stop_it_finishes_what_it_began_and_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivering, "_GROUP_DUMPS", 3)
     for number in range(30):
         put(tmp_path / f"{number}.etdp", tiny_dump(number))
     stop, taken = threading.Event(), []
 
-    def take(incoming: Dump) -> bool:
-        taken.append(incoming.name)
+    def take(dumps: Sequence[Dump]) -> list[bool]:
+        taken.extend(one.name for one in dumps)
         stop.set()
-        return True
+        return [True] * len(dumps)
 
     running = watch(str(tmp_path), take)
     running.run(stop)
-    assert 1 <= running.counts.taken <= len(taken) < 30
+    assert 3 <= running.counts.taken <= len(taken) < 30
 
 
 def test_files_of_a_bucket_are_named_by_their_uri(

@@ -1,68 +1,122 @@
-"""A dump is sent by its name with its manifest; what comes with it, in a form."""
+"""Dumps are sent together, each with a result of its own; one by one where that is impossible."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 
 import pytest
 
 from ingest.errors import ServiceError
 from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import Receipt, upload_dump
-from tests.support.stand_in_service import StandIn
+from ingest.remote.uploading import DumpUploader, OutgoingDump, Receipt
+from tests.support.stand_in_service import Refused, StandIn
 
 DUMP = bytes(range(256)) * 3000
 SHA256 = hashlib.sha256(DUMP).hexdigest()
 MANIFEST = '{"device":"pixel 8 \u00e9\U0001f600","build":"b1","model":"mv2"}'
+PATH = "/v1/dumps:batch"
+ONE, OTHER = OutgoingDump(DUMP, MANIFEST), OutgoingDump(b"other\r\n--", MANIFEST)
 
 
-def test_dump_is_put_under_its_name_and_known_the_second_time(service: StandIn) -> None:
-    with ServiceConnection(service.url) as connection:
-        assert upload_dump(connection, memoryview(DUMP), MANIFEST) == Receipt(SHA256, is_new=True)
-        assert upload_dump(connection, DUMP, MANIFEST) == Receipt(SHA256, is_new=False)
-    assert [(asked.method, asked.path) for asked in service.asked] == [
-        ("PUT", f"/v1/dumps/{SHA256}")
-    ] * 2
-    held = service.held[SHA256]
-    assert (held["dump"], json.loads(held["manifest"])) == (DUMP, json.loads(MANIFEST))
-    assert service.asked[0].headers["Tracehouse-Manifest"].isascii()
+@pytest.fixture
+def uploader(service: StandIn) -> Iterator[DumpUploader]:
+    """An uploader that tries again for a minute."""
+    with ServiceConnection(service.url, retry_seconds=60) as connection:
+        yield DumpUploader(connection)
 
 
-def test_companions_of_a_dump_are_sent_in_a_form(service: StandIn) -> None:
-    with ServiceConnection(service.url) as connection:
-        receipt = upload_dump(
-            connection, DUMP, MANIFEST, etrecord=b"PK\3\4\r\n--", debug_buffer=b"\0\r\n"
-        )
-    assert receipt == Receipt(SHA256, is_new=True)
-    (asked,) = service.asked
-    assert (asked.method, asked.path) == ("POST", "/v1/dumps")
+def test_dumps_go_in_one_request_and_are_known_the_second_time(
+    service: StandIn, uploader: DumpUploader
+) -> None:
+    hashes = [hashlib.sha256(one.dump).hexdigest() for one in (ONE, OTHER)]
+    for is_new in (True, False):
+        sent = [ONE._replace(dump=memoryview(DUMP)), OTHER]
+        assert uploader.upload(sent) == [Receipt(sha256, is_new) for sha256 in hashes]
+    assert [(asked.method, asked.path) for asked in service.asked] == [("POST", PATH)] * 2
+    held = [service.held[sha256] for sha256 in hashes]
+    assert [one["dump"] for one in held] == [DUMP, OTHER.dump]
+    assert [json.loads(one["manifest"]) for one in held] == [json.loads(MANIFEST)] * 2
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_companions_are_sent_with_their_dump(
+    service: StandIn, uploader: DumpUploader, *, is_old: bool
+) -> None:
+    service.is_old = is_old
+    sent = ONE._replace(etrecord=b"PK\3\4\r\n--", debug_buffer=b"\0\r\n")
+    assert uploader.upload([sent]) == [Receipt(SHA256, is_new=True)]
     held = service.held[SHA256]
     assert json.loads(held.pop("manifest")) == json.loads(MANIFEST)
     assert held == {"dump": DUMP, "etrecord": b"PK\3\4\r\n--", "debug_buffer": b"\0\r\n"}
 
 
-def test_manifest_too_long_for_a_header_is_sent_in_a_form(service: StandIn) -> None:
-    stated = json.dumps({**json.loads(MANIFEST), "tags": {"note": "x" * 5000}})
+def test_a_service_that_knows_no_batches_is_asked_for_one_once(
+    service: StandIn, uploader: DumpUploader
+) -> None:
+    service.is_old = True
+    assert [len(uploader.upload([ONE, OTHER])) for _ in range(2)] == [2, 2]
+    assert [asked.path for asked in service.asked] == [PATH, *["/v1/dumps"] * 4]
+
+
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_dumps_that_are_not_taken_together_are_sent_one_by_one(
+    service: StandIn, uploader: DumpUploader, status: int
+) -> None:
+    service.refusals = [Refused(status)]
+    results = uploader.upload([ONE, OTHER])
+    assert [isinstance(one, Receipt) for one in results] == [True, True]
+    uploader.upload([ONE, OTHER])
+    assert [asked.path for asked in service.asked] == [PATH, "/v1/dumps", "/v1/dumps", PATH]
+
+
+def test_only_the_dumps_that_the_service_defers_are_sent_again(
+    service: StandIn, uploader: DumpUploader
+) -> None:
+    service.faulty = {hashlib.sha256(OTHER.dump).hexdigest(): Refused(429)}
+    first, second = uploader.upload([ONE, OTHER])
+    assert isinstance(first, Receipt)
+    assert isinstance(second, Receipt)
+    assert (first.is_new, second.is_new) == (True, True)
+    assert [asked.body.count(b'"sha256"') for asked in service.asked] == [2, 1]
+
+
+def test_a_dump_that_is_deferred_for_too_long_has_an_error(service: StandIn) -> None:
+    service.faulty = {SHA256: Refused(429, reason="backlog")}
     with ServiceConnection(service.url) as connection:
-        upload_dump(connection, DUMP, stated)
-    assert service.asked[0].method == "POST"
-    assert json.loads(service.held[SHA256]["manifest"]) == json.loads(stated)
+        (result,) = DumpUploader(connection).upload([ONE])
+    assert isinstance(result, ServiceError)
+    assert (result.status, result.reason) == (429, "backlog")
 
 
-@pytest.mark.parametrize("body", [b"<html>welcome", b"[]", b'{"sha256": "0"}'])
-def test_a_server_that_says_yes_to_everything_took_nothing(service: StandIn, body: bytes) -> None:
-    service.answers[f"/v1/dumps/{SHA256}"] = ("text/html", body)
-    with (
-        ServiceConnection(service.url) as connection,
-        pytest.raises(ServiceError, match="unexpected answer"),
-    ):
-        upload_dump(connection, DUMP, MANIFEST)
+@pytest.mark.parametrize(
+    "body", [b"<html>welcome", b"[]", b'{"dumps": [{"sha256": "0", "status": 200}]}']
+)
+def test_a_server_that_says_yes_to_everything_took_nothing(
+    service: StandIn, uploader: DumpUploader, body: bytes
+) -> None:
+    service.answers[PATH] = ("text/html", body)
+    with pytest.raises(ServiceError, match="unexpected answer"):
+        uploader.upload([ONE])
 
 
-def test_other_manifest_is_a_conflict(service: StandIn) -> None:
-    with ServiceConnection(service.url) as connection:
-        upload_dump(connection, DUMP, MANIFEST)
-        with pytest.raises(ServiceError) as error:
-            upload_dump(connection, DUMP, '{"device":"other"}')
-    assert (error.value.status, error.value.reason) == (409, "conflict")
+def test_another_server_without_batches_that_says_yes_took_nothing(
+    service: StandIn, uploader: DumpUploader
+) -> None:
+    service.is_old = True
+    service.answers["/v1/dumps"] = ("text/html", b'{"sha256": "0"}')
+    with pytest.raises(ServiceError, match="unexpected answer"):
+        uploader.upload([ONE])
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_other_manifest_is_a_conflict_and_ends_nothing(
+    service: StandIn, uploader: DumpUploader, *, is_old: bool
+) -> None:
+    service.is_old = is_old
+    uploader.upload([ONE])
+    conflict, other = uploader.upload([ONE._replace(manifest='{"device":"other"}'), OTHER])
+    assert isinstance(conflict, ServiceError)
+    assert (conflict.status, conflict.reason) == (409, "conflict")
+    assert isinstance(other, Receipt)

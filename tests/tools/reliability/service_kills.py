@@ -1,9 +1,9 @@
 """Kill a service under load, again and again, and hold what it acknowledged against its store.
 
-Clients upload small dumps and some that are spooled, and write down what was acknowledged. The
-service is killed at random moments, or where `failpoint` says, and started again over what is left.
-After some rounds it is told to end, and its store must hold what `judge_store` demands:
-`make torture-service`.
+Clients upload small dumps and some that are spooled, alone and in batches, and write down what was
+acknowledged. The service is killed at random moments, or where `failpoint` says, and started again
+over what is left. After some rounds it is told to end, and its store must hold what `judge_store`
+demands: `make torture-service`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ LONGEST_LIFE = 2.5  # seconds from its first answer
 LONGEST_WAIT = 20.0  # likewise, for it to reach a failpoint
 SMALL, LARGE = 20, 9_000  # events; the large ones are spooled
 LARGE_SHARE = 0.05
+BATCH_SHARE = 0.3  # of requests
 READY_SECONDS = 60.0
 
 
@@ -92,8 +93,11 @@ class Trial(KillTrial):
                 yield random_.choice(before)
                 continue
             is_large = random_.random() < LARGE_SHARE
-            packet = self._makers[is_large].packet(next(self._numbers))
-            self._events[packet.sha256] = LARGE if is_large else SMALL
+            maker, is_batch = self._makers[is_large], random_.random() < BATCH_SHARE
+            count = random_.randint(1, 3 if is_large else 40)
+            numbers = list(itertools.islice(self._numbers, count if is_batch else 1))
+            packet = maker.batch(numbers) if is_batch else maker.packet(*numbers)
+            self._events |= dict.fromkeys(packet.hashes, LARGE if is_large else SMALL)
             before = [*before[-9:], packet]
             yield packet
 

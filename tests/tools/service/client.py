@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import math
 import socket
 import threading
@@ -121,12 +122,13 @@ async def _converse(
             await asyncio.sleep(max(turn - time.monotonic(), 0.0))
         packet = next(packets)
         start = max(turn, 0.0) or time.monotonic()
-        status = await connection.send(packet)
-        tally.statuses[status] += 1
-        if status in _TAKEN:
-            tally.seconds.append(time.monotonic() - start)
-            tally.acknowledged(packet.sha256)
-        elif status == HTTPStatus.TOO_MANY_REQUESTS:
+        statuses = await connection.send(packet)
+        tally.statuses.update(statuses)
+        for sha256, status in zip(packet.hashes, statuses, strict=True):
+            if status in _TAKEN:
+                tally.seconds.append(time.monotonic() - start)
+                tally.acknowledged(sha256)
+        if HTTPStatus.TOO_MANY_REQUESTS in statuses:
             await asyncio.sleep(pace.pause)
 
 
@@ -154,34 +156,37 @@ class Connection:
             raise
         return cls(peer)
 
-    async def send(self, packet: Packet) -> int:
-        """The status of the answer to an upload; a large body is sent when it is asked for."""
+    async def send(self, packet: Packet) -> list[int]:
+        """The status of each dump of an upload; a large body is sent when it is asked for."""
         loop = asyncio.get_running_loop()
-        if not packet.is_asked_for:
+        if packet.is_asked_for:
+            await loop.sock_sendall(self._socket, packet.head)
+            status, content = await self._answer()
+            if status == HTTPStatus.CONTINUE:
+                for piece in packet.body:
+                    await loop.sock_sendall(self._socket, piece)
+                status, content = await self._answer()
+        else:
             await loop.sock_sendall(self._socket, packet.request)
-            return await self._answer()
-        await loop.sock_sendall(self._socket, packet.head)
-        status = await self._answer()
-        if status == HTTPStatus.CONTINUE:
-            for piece in packet.body:
-                await loop.sock_sendall(self._socket, piece)
-            status = await self._answer()
-        return status
+            status, content = await self._answer()
+        results = json.loads(content).get("dumps", ()) if content else ()
+        return [one["status"] for one in results] or [status] * len(packet.hashes)
 
-    async def _answer(self) -> int:
-        """The status of an answer, which is read to its end."""
+    async def _answer(self) -> tuple[int, bytes]:
+        """The status and the content of an answer."""
         while (end := self._read.find(_END)) < 0:
             await self._receive()
         end += len(_END)
-        head = bytes(self._read[:end]).lower()
+        start, head = end, bytes(self._read[:end]).lower()
         at = head.find(_LENGTH)
         if at >= 0:
             end += int(head[at + len(_LENGTH) : head.find(b"\r", at)])
         while len(self._read) < end:
             await self._receive()
+        content = bytes(self._read[start:end])
         del self._read[:end]
         self.is_ended = _ENDING in head
-        return int(head[9:12])
+        return int(head[9:12]), content
 
     async def _receive(self) -> None:
         piece = await asyncio.get_running_loop().sock_recv(self._socket, _MOST_BYTES)

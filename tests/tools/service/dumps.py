@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tests.support.etdump_builder import build_etdump
@@ -19,16 +20,16 @@ _TICKS = struct.Struct("<Q")
 
 
 class Packet(NamedTuple):
-    """A dump to upload.
+    """A dump to upload, or several in one request.
 
     Attributes:
-        sha256: Its SHA-256.
+        hashes: The SHA-256 of each.
         head: The request's head.
         body: Its body, in pieces.
         is_asked_for: Whether the body is not sent before the service asks for it.
     """
 
-    sha256: str
+    hashes: tuple[str, ...]
     head: bytes
     body: tuple[Any, ...]
     is_asked_for: bool
@@ -71,9 +72,7 @@ class DumpMaker:
     def packet(self, number: int, *, kept: bool = True) -> Packet:
         """A request that uploads it; on a connection that is kept, or not."""
         body, is_asked_for = self._pieces(number), self.byte_count > _UNASKED_BYTES
-        digest = self._digest.copy()
-        digest.update(body[1])
-        sha256 = digest.hexdigest()
+        sha256 = self._hash(body)
         head = (
             f"PUT /v1/dumps/{sha256} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
             f"Connection: {'keep-alive' if kept else 'close'}\r\n"
@@ -81,7 +80,27 @@ class DumpMaker:
             f"Content-Length: {self.byte_count}\r\n"
             f"{_EXPECT if is_asked_for else ''}\r\n"
         )
-        return Packet(sha256, head.encode(), body, is_asked_for)
+        return Packet((sha256,), head.encode(), body, is_asked_for)
+
+    def batch(self, numbers: Iterable[int]) -> Packet:
+        """A request that uploads the dumps of these numbers."""
+        hashes, pieces, manifest = list[str](), list[Any](), json.dumps(MANIFEST).encode()
+        for number in numbers:
+            body = self._pieces(number)
+            hashes.append(self._hash(body))
+            sizes = {"manifest": len(manifest), "dump": self.byte_count, "sha256": hashes[-1]}
+            pieces += [json.dumps(sizes).encode() + b"\n" + manifest, *body]
+        body = b"".join(pieces)
+        head = (
+            "POST /v1/dumps:batch HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return Packet(tuple(hashes), head.encode(), (body,), is_asked_for=False)
+
+    def _hash(self, pieces: tuple[memoryview, bytes]) -> str:
+        digest = self._digest.copy()
+        digest.update(pieces[1])
+        return digest.hexdigest()
 
     def _pieces(self, number: int) -> tuple[memoryview, bytes]:
         return self._start, _TICKS.pack(10**9 + number) + self._end

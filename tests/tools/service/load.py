@@ -31,6 +31,7 @@ from tests.tools.service.dumps import DumpMaker, Packet
 from warehouse import Warehouse
 
 CONNECTIONS, MANY, CROWD = 32, 512, 10_000
+BATCH = 128  # dumps of a request
 LARGE_RUNS = 250
 LARGE_CONNECTIONS = 4
 _PAUSE = 0.1  # seconds that a connection with large uploads waits when it is put off
@@ -87,9 +88,10 @@ def load(
     *,
     connections: int,
     seconds: float,
+    batch: int = 1,
     **pace: float,
 ) -> dict[str, float]:
-    """What a new service makes of a load, at some pace; see `upload`."""
+    """What a new service makes of a load at some pace, see `upload`, in requests of `batch`."""
     store = folder / "store"
     acknowledged: set[str] = set()
     with ServiceProcess(store) as service:
@@ -100,14 +102,19 @@ def load(
             watch.acknowledged(sha256)
 
         tally = Tally(note)
-        start, computed = time.monotonic(), service.cpu_seconds()
-        packets = map(maker.packet, itertools.count())
+        start, computed, own = time.monotonic(), service.cpu_seconds(), time.process_time()
+        numbers = itertools.count(step=batch)
+        packets = (
+            map(maker.packet, numbers)
+            if batch == 1
+            else (maker.batch(range(first, first + batch)) for first in numbers)
+        )
         loading = upload(
             service.port, packets, tally, connections=connections, seconds=seconds, **pace
         )
         with repeating(watch.look, _LOOK):
             asyncio.run(loading)
-            taken = time.monotonic() - start
+            taken, own = time.monotonic() - start, time.process_time() - own
             back = _await_normal(service.port, maker.packet(1 << 40))
             computed = service.cpu_seconds() - computed
         service.signal(signal.SIGTERM)
@@ -126,6 +133,7 @@ def load(
         - tally.statuses[429]
         - tally.statuses[0],
         "computed us per upload": 1e6 * computed / max(accepted, 1),
+        "computed us per upload by the client": 1e6 * own / max(accepted, 1),
         "memory MB": watch.most_bytes / 1e6,
         "queryable after s": median(watch.queryable_seconds or [float("nan")]),
         "back to normal after s": back,
@@ -164,7 +172,7 @@ def _await_normal(port: int, packet: Packet) -> float:
         tally = Tally()
         packets: Iterator[Packet] = itertools.repeat(packet)
         asyncio.run(upload(port, packets, tally, connections=1, seconds=0.01))
-        if state_of(port, packet.sha256) == "indexed":
+        if state_of(port, packet.hashes[0]) == "indexed":
             break
         time.sleep(_LOOK)
     return time.monotonic() - start
@@ -187,9 +195,13 @@ def measure(seconds: float, overload_seconds: float) -> Figures:
     with tempfile.TemporaryDirectory() as name:
         folders = (Path(name, str(number)) for number in itertools.count())
         most = load(next(folders), small, connections=CONNECTIONS, seconds=seconds)
+        batches = load(
+            next(folders), small, connections=LARGE_CONNECTIONS, seconds=seconds, batch=BATCH
+        )
         half = most["uploads per second"] / 2
         return {
             "small": most,
+            "batches": batches,
             "small at half": load(
                 next(folders), small, connections=CONNECTIONS, seconds=seconds, rate=half
             ),

@@ -22,8 +22,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
 
+from ingest.errors import ServiceError
 from ingest.remote.connection import ServiceConnection
-from ingest.remote.uploading import upload_dump
+from ingest.remote.uploading import DumpUploader, OutgoingDump
 from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST
 from tests.tools.service.dumps import DumpMaker
@@ -61,9 +62,12 @@ class Uploads:
 
     def _upload(self) -> None:
         with ServiceConnection(self._url, token="", retry_seconds=60) as connection:
+            uploader = DumpUploader(connection)
             while not self._is_over.wait(_PAUSE):
                 dump = self._maker.dump(next(self._numbers))
-                receipt = upload_dump(connection, dump, json.dumps(MANIFEST))
+                (receipt,) = uploader.upload([OutgoingDump(dump, json.dumps(MANIFEST))])
+                if isinstance(receipt, ServiceError):
+                    raise receipt
                 self.acknowledged[receipt.sha256] = time.monotonic()
 
     def longest_gap(self, start: float, end: float) -> float:

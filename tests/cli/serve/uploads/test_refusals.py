@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from starlette.testclient import TestClient
 from tests.support.service import service_of, serving
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_dump
-from tests.support.uploads import await_state, new_dump, put, send_zip, sha256_of
+from tests.support.uploads import (
+    await_state,
+    new_dump,
+    put,
+    record_of,
+    send_batch,
+    send_zip,
+    sha256_of,
+)
 from tests.support.waiting import until
 from warehouse.upkeep.rebuild import rebuild_store
 
@@ -87,6 +96,17 @@ def test_large_uploads_bad_manifests_and_members_of_zips_are_on_record(client: T
     assert [source for source, *_ in found][2:] == ["upload.zip!bad.etdp", "upload.zip!cut.etdp"]
     devices = [row["device"] for row in errors(client)]
     assert devices == ["pixel8", None, "pixel8", "pixel8"]  # a bad manifest is that of no device
+
+
+def test_dumps_of_a_batch_and_a_malformed_batch_are_on_record(client: TestClient) -> None:
+    stated = json.dumps(MANIFEST).encode()
+    records = [record_of(b"y" * 99, stated, name="bad.etdp"), record_of(bytes(1 << 17), stated)]
+    assert send_batch(client, [*records, b"nonsense\n"]).status_code == 400
+    assert await_errors(client, 3) == [
+        ("bad.etdp", "bad_identifier", False),
+        ("upload", "too_large", False),
+        ("upload", "record", False),
+    ]
 
 
 def test_a_deferred_upload_is_not_on_record(client: TestClient) -> None:

@@ -1,0 +1,196 @@
+"""Clients of a service: dumps are uploaded, and questions are answered as Arrow tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from cli.remote.questions import RemoteStore
+from ingest.batching import batches
+from ingest.errors import ServiceError
+from ingest.remote.connection import ServiceConnection
+from ingest.remote.uploading import MOST_DUMPS, DumpUploader, OutgoingDump, Receipt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from queries.report.forms import Form
+
+RETRY_SECONDS = 60.0
+CONNECTIONS = 4
+
+_BATCH_BYTES = 8 << 20
+_Params = ParamSpec("_Params")
+_Answer = TypeVar("_Answer")
+
+
+class Client:
+    """A service, over one connection, for one thread; use it as a context manager.
+
+    A method raises ServiceError if the service cannot be reached or refuses, and QueryError if the
+    question is at fault.
+    """
+
+    def __init__(
+        self, url: str, *, token: str | None = None, retry_seconds: float = RETRY_SECONDS
+    ) -> None:
+        """Prepare the connection; the first request opens it.
+
+        Args:
+            url: The service's URL, such as http://127.0.0.1:8080.
+            token: Access token; by default the value of $TRACEHOUSE_TOKEN.
+            retry_seconds: How long to retry while the service is unreachable or busy.
+
+        Raises:
+            ServiceError: The URL or the token is malformed.
+        """
+        self._connection = ServiceConnection(url, token=token, retry_seconds=retry_seconds)
+        self._uploader = DumpUploader(self._connection)
+        self._store = RemoteStore(self._connection, note=lambda _: None)
+
+    def upload(self, dumps: Iterable[OutgoingDump]) -> list[Receipt | ServiceError]:
+        """The result of each dump, in order; a dump with a receipt is on the service's disk."""
+        groups = batches(dumps, OutgoingDump.size, _BATCH_BYTES, MOST_DUMPS)
+        return [result for group in groups for result in self._uploader.upload(group)]
+
+    def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query; see `Warehouse.query`."""
+        return self._store.query(name, **params)
+
+    def compare(self, base: str, head: str, /, **params: object) -> pa.Table:
+        """What changed from one build to another: rows of the query `comparison`."""
+        return self._store.query("comparison", base=base, head=head, **params)
+
+    def sql(
+        self, text: str, params: Mapping[str, object] | Sequence[object] | None = None
+    ) -> pa.Table:
+        """Rows of a SELECT on the service's newest snapshot."""
+        return self._store.sql(text, params)
+
+    def report(
+        self,
+        head: str | None = None,
+        *,
+        base: str | None = None,
+        branch: str | None = None,
+        form: Form = "markdown",
+    ) -> str:
+        """The report of a build, by default the last, or its comparison with a base."""
+        builds = {"head": head, "base": base, "branch": branch}
+        return self._store.document("/v1/report", form, builds)
+
+    def schema(self) -> pa.Table:
+        """Tables, views and columns."""
+        return self._store.schema()
+
+    def status(self) -> pa.Table:
+        """The state of the store and its service: one row."""
+        return self._store.status()
+
+    def close(self) -> None:
+        """Close the connection; the next request would open it again."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient:
+    """The methods of `Client` for coroutines; use it as an asynchronous context manager.
+
+    Requests run in threads, each over a connection of its own, so that several may be under way.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        retry_seconds: float = RETRY_SECONDS,
+        connections: int = CONNECTIONS,
+    ) -> None:
+        """Prepare the connections; see `Client`.
+
+        Raises:
+            ServiceError: The URL or the token is malformed.
+        """
+        self._open = partial(Client, url, token=token, retry_seconds=retry_seconds)
+        self._idle: SimpleQueue[Client] = SimpleQueue()
+        self._idle.put(self._open())
+        self._threads = ThreadPoolExecutor(connections, "tracehouse")
+
+    async def upload(self, dumps: Iterable[OutgoingDump]) -> list[Receipt | ServiceError]:
+        """The result of each dump; see `Client.upload`."""
+        return await self._call(Client.upload, dumps)
+
+    async def query(self, name: str, /, **params: object) -> pa.Table:
+        """Rows of a canned query."""
+        return await self._call(Client.query, name, **params)
+
+    async def compare(self, base: str, head: str, /, **params: object) -> pa.Table:
+        """What changed from one build to another."""
+        return await self._call(Client.compare, base, head, **params)
+
+    async def sql(
+        self, text: str, params: Mapping[str, object] | Sequence[object] | None = None
+    ) -> pa.Table:
+        """Rows of a SELECT on the service's newest snapshot."""
+        return await self._call(Client.sql, text, params)
+
+    async def report(
+        self,
+        head: str | None = None,
+        *,
+        base: str | None = None,
+        branch: str | None = None,
+        form: Form = "markdown",
+    ) -> str:
+        """The report of a build; see `Client.report`."""
+        return await self._call(Client.report, head, base=base, branch=branch, form=form)
+
+    async def schema(self) -> pa.Table:
+        """Tables, views and columns."""
+        return await self._call(Client.schema)
+
+    async def status(self) -> pa.Table:
+        """The state of the store and its service: one row."""
+        return await self._call(Client.status)
+
+    async def close(self) -> None:
+        """Wait for requests that are under way, and close all connections."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _call(
+        self,
+        method: Callable[Concatenate[Client, _Params], _Answer],
+        *args: _Params.args,
+        **kwargs: _Params.kwargs,
+    ) -> _Answer:
+        """The answer of a client's method, called in a thread."""
+
+        def answer() -> _Answer:
+            try:
+                client = self._idle.get_nowait()
+            except Empty:
+                client = self._open()
+            try:
+                return method(client, *args, **kwargs)
+            finally:
+                self._idle.put(client)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, answer)
