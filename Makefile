@@ -49,8 +49,9 @@ test-store: .venv/.installed ## Run what needs DuckDB and files but no process
 test-system: .venv/.installed ## Run what starts processes and services
 	$(PYTEST) $(MORE_WORKERS) -m 'system and not slow'
 
+# CI runs others beside it, which use what these leave of the cores.
 test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too, as CI does
-	$(PYTEST) $(MORE_WORKERS)
+	$(PYTEST) $(if $(CI),auto,$(MORE_WORKERS))
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -138,9 +139,10 @@ docs: .venv-docs/.installed ## Build the site of the documents into build/site
 test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebook prints)
 	.venv-docs/bin/python -m tests.tools.site.execute $(if $(WRITE),--write)
 
-# Where Java is missing they are skipped, and say so.
+# Where Java is missing they are skipped, and say so. In one process: a second JVM would have to load
+# and compile as much again before its first answer.
 test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17
-	.venv-spark/bin/python -m pytest -rs --dist worksteal -n 2 tests/spark tests/warehouse/spark
+	.venv-spark/bin/python -m pytest -rs tests/spark tests/warehouse/spark
 
 .venv-spark/.installed: pyproject.toml requirements.txt tests/spark/requirements.txt
 	$(PYTHON) -m venv .venv-spark

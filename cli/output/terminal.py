@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
@@ -25,7 +27,8 @@ _GAP = 2
 _STYLES = {"regression": "red", "improvement": "green"}
 
 
-class _Column(NamedTuple):
+@dataclass(frozen=True)
+class _Column:
     name: str
     is_number: bool
     cells: list[str | None]
@@ -34,21 +37,25 @@ class _Column(NamedTuple):
     def is_constant(self) -> bool:
         return len(set(self.cells)) == 1
 
-    @property
+    @cached_property
     def width(self) -> int:
         return max(cell_len(self.name), self.cell_width)
 
-    @property
+    @cached_property
     def cell_width(self) -> int:
-        return max(cell_len(cell or "-") for cell in self.cells)
+        return max(cell_len(cell or "-") for cell in set(self.cells))
+
+    @cached_property
+    def word_width(self) -> int:
+        """Width of the longest word, which is that of the name if the cells are numbers."""
+        texts = {self.name} if self.is_number else {self.name, *(c or "" for c in self.cells)}
+        return max(cell_len(word.rstrip()) for text in texts for word in _words(text))
 
     def least_width(self, whole: int) -> int:
         """Width at which numbers, and words up to half of the table's width, stay unbroken."""
-        texts = [self.name] if self.is_number else [self.name, *(c or "" for c in self.cells)]
-        word = max(cell_len(word.rstrip()) for text in texts for word in _words(text))
         if self.is_number:
-            return max(word, self.cell_width)
-        return min(self.width, max(_NARROWEST_TEXT, min(word, whole // 2)))
+            return max(self.word_width, self.cell_width)
+        return min(self.width, max(_NARROWEST_TEXT, min(self.word_width, whole // 2)))
 
 
 def print_table(table: pa.Table, *, console: Console | None = None) -> None:
@@ -111,6 +118,8 @@ def _words(text: str) -> list[str]:
 
 def _folded(text: str, width: int) -> str:
     """The text in lines of that width, broken between words where possible."""
+    if cell_len(text) <= width:
+        return text.rstrip()
     lines = [""]
     for word in _words(text):
         if lines[-1] and cell_len(lines[-1]) + cell_len(word.rstrip()) > width:

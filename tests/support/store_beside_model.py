@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from tempfile import mkdtemp
 from types import SimpleNamespace
@@ -134,7 +133,7 @@ class StoreBesideModel:
         found, lakes = observe(self.warehouse.writing), [state.lake for state in states]
         there = [state for state in states if state.view() == found]
         assert there, (found, [state.view() for state in states])
-        self.model = deepcopy(there[-1])
+        self.model = there[-1].copy()
         newest = observe_snapshot(self.store)
         snapshots = [one.snapshots for one in states if (one.snapshots or [None])[-1] == newest]
         assert snapshots, newest
@@ -149,6 +148,6 @@ class StoreBesideModel:
 
     def changed(self, change: Callable[[Model], object]) -> list[Model]:
         """The state after a change that is one transaction."""
-        after = deepcopy(self.model)
+        after = self.model.copy()
         change(after)
         return [after]

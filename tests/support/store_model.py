@@ -5,8 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -103,6 +102,18 @@ class Model:
     waiting: list[list[tuple[str, File]]] = field(default_factory=list)
     n_loads: int = 0
 
+    def copy(self) -> Model:
+        """A model that changes without this one, which shares what no change touches."""
+        return replace(
+            self,
+            dumps=_copied(self.dumps),
+            errors=[*map(list, self.errors)],
+            decisions=[*self.decisions],
+            forgotten=[*self.forgotten],
+            nights={**self.nights},
+            lake=None if self.lake is None else _copied(self.lake),
+        )
+
     def view(self) -> dict[str, Any]:
         """What a reader of the store must find, in the form of `observe`."""
         return {
@@ -159,17 +170,17 @@ class Model:
         """The states that an ingest commits, one after the other."""
         self.n_loads += 1
         again = self._take(files, is_archived=is_archived)
-        states = [deepcopy(self)]
+        states = [self.copy()]
         for error in self.errors:
             if error[2] == "conflict" and (error[0], error[1]) in {one[:2] for one in again}:
                 error[2] = "settled_conflict"
-        states.append(deepcopy(self))
+        states.append(self.copy())
         for _, hash_, _ in again:
             self.dumps[hash_]["is_archived"] |= is_archived
-        states.append(deepcopy(self))
+        states.append(self.copy())
         for _, hash_, file in again:
             self.dumps[hash_].update(_hashes(file.companions))
-        return [*states, deepcopy(self)]
+        return [*states, self.copy()]
 
     def drain(self) -> list[Model]:
         """The states that a drain of the inbox commits, one after the other."""
@@ -275,11 +286,11 @@ class Model:
             del lake[hash_]
         for hash_ in changed:
             self._put(lake, hash_)
-        states = [deepcopy(self)]
+        states = [self.copy()]
         for hash_ in self.dumps:
             if hash_ not in lake:
                 self._put(lake, hash_)
-        return [*states, deepcopy(self)]
+        return [*states, self.copy()]
 
     def _differs(self, hash_: str) -> bool:
         own, known = self.dumps[hash_], (self.lake or {})[hash_]
@@ -290,8 +301,12 @@ class Model:
 
     def _put(self, lake: dict[str, dict[str, Any]], hash_: str) -> None:
         has_events = hash_ in lake and not lake[hash_]["is_dropped"]
-        lake[hash_] = deepcopy(self.dumps[hash_])
+        lake[hash_] = {**self.dumps[hash_]}
         lake[hash_]["is_dropped"] &= not has_events
+
+
+def _copied(dumps: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {hash_: {**dump} for hash_, dump in dumps.items()}
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str | None]:

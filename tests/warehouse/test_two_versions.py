@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import ClassVar
 
@@ -80,7 +79,7 @@ class Turns(StoreMachine):
             for source, file in named
         ]
         if self.act_with_release("ingest", argument):
-            self.model = deepcopy(self.model).ingest(named, is_archived=True)[-1]
+            self.model = self.model.copy().ingest(named, is_archived=True)[-1]
 
     def act_with_release(self, operation: str, argument: object) -> bool:
         """Whether the release does an operation; otherwise the store is too new, and unchanged."""

@@ -11,24 +11,16 @@ from queries.report.settings import Settings
 from warehouse import Warehouse
 
 
-@pytest.mark.parametrize("values", [1, 1000])
 def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
-    nightly: Warehouse, pool_store: Warehouse, monkeypatch: pytest.MonkeyPatch, values: int
+    nightly: Warehouse, pool_store: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
     stores = nightly, pool_store
     whole = [nightly_report(store, Settings()) for store in stores]
     verdicts = [nightly_verdicts(store, None, Settings()) for store in stores]
     assert all(report.groups for report in whole)
-
-    monkeypatch.setattr(judging, "_VALUES_AT_ONCE", values)
-    assert [nightly_report(store, Settings()) for store in stores] == whole
+    for values in (1, 1000):
+        monkeypatch.setattr(judging, "_VALUES_AT_ONCE", values)
+        assert [nightly_report(store, Settings()) for store in stores] == whole
     assert [nightly_verdicts(store, None, Settings()) for store in stores] == verdicts
-
-
-def test_values_on_disk_are_deleted(
-    nightly: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(judging, "_VALUES_AT_ONCE", 1)
-    monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
-    nightly_report(nightly, Settings())
-    assert list(tmp_path.glob("*/*.arrows")) == []
+    assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import zlib
 from pathlib import Path
 
@@ -17,10 +18,32 @@ from warehouse.upkeep.rebuild import rebuild_store
 SLOWER = {"native_call_relu.out": 1.2}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def five_builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of five builds; only for reading."""
     dumps = [dump for number in range(4) for dump in record_build(number)]
-    return ingest_all(tmp_path / "s", [*dumps, *record_build(4, SLOWER)])
+    store = tmp_path_factory.mktemp("five") / "s"
+    return ingest_all(store, [*dumps, *record_build(4, SLOWER)])
+
+
+@pytest.fixture(scope="module")
+def judged(five_builds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the night of the last one; only for reading."""
+    store = Path(shutil.copytree(five_builds, tmp_path_factory.mktemp("judged") / "s"))
+    keep(store)
+    return store
+
+
+@pytest.fixture
+def store(five_builds: Path, tmp_path: Path) -> Path:
+    """Five builds, none of which is judged."""
+    return Path(shutil.copytree(five_builds, tmp_path / "s"))
+
+
+@pytest.fixture
+def kept(judged: Path, tmp_path: Path) -> Path:
+    """Five builds, with the night of the last one."""
+    return Path(shutil.copytree(judged, tmp_path / "s"))
 
 
 def keep(store: Path, head: str | None = None, settings: Settings = Settings()) -> None:  # noqa: B008
@@ -31,8 +54,9 @@ def keep(store: Path, head: str | None = None, settings: Settings = Settings()) 
 
 
 def is_stored(store: Path, head: str | None = None, settings: Settings = Settings()) -> bool:  # noqa: B008
+    """Whether the report is read from the store; where it is not, none is made."""
     with Warehouse.open(store, read_only=True) as warehouse:
-        return read_night(warehouse, settings, head).is_stored
+        return find_report(warehouse, NightKey.of(warehouse, settings, head)) is not None
 
 
 def test_a_stored_night_is_the_report_and_costs_no_judgement(
@@ -64,8 +88,8 @@ def test_the_last_report_is_that_of_the_newest_judged_build(store: Path) -> None
     assert last() == "b4"
 
 
-def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) -> None:
-    keep(store)
+def test_a_night_with_more_dumps_or_other_settings_is_judged_again(kept: Path) -> None:
+    store = kept
     keep(store, "b3")
     other = Settings(nightly=Nightly(min_change=0.5))
     assert not is_stored(store, settings=other)
@@ -77,8 +101,8 @@ def test_a_night_with_more_dumps_or_other_settings_is_judged_again(store: Path) 
     assert not is_stored(store, "b3")
 
 
-def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(store: Path) -> None:
-    keep(store)
+def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(kept: Path) -> None:
+    store = kept
     trial = {"id": "try", "branch": "mine", "parent": "b4", "ordinal": 5}
     ingest_all(store, record_build(5, build=trial))
     assert is_stored(store, "b4")
@@ -90,15 +114,15 @@ def test_a_trial_of_another_branch_and_the_choice_of_a_branch_change_no_night(st
     assert report.groups[0].state == "accepted"
 
 
-def test_a_later_build_changes_no_earlier_night(store: Path) -> None:
-    keep(store)
+def test_a_later_build_changes_no_earlier_night(kept: Path) -> None:
+    store = kept
     ingest_all(store, record_build(5))
     assert not is_stored(store)
     assert is_stored(store, "b4")
 
 
-def test_a_decision_changes_the_night_until_a_later_build_arrives(store: Path) -> None:
-    keep(store)
+def test_a_decision_changes_the_night_until_a_later_build_arrives(kept: Path) -> None:
+    store = kept
     with Warehouse.open(store) as warehouse:
         (group,) = read_night(warehouse, Settings(), None).report.groups[:1]
         warehouse.decide(group.id, state="accepted", reason="known")
@@ -111,8 +135,8 @@ def test_a_decision_changes_the_night_until_a_later_build_arrives(store: Path) -
     assert is_stored(store, "b4")
 
 
-def test_a_rebuild_has_the_nights_again(store: Path) -> None:
-    keep(store)
+def test_a_rebuild_has_the_nights_again(kept: Path) -> None:
+    store = kept
     with Warehouse.open(store, read_only=True) as warehouse:
         before = warehouse.sql("FROM judged_nights").to_pylist()
     assert all(table.is_equal for table in rebuild_store(store).tables)
@@ -123,8 +147,8 @@ def test_a_rebuild_has_the_nights_again(store: Path) -> None:
     assert is_stored(store)
 
 
-def test_the_last_judgement_of_a_build_replaces_earlier_ones(store: Path) -> None:
-    keep(store)
+def test_the_last_judgement_of_a_build_replaces_earlier_ones(kept: Path) -> None:
+    store = kept
     ingest_all(store, record_build(4, SLOWER, count=9)[8:])
     keep(store)
     with Warehouse.open(store, read_only=True) as warehouse:

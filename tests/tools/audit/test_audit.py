@@ -54,10 +54,14 @@ def test_lake_and_a_store_without_raw_events_answer_as_the_store_does() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("farm", ["faults"])  # `make audit` takes all of them
-def test_all_surfaces_answer_as_the_store_does(farm: str) -> None:
-    surfaces = [one for one in SURFACES if not one.needs()]
-    assert audit_farm(MAKERS[farm](), _questions(farm), surfaces, by_oracles=False).faults == []
+@pytest.mark.parametrize("third", range(3))
+def test_all_surfaces_answer_as_the_store_does(third: int) -> None:
+    """Each question is asked on a third of the surfaces; `make audit` asks all of all farms."""
+    surfaces = [one for one in SURFACES if not one.needs()][third::3]
+    questions = _questions("faults")[third::3]
+    found = audit_farm(MAKERS["faults"](), questions, surfaces, by_oracles=False)
+    assert found.faults == []
+    assert found.answers == len(surfaces) * len(questions)
 
 
 def test_every_canned_query_has_an_oracle_or_a_reason() -> None:
