@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hundreds of processes are started, each of which would compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch dist test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
+.PHONY: help demo demo-serve test test-unit test-store test-system test-all lint parity audit fuzz mutate torture torture-service bench bench-scale bench-service bench-inspector bench-detection test-executorch dist test-clients test-browser test-schemathesis docs test-docs test-spark torture-spark bench-spark bench-engines demo-spark clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -119,6 +119,9 @@ test-executorch: .venv/.installed .venv-executorch/.installed ## Have ExecuTorch
 	EXECUTORCH_PYTHON=.venv-executorch/bin/python $(BIN)/python -m pytest tests/executorch
 
 # Where Chromium or npm is missing, tests are skipped, and say so.
+test-clients: .venv/.installed ## Compile the clients of docs/uploading.md and run them, with g++, libcurl and kotlinc
+	CLIENTS=1 $(BIN)/python -m pytest -rs tests/clients
+
 build/axe.min.js:
 	mkdir -p build/axe
 	-cd build/axe && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz && cp package/axe.min.js ..

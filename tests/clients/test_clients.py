@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from tests.support.stores import write
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.skipif("CLIENTS" not in os.environ, reason="make test-clients runs it")
 HERE = Path(__file__).parent
 MANIFEST = '{"device": "pixel 8 \u00e9", "build": "b1", "model": "mv2"}'
 

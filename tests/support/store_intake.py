@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -27,7 +25,7 @@ class IntakeMachine(StoreMachine):
     @rule()
     def drain(self) -> None:
         self.warehouse._children = kept_children()
-        self.act(deepcopy(self.model).drain(), self.warehouse.drain)
+        self.act(self.model.copy().drain(), self.warehouse.drain)
 
     @after_cheap_steps(40)
     @rule()

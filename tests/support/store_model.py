@@ -112,6 +112,7 @@ class Model:
             forgotten=[*self.forgotten],
             nights={**self.nights},
             lake=None if self.lake is None else _copied(self.lake),
+            waiting=[*self.waiting],
         )
 
     def view(self) -> dict[str, Any]:
