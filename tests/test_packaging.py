@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 
+from cli.listing import EXAMPLES
 from cli.serve.http.running import BACKLOG
 from cli.serve.http.signals import ENDING_SECONDS
 from tests.support.documents import ROOT
 from tests.test_wheel import PACKAGES
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-RECIPE = (ROOT / "deploy" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+DEPLOY = ROOT / "deploy"
+RECIPE = (DEPLOY / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+FORMULA = (DEPLOY / "homebrew" / "tracehouse.rb").read_text(encoding="utf-8")
 UNIT = (ROOT / "docs" / "examples" / "tracehouse.service").read_text(encoding="utf-8")
 SOCKET = (ROOT / "docs" / "examples" / "tracehouse.socket").read_text(encoding="utf-8")
 NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
@@ -44,6 +49,15 @@ def test_recipe_for_conda_needs_what_the_wheel_needs() -> None:
     found = [name.removeprefix("python-") + limits for name, limits in lines if name != "python"]
     plain = [one.removeprefix("python-").replace("prometheus-", "prometheus_") for one in needed]
     assert found == plain
+
+
+def test_formula_installs_the_tested_versions_and_a_command_that_exists() -> None:
+    assert '"--constraint", "requirements.txt", ".[mcp,serve]"' in FORMULA
+    (command,) = re.findall(r'generate_completions_from_executable\(.*, "(\w+)"\)', FORMULA)
+    (tested,) = re.findall(r'system bin/"tracehouse", "(\w+)"', FORMULA)
+    assert {command, tested} <= EXAMPLES.keys()
+    if ruby := shutil.which("ruby"):
+        subprocess.run([ruby, "-c", DEPLOY / "homebrew" / "tracehouse.rb"], check=True)
 
 
 def test_container_runs_as_nobody_special_and_says_whether_it_lives() -> None:

@@ -28,6 +28,7 @@ def build_wheel(folder: Path) -> Path:
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "docs", source / "docs")
     for name in PACKAGES:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     _, wheel = build(source, folder / "dist", version=VERSION, seconds=1_800_000_000)
@@ -67,7 +68,9 @@ def test_wheel_holds_every_module_and_sql_file(wheel: Path) -> None:
     }
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert found == wanted | {f"tracehouse-{VERSION}.data/data/share/man/man1/tracehouse.1"}
+    share = f"tracehouse-{VERSION}.data/data/share"
+    documents = {f"{share}/doc/tracehouse/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert found == wanted | documents | {f"{share}/man/man1/tracehouse.1"}
 
 
 def test_equal_trees_make_equal_wheels(wheel: Path, tmp_path: Path) -> None:

@@ -34,10 +34,10 @@ from mcp_types import (
 )
 
 from cli.agents.asked_store import AskedStore
-from cli.agents.tools import AgentTool, describe_query, list_tools, shared_parameters
+from cli.agents.resources import resources
+from cli.agents.tools import AgentTool, list_tools, shared_parameters
 from cli.errors import OutputError, UsageError
 from ingest.errors import IngestError
-from queries.computed import list_headers
 from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
 
@@ -63,7 +63,7 @@ _GUIDE = (
     "If the verdict is green or incomplete, say so instead of looking for more."
 )
 _ERRORS = (IngestError, WarehouseError, QueryError, OutputError, UsageError)
-_QUERIES = "tracehouse://queries/"
+_MARKDOWN = "text/markdown"
 
 
 def make_server(store_of: StoreOf, *, has_files: bool) -> Server[Any]:
@@ -126,25 +126,19 @@ async def _call_tool(
 async def _list_resources(_: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
     return ListResourcesResult(
         resources=[
-            Resource(
-                uri=f"{_QUERIES}{header.name}",
-                name=header.name,
-                description=f"Parameters and columns, with units: {header.purpose}",
-                mime_type="text/markdown",
-            )
-            for header in list_headers()
+            Resource(uri=uri, name=one.name, description=one.description, mime_type=_MARKDOWN)
+            for uri, one in resources().items()
         ]
     )
 
 
 async def _read_resource(_: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     uri = str(params.uri)
-    for header in list_headers():
-        if uri == f"{_QUERIES}{header.name}":
-            text = describe_query(header)
-            content = TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
-            return ReadResourceResult(contents=[content])
-    raise MCPError(INVALID_PARAMS, f"unknown resource {uri}; resources/list has all")
+    found = resources().get(uri)
+    if found is None:
+        raise MCPError(INVALID_PARAMS, f"unknown resource {uri}; resources/list has all")
+    content = TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=found.read())
+    return ReadResourceResult(contents=[content])
 
 
 async def _list_prompts(_: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:

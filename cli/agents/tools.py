@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cli.agents.asked_store import AskedStore, Builds
 from cli.agents.pages import Answer, Cursor, table_answer, text_answer
+from cli.agents.resources import following
 from cli.files import dump_source
 from cli.parameter_schemas import parameter_schema
 from queries.computed import list_headers
@@ -70,19 +71,6 @@ def shared_parameters() -> Mapping[str, Parameter]:
     return {one.name: one for one in every if often[one.name] > _OFTEN and not one.is_required}
 
 
-def describe_query(header: Header) -> str:
-    """All that is known of a query, in Markdown: purpose, description, parameters and columns."""
-    parameters = [f"* `{one.name}` ({one.type}{_default(one)}): {one.doc}" for one in header.params]
-    columns = [f"* `{one.name}` ({one.type}): {one.doc}" for one in header.columns]
-    parts = [f"# {header.name}", header.purpose, header.description, "## Parameters", *parameters]
-    return "\n".join([*filter(None, parts), "## Columns", *columns, following(header)])
-
-
-def following(header: Header) -> str:
-    """What to ask after a query, in a sentence; '' if its header names nothing."""
-    return f"Ask next: {', '.join(header.following)}." if header.following else ""
-
-
 def _query_tool(header: Header) -> AgentTool:
     columns = ", ".join(column.name for column in header.columns)
     return AgentTool(
@@ -106,10 +94,6 @@ def _property(parameter: Parameter) -> dict[str, Any]:
     default = f"Default: {parameter.default}." if parameter.default is not None else ""
     doc = parameter.doc.partition("; ")[0][:_MOST_DOC]
     return {**schema, "description": " ".join(filter(None, [doc, form, default]))}
-
-
-def _default(parameter: Parameter) -> str:
-    return ", required" if parameter.is_required else f", default {parameter.default}"
 
 
 def _required(parameters: Sequence[Parameter]) -> tuple[str, ...]:

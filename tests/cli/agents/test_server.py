@@ -148,8 +148,13 @@ def test_resources_describe_each_query_and_a_prompt_leads_to_the_cause(store: Pa
         listed = (await client.list_resources()).resources
         names = {str(one.uri).rpartition("/")[2] for one in listed}
         assert {"percentiles", "nightly_verdicts"} < names
-        (content,) = (await client.read_resource("tracehouse://queries/percentiles")).contents
-        assert "* `p50_ns` (DOUBLE): " in content.text
+        for name, text in (
+            ("queries/percentiles", "* `p50_ns` (DOUBLE): "),
+            ("views/named_events", "* `duration_ns` (DOUBLE): "),
+            ("docs/concepts", "# "),
+        ):
+            (content,) = (await client.read_resource(f"tracehouse://{name}")).contents
+            assert text in content.text
         (message,) = (await client.get_prompt("what_got_slower", {"head": "f136"})).messages
         assert "report with head = f136" in message.content.text
 
