@@ -12,24 +12,24 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.message import Message
+from functools import cache
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 MOST_ANCESTORS = 1000
-PAGE = 100  # comments in an answer
-MOST_PAGES = 50
+PAGE, MOST_PAGES = 100, 50  # comments in an answer, and answers
 LONGEST_WAIT = 60.0  # seconds, for a forge that asks to come back later
 INDEXING_SECONDS = 300.0  # until a service has indexed what it accepted
 
 _TEAM = {"OWNER", "MEMBER", "COLLABORATOR"}
 _TIMEOUT, _PAUSE = 30.0, 2.0
 _VERDICTS = frozenset({0, 3, 4, 5})  # statuses of `tracehouse report --fail-on-regression`
-
 Json = dict[str, Any]
 
 
@@ -53,7 +53,7 @@ class Forge(NamedTuple):
     remedy: str
 
     def send(self, method: str, url: str, body: Json | None = None) -> Any:
-        """The JSON that a request is answered with; HTTPError and URLError are passed on."""
+        """The JSON that a request is answered with; errors are those of `urlopen` and `json`."""
         data = None if body is None else json.dumps(body).encode()
         headers = {**self.headers, "Content-Type": "application/json"}
         request = Request(url, data, headers, method=method)  # noqa: S310
@@ -70,9 +70,9 @@ class Forge(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The tip of the branch that a pull request goes to, and where to comment; None without."""
+    """Names of the tip that a pull request goes to, the surest first, and where to comment."""
 
-    base: str | None = None
+    tips: tuple[str, ...] = ()
     forge: Forge | None = None
 
 
@@ -96,13 +96,13 @@ class Base(NamedTuple):
         if self.build is None:
             return (
                 f"> [!NOTE]\n> {fork}, and neither has any commit of the {MOST_ANCESTORS:,} before "
-                "it. Run this job on the branch too: its dumps are what is compared with.\n\n"
+                "it. Run this job on the branch too: its dumps are what is compared with."
             )
         if not self.distance:
             return ""
         earlier = f"{self.distance:,} commit{'s' * (self.distance > 1)} earlier"
         near = f"compared with the nearest commit before it that has, `{self.build[:12]}`"
-        return f"> [!NOTE]\n> {fork}: {near}, {earlier}.\n\n"
+        return f"> [!NOTE]\n> {fork}: {near}, {earlier}."
 
 
 def main() -> int:
@@ -110,14 +110,15 @@ def main() -> int:
     env = os.environ
     change, head = read_change(env), git("rev-parse", "HEAD")
     known = ingest(env["REVIEW_PATHS"].splitlines(), head)
-    if change.base is None:
+    if not change.tips:
         write_summary(env, f"{known[head]:,} dumps of `{head[:12]}` are in the store.\n")
         return 0
-    base = find_base(change.base, known)
+    base = find_base(change.tips, known)
     status, report = (0, "") if base.build is None else compare(env, base.build, head)
-    key = re.sub(r"[^A-Za-z0-9_.]+", "-", env["REVIEW_KEY"])
-    marker = f"<!-- tracehouse:{key} -->"
-    text = f"{marker}\n{base.note}{report}"
+    marker = f"<!-- tracehouse:{re.sub(r'[^A-Za-z0-9_.]+', '-', env['REVIEW_KEY'])} -->"
+    parts = report.split("\n\n", 2)  # heading and alert, which are the verdict, and the rest
+    body = "\n\n".join(part for part in (*parts[:2], base.note, *parts[2:]) if part)
+    text = f"{marker}\n{body}"
     write_summary(env, text)
     if change.forge:
         write_comment(change.forge, marker, text)
@@ -151,8 +152,7 @@ def read_change(env: Mapping[str, str]) -> Change:
     if "CI_API_V4_URL" in env:
         return _of_gitlab(env) if env.get("CI_MERGE_REQUEST_IID") else Change()
     event = json.loads(Path(env["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    pull = event.get("pull_request")
-    if pull is None:
+    if not (pull := event.get("pull_request")):
         return Change()
     repository = f"{env['GITHUB_API_URL']}/repos/{env['GITHUB_REPOSITORY']}"
     forge = Forge(
@@ -164,7 +164,11 @@ def read_change(env: Mapping[str, str]) -> Change:
         "give the job 'permissions: pull-requests: write'; pull requests from forks have a token "
         "that may only read, and get the summary alone",
     )
-    return Change(pull["base"]["sha"], forge if env["REVIEW_TOKEN"] else None)
+    # The event's own hash may be older than the branch that GitHub merged for the job.
+    is_merged = env["GITHUB_REF"] == f"refs/pull/{pull['number']}/merge"
+    merged_tip = (f"{env['GITHUB_SHA']}^1",) if is_merged else ()
+    tips = (*merged_tip, f"refs/remotes/origin/{pull['base']['ref']}", pull["base"]["sha"])
+    return Change(tips, forge if env["REVIEW_TOKEN"] else None)
 
 
 def _of_gitlab(env: Mapping[str, str]) -> Change:
@@ -172,19 +176,14 @@ def _of_gitlab(env: Mapping[str, str]) -> Change:
     token = env.get("REVIEW_TOKEN")
     if not token:
         say("warning", "no comment: set REVIEW_TOKEN to a project token of scope 'api'")
-        return Change(base)
+        return Change((base,))
     api, project = env["CI_API_V4_URL"], env["CI_PROJECT_ID"]
     notes = f"{api}/projects/{project}/merge_requests/{int(env['CI_MERGE_REQUEST_IID'])}/notes"
-    mine: list[int] = []
-
-    def is_ours(note: Json) -> bool:
-        if not mine:
-            mine.append(forge.send("GET", f"{api}/user")["id"])
-        return bool(note["author"]["id"] == mine[0])
-
+    me = cache(lambda: forge.send("GET", f"{api}/user")["id"])
     remedy = "give REVIEW_TOKEN the scope 'api' and the role Reporter"
-    forge = Forge(notes, notes, "PUT", {"PRIVATE-TOKEN": token}, is_ours, remedy)
-    return Change(base, forge)
+    headers = {"PRIVATE-TOKEN": token}
+    forge = Forge(notes, notes, "PUT", headers, lambda note: note["author"]["id"] == me(), remedy)
+    return Change((base,), forge)
 
 
 def ingest(paths: list[str], head: str) -> dict[str, int]:
@@ -215,7 +214,7 @@ def ingest(paths: list[str], head: str) -> dict[str, int]:
         time.sleep(_PAUSE)
 
 
-def find_base(tip: str, known: Mapping[str, int]) -> Base:
+def find_base(tips: Sequence[str], known: Mapping[str, int]) -> Base:
     """The build of the fork point, or of its nearest ancestor that has dumps.
 
     Raises:
@@ -223,9 +222,10 @@ def find_base(tip: str, known: Mapping[str, int]) -> Base:
     """
     if git("rev-parse", "--is-shallow-repository") == "true":
         raise SystemExit("the checkout is shallow: check out with 'fetch-depth: 0' (GIT_DEPTH: 0)")
-    fork = git("merge-base", "HEAD", tip)
-    most = f"--max-count={MOST_ANCESTORS + 1}"
-    ancestors = git("rev-list", "--first-parent", most, fork).split()
+    verify = "git", "rev-parse", "--verify", "--quiet"  # prints nothing for an unknown commit
+    found_tips = (run(*verify, f"{tip}^{{commit}}", allowed=frozenset({0, 1}))[1] for tip in tips)
+    fork = git("merge-base", "HEAD", next(filter(None, found_tips), tips[-1]).strip())
+    ancestors = git("rev-list", "--first-parent", f"-{MOST_ANCESTORS + 1}", fork).split()
     found = ((place, one) for place, one in enumerate(ancestors) if one in known)
     distance, build = next(found, (0, None))
     return Base(build, fork, distance)
@@ -241,8 +241,7 @@ def compare(env: Mapping[str, str], base: str, head: str) -> tuple[int, str]:
 
 def write_summary(env: Mapping[str, str], text: str) -> None:
     """Add a text to the job's summary, or to the file in its place."""
-    place = env.get("GITHUB_STEP_SUMMARY") or env.get("REVIEW_SUMMARY")
-    if place:
+    if place := env.get("GITHUB_STEP_SUMMARY") or env.get("REVIEW_SUMMARY"):
         with Path(place).open("a", encoding="utf-8") as summary:
             summary.write(text)
 
@@ -257,11 +256,10 @@ def write_comment(forge: Forge, marker: str, text: str) -> None:
         try:
             return _write_comment(forge, marker, text)
         except HTTPError as error:
-            wait = seconds_to_wait(error.code, error.headers)
-            said = f"{error.code} {error.reason}"
+            wait, said = seconds_to_wait(error.code, error.headers), f"{error.code} {error.reason}"
             if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
                 said += f": {forge.remedy}" if wait is None else ": rate limit"
-        except (URLError, TimeoutError) as error:
+        except (OSError, HTTPException, ValueError) as error:  # no answer, part of one, no JSON
             wait, said = 1.0, str(error)
         if is_last or wait is None or wait > LONGEST_WAIT:
             return say("warning", f"no comment: {said}")

@@ -46,11 +46,13 @@ def hub(forge: FakeForge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> re
 
 def github(forge: FakeForge, folder: Path, base: str | None = "0" * 40) -> dict[str, str]:
     """The environment of a job on pull request 5, or on a branch without a base."""
-    event: dict[str, Any] = {"pull_request": {"number": 5, "base": {"sha": base}}} if base else {}
-    (folder / "event.json").write_text(json.dumps(event))
+    pull: dict[str, Any] = {"pull_request": {"number": 5, "base": {"sha": base, "ref": "main"}}}
+    (folder / "event.json").write_text(json.dumps(pull if base else {}))
     return {
         "GITHUB_ACTIONS": "true",
         "GITHUB_API_URL": forge.url,
+        "GITHUB_REF": "refs/pull/5/merge" if base else "refs/heads/main",
+        "GITHUB_SHA": "0" * 40,
         "GITHUB_REPOSITORY": "team/app",
         "GITHUB_EVENT_PATH": str(folder / "event.json"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
@@ -115,10 +117,12 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
     done = act(after, fork, fails="true")
     assert done.returncode == 3, done.stderr
     (comment,) = forge.comments
-    note = f"`{fork[:12]}` has no dumps: compared with the nearest commit before it that has, "
-    note += f"`{old[:12]}`, 1 commit earlier."
-    assert comment["body"].startswith(f"{MARKER}\n> [!NOTE]\n> The fork point {note}\n\n## 🔴 3")
-    assert f"Head `{head}`" in comment["body"]
+    note = f"> [!NOTE]\n> The fork point `{fork[:12]}` has no dumps: compared with the nearest "
+    note += f"commit before it that has, `{old[:12]}`, 1 commit earlier."
+    parts = "\n## 🔴 3", "\n\n> [!CAUTION]\n> ", f"\n\n{note}\n\nHead `{head}`, "
+    places = [comment["body"].find(part) for part in (MARKER, *parts)]
+    assert places[0] == 0
+    assert places == sorted(places)  # the verdict first
     assert (desk / "summary.md").read_text() == comment["body"]
     assert len(comment["body"]) < 65_536
     assert [method for method, _ in forge.asked] == ["GET", "POST"]
@@ -140,12 +144,37 @@ def test_the_fork_point_is_compared_with_if_it_has_dumps(
     tip = commit(tmp_path)
     git(tmp_path, "checkout", "--quiet", "topic")
     monkeypatch.chdir(tmp_path)
-    assert review.find_base(tip, {fork: 3, tip: 3}) == review.Base(fork, fork, 0)
+    assert review.find_base([tip], {fork: 3, tip: 3}) == review.Base(fork, fork, 0)
     assert review.Base(fork, fork, 0).note == ""
-    assert review.find_base(tip, {tip: 3}).build is None
+    assert review.find_base([tip], {tip: 3}).build is None
     # A job checks out the merge of both, which must not be charged for what the branch changed.
     git(tmp_path, "merge", "--quiet", "--no-edit", "main")
-    assert review.find_base(tip, {fork: 3, tip: 3}).build == tip
+    assert review.find_base([tip], {fork: 3, tip: 3}).build == tip
+
+
+def test_an_event_older_than_the_merge_does_not_charge_others_changes(
+    forge: FakeForge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
+    old = commit(tmp_path)
+    git(tmp_path, "branch", "topic")
+    tip = commit(tmp_path)
+    tree = git(tmp_path, "rev-parse", "main^{tree}")
+    git(tmp_path, "checkout", "--quiet", "topic")
+    topic = commit(tmp_path)
+    merged = git(tmp_path, "commit-tree", tree, "-p", tip, "-p", topic, "-m", "merge")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_API_V4_URL", raising=False)
+    env = github(forge, tmp_path, old)
+    for checkout, sha, base in ((merged, merged, tip), (topic, "0" * 40, old)):
+        git(tmp_path, "checkout", "--quiet", checkout)
+        tips = review.read_change(env | {"GITHUB_SHA": sha}).tips
+        assert review.find_base(tips, {old: 3, tip: 3}).build == base
+    # Rebased since the event, and checked out without the merge.
+    git(tmp_path, "checkout", "--quiet", "-b", "rebased", "main")
+    commit(tmp_path)
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", tip)
+    assert review.find_base(review.read_change(env).tips, {old: 3, tip: 3}).build == tip
 
 
 def test_a_shallow_checkout_is_refused_with_the_remedy(
@@ -157,7 +186,7 @@ def test_a_shallow_checkout_is_refused_with_the_remedy(
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{tmp_path / 'whole'}", "shallow")
     monkeypatch.chdir(tmp_path / "shallow")
     with pytest.raises(SystemExit, match="fetch-depth: 0"):
-        review.find_base(tip, {})
+        review.find_base([tip], {})
 
 
 def test_the_comment_is_found_on_later_pages(forge: FakeForge, hub: review.Forge) -> None:
@@ -175,6 +204,16 @@ def test_a_stranger_who_copies_the_marker_does_not_get_the_report(
     forge.add(MARKER, {"id": 9, "type": "User"})
     review.write_comment(hub, MARKER, f"{MARKER} now")
     assert [one["body"] for one in forge.comments] == [MARKER, f"{MARKER} now"]
+
+
+@pytest.mark.parametrize("status", [0, 200])
+def test_an_answer_that_is_cut_or_no_json_leaves_one_comment(
+    forge: FakeForge, hub: review.Forge, status: int
+) -> None:
+    forge.troubles = [Trouble("POST", status, is_done=True)]
+    review.write_comment(hub, MARKER, MARKER)
+    assert [one["body"] for one in forge.comments] == [MARKER]
+    assert [method for method, _ in forge.asked] == ["GET", "POST", "GET", "PATCH"]
 
 
 @pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {"X-RateLimit-Reset": "1"}])
@@ -224,7 +263,7 @@ def test_on_gitlab_the_note_of_the_token_is_updated(forge: FakeForge) -> None:
         "REVIEW_TOKEN": "secret",
     }
     change = review.read_change(env)
-    assert change.base == "b" * 40
+    assert change.tips == ("b" * 40,)
     forge.add(MARKER, {"id": 9})
     for text in ("first", "second"):
         review.write_comment(change.forge, MARKER, f"{MARKER} {text}")
@@ -271,7 +310,7 @@ def test_on_gitlab_without_a_token_nothing_is_commented(
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     env = {"CI_API_V4_URL": "", "CI_MERGE_REQUEST_IID": "5", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "b"}
-    assert review.read_change(env) == review.Change("b")
+    assert review.read_change(env) == review.Change(("b",))
     assert capsys.readouterr().out == (
         "warning: no comment: set REVIEW_TOKEN to a project token of scope 'api'\n"
     )

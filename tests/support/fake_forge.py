@@ -14,7 +14,10 @@ ME = {"id": 7, "type": "Bot"}
 
 
 class Trouble(NamedTuple):
-    """An answer to the next request of a method; a write is done all the same if `is_done`."""
+    """An answer to the next request of a method; a write is done all the same if `is_done`.
+
+    With status 0, the connection ends without an answer; with 200, the answer is no JSON.
+    """
 
     method: str
     status: int
@@ -73,11 +76,13 @@ def fake_forge() -> Iterator[FakeForge]:
                 forge.troubles.remove(trouble)
             is_done = trouble is None or trouble.is_done
             text = json.dumps(forge.answer(self.command, self.path, body) if is_done else {})
+            if trouble and not trouble.status:
+                return
             self.send_response(trouble.status if trouble else 200)
             for name, value in trouble.headers.items() if trouble else ():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(text.encode())
+            self.wfile.write(b"<html>" if trouble else text.encode())
 
         do_POST = do_PATCH = do_PUT = do_GET  # noqa: N815
 
