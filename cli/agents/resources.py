@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import cli
 from queries.computed import list_headers
 from warehouse.catalogue.header import Header, Parameter, parse_header
 from warehouse.catalogue.sql_files import read_sql_files
@@ -16,7 +15,7 @@ from warehouse.catalogue.sql_files import read_sql_files
 _SCHEME = "tracehouse://"
 # In a checkout, and where a wheel puts them.
 _FOLDERS = (
-    Path(cli.__file__).parents[1] / "docs",
+    Path(__file__).parents[2] / "docs",
     Path(sys.prefix) / "share" / "doc" / "tracehouse",
 )
 

@@ -78,7 +78,16 @@ def test_a_store_and_a_service_are_too_much(run: Run, service: StandIn, tmp_path
 
 ELSEWHERE = {
     *("ingest", "upload", "watch", "query", "compare", "report", "plan", "sql", "status", "schema"),
-    *("inspect", "etrecord", "inspect-prof", "numeric-gap", "simulate", "doctor", "completion"),
+    *(
+        "mcp",
+        "inspect",
+        "etrecord",
+        "inspect-prof",
+        "numeric-gap",
+        "simulate",
+        "doctor",
+        "completion",
+    ),
     *("export", "lake", "spark", "sample", "explain"),
     *("retention", "compact", "amend", "forget", "accept", "snapshot", "rebuild"),
 }
