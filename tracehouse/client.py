@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, wraps
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from cli.remote.questions import RemoteStore
 from ingest.batching import batches
@@ -102,6 +102,18 @@ class Client:
         self.close()
 
 
+def _in_thread(
+    method: Callable[Concatenate[Client, _Params], _Answer],
+) -> Callable[Concatenate[AsyncClient, _Params], Coroutine[Any, Any, _Answer]]:
+    """The method of `AsyncClient` that calls this one in a thread."""
+
+    @wraps(method)
+    async def call(self: AsyncClient, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Answer:
+        return await self.run(lambda client: method(client, *args, **kwargs))
+
+    return call
+
+
 class AsyncClient:
     """The methods of `Client` for coroutines; use it as an asynchronous context manager.
 
@@ -126,42 +138,13 @@ class AsyncClient:
         self._idle.put(self._open())
         self._threads = ThreadPoolExecutor(connections, "tracehouse")
 
-    async def upload(self, dumps: Iterable[OutgoingDump]) -> list[Receipt | ServiceError]:
-        """The result of each dump; see `Client.upload`."""
-        return await self._call(Client.upload, dumps)
-
-    async def query(self, name: str, /, **params: object) -> pa.Table:
-        """Rows of a canned query."""
-        return await self._call(Client.query, name, **params)
-
-    async def compare(self, base: str, head: str, /, **params: object) -> pa.Table:
-        """What changed from one build to another."""
-        return await self._call(Client.compare, base, head, **params)
-
-    async def sql(
-        self, text: str, params: Mapping[str, object] | Sequence[object] | None = None
-    ) -> pa.Table:
-        """Rows of a SELECT on the service's newest snapshot."""
-        return await self._call(Client.sql, text, params)
-
-    async def report(
-        self,
-        head: str | None = None,
-        *,
-        base: str | None = None,
-        branch: str | None = None,
-        form: Form = "markdown",
-    ) -> str:
-        """The report of a build; see `Client.report`."""
-        return await self._call(Client.report, head, base=base, branch=branch, form=form)
-
-    async def schema(self) -> pa.Table:
-        """Tables, views and columns."""
-        return await self._call(Client.schema)
-
-    async def status(self) -> pa.Table:
-        """The state of the store and its service: one row."""
-        return await self._call(Client.status)
+    upload = _in_thread(Client.upload)
+    query = _in_thread(Client.query)
+    compare = _in_thread(Client.compare)
+    sql = _in_thread(Client.sql)
+    report = _in_thread(Client.report)
+    schema = _in_thread(Client.schema)
+    status = _in_thread(Client.status)
 
     async def close(self) -> None:
         """Wait for requests that are under way, and close all connections."""
@@ -175,13 +158,8 @@ class AsyncClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _call(
-        self,
-        method: Callable[Concatenate[Client, _Params], _Answer],
-        *args: _Params.args,
-        **kwargs: _Params.kwargs,
-    ) -> _Answer:
-        """The answer of a client's method, called in a thread."""
+    async def run(self, function: Callable[[Client], _Answer]) -> _Answer:
+        """Call a function with a client of its own, in a thread."""
 
         def answer() -> _Answer:
             try:
@@ -189,7 +167,7 @@ class AsyncClient:
             except Empty:
                 client = self._open()
             try:
-                return method(client, *args, **kwargs)
+                return function(client)
             finally:
                 self._idle.put(client)
 

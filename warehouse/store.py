@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from warehouse import DEFAULT_PATH
@@ -521,14 +522,14 @@ class Warehouse:
                 return programs.pick_exported_program(archived.data, file.name, graph=wanted)
             return programs.read_exported_program(file, graph=wanted, sha256=sha256)
 
-    def within(self, seconds: float) -> AbstractContextManager[None]:
-        """Interrupt the body's queries of this store after some seconds.
+    def within(self, seconds: float, stop: Event | None = None) -> AbstractContextManager[None]:
+        """Interrupt the body's queries of this store after some seconds, or when `stop` is set.
 
         The body then raises SlowAnswerError, or LongQuestionError as soon as a canned query is seen
         to take longer; close the store afterwards.
         """
         self._seconds = seconds
-        return within(seconds, self._answering.interrupt)
+        return within(seconds, self._answering.interrupt, stop)
 
     def reader(self) -> Warehouse:
         """A read-only view of this store for another thread, as of the last commit.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cli.remote.questions import RemoteStore
 from queries.computed import COMPUTED, answer_computed
@@ -16,21 +16,19 @@ from warehouse.store import Warehouse
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from queries.report.content import Report
+    from cli.agents.pages import Answer
 
 Opened = AbstractContextManager[Warehouse | RemoteStore]
 
 
-class Builds(NamedTuple):
-    """The builds of a report: two, or those up to a head, by default the last of a branch."""
-
-    base: str | None = None
-    head: str | None = None
-    branch: str | None = None
-
-
 class AskedStore:
-    """Answers questions; opens the store for each, so that each sees what is in it then."""
+    """Answers questions; opens the store for each, so that each sees what is in it then.
+
+    Attributes:
+        last: The last answer, kept for the agent that asks for its other pages; None before.
+    """
+
+    last: Answer | None = None
 
     def __init__(self, open_: Callable[[], Opened], *, config: Path | None = None) -> None:
         """Take what opens the store, and the settings of reports on its own files."""
@@ -57,26 +55,22 @@ class AskedStore:
         with self._open() as store:
             return store.schema()
 
-    def report(self, builds: Builds) -> str:
-        """A report, in Markdown."""
+    def report(
+        self, head: str | None = None, *, base: str | None = None, branch: str | None = None
+    ) -> str:
+        """A report in Markdown: of a build, by default the last, or its comparison with a base."""
         from queries.report.forms import render
+        from queries.report.pairwise import compare_report
+        from queries.report.stored_nights import read_night
 
         with self._open() as store:
             if isinstance(store, RemoteStore):
-                return store.document("/v1/report", "markdown", builds._asdict())
-            return render(self._report(store, builds), "markdown")
-
-    def _report(self, store: Warehouse, builds: Builds) -> Report:
-        settings = self._settings().of_branch(builds.branch)
-        if builds.base is not None:
-            from queries.report.night import find_head
-            from queries.report.pairwise import compare_report
-
-            head = find_head(store, builds.head, settings)
-            return compare_report(store, settings, base=builds.base, head=head)
-        from queries.report.stored_nights import read_night
-
-        return read_night(store, settings, builds.head).report
+                builds = {"head": head, "base": base, "branch": branch}
+                return store.document("/v1/report", "markdown", builds)
+            settings = self._settings().of_branch(branch)
+            if base is None:
+                return render(read_night(store, settings, head).report, "markdown")
+            return render(compare_report(store, settings, base=base, head=head), "markdown")
 
     def _settings(self) -> Settings:
         return read_settings(self._config)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -43,6 +43,7 @@ from warehouse.errors import QueryError, WarehouseError
 
 Context = ServerRequestContext[Any]
 StoreOf = Callable[[Context], AskedStore]
+Tools = Mapping[str, AgentTool]
 
 _INSTRUCTIONS = (
     "tracehouse keeps traces (ETDumps) of ExecuTorch programs, by device, build and model. "
@@ -73,7 +74,7 @@ def make_server(store_of: StoreOf, *, has_files: bool) -> Server[Any]:
         store_of: The store of a request.
         has_files: Whether tools may read files that the agent names.
     """
-    tools = {tool.name: tool for tool in list_tools(has_files=has_files)}
+    tools = list_tools(has_files=has_files)
     return Server(
         "tracehouse",
         version=version("tracehouse"),
@@ -87,13 +88,14 @@ def make_server(store_of: StoreOf, *, has_files: bool) -> Server[Any]:
     )
 
 
+@cache
 def _instructions() -> str:
     shared = [f"{one.name} ({one.type}): {one.doc}" for one in shared_parameters().values()]
     return "\n".join([_INSTRUCTIONS, "Arguments that many tools have:", *shared])
 
 
 async def _list_tools(
-    tools: dict[str, AgentTool], _: Context, params: PaginatedRequestParams | None
+    tools: Tools, _: Context, params: PaginatedRequestParams | None
 ) -> ListToolsResult:
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ListToolsResult(
@@ -110,7 +112,10 @@ async def _list_tools(
 
 
 async def _call_tool(
-    tools: dict[str, AgentTool], store_of: StoreOf, context: Context, params: CallToolRequestParams
+    tools: Tools,
+    store_of: StoreOf,
+    context: Context,
+    params: CallToolRequestParams,
 ) -> CallToolResult:
     tool = tools.get(params.name)
     if tool is None:

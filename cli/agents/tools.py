@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from cli.agents.asked_store import AskedStore, Builds
+from cli.agents.asked_store import AskedStore
 from cli.agents.pages import Answer, Cursor, table_answer, text_answer
 from cli.agents.resources import following
 from cli.files import dump_source
@@ -41,7 +41,10 @@ class AgentTool(NamedTuple):
         given = {name: value for name, value in arguments.items() if value is not None}
         cursor = Cursor.parse(given.pop("cursor", None))
         self._check(given)
-        return self.answer(store, given).page(cursor)
+        answer = store.last
+        if not (answer and cursor and answer.digest == cursor.digest):
+            answer = store.last = self.answer(store, given)
+        return answer.page(cursor)
 
     def _check(self, given: Arguments) -> None:
         """Check the names of arguments.
@@ -58,9 +61,11 @@ class AgentTool(NamedTuple):
                 raise QueryError(f"{self.name}: {name} is missing")
 
 
-def list_tools(*, has_files: bool) -> list[AgentTool]:
-    """All tools; only agents on this machine may name files."""
-    return [*_others(), *([_INSPECT] if has_files else []), *map(_query_tool, list_headers())]
+@cache  # a service asks for each request
+def list_tools(*, has_files: bool) -> Mapping[str, AgentTool]:
+    """All tools by name; only agents on this machine may name files."""
+    tools = [*_others(), *([_INSPECT] if has_files else []), *map(_query_tool, list_headers())]
+    return {tool.name: tool for tool in tools}
 
 
 @cache
@@ -140,7 +145,7 @@ def _others() -> Iterator[AgentTool]:
 
 
 def _report(purpose: str, store: AskedStore, given: Arguments) -> Answer:
-    text = store.report(Builds(**given))
+    text = store.report(**given)
     return text_answer(purpose, text, following="Ask next: regression_deltas, build_history.")
 
 

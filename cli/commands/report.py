@@ -135,7 +135,7 @@ def _report(
 
     settings = read_settings(config).of_branch(builds.branch)
     base, head, _ = builds
-    if base is not None and head is not None:
+    if base is not None:
         with open_to_read(store, wait=wait, lake=lake) as warehouse, elapsed_line(_DOING):
             made = compare_report(warehouse, settings, base=base, head=head)
     else:

@@ -24,7 +24,7 @@ from queries.report.content import (
 from queries.report.environment import Environments, Family
 from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.figures import delta_text
-from queries.report.night import SERIES, last_day
+from queries.report.night import SERIES, find_head, last_day
 from queries.report.outline import find_verdict, sort_groups
 from queries.report.pair_coverage import (
     CONTAINERS,
@@ -48,14 +48,15 @@ count(*) FILTER (build = $head) AS head FROM named_dumps
 WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
 
 
-def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str) -> Report:
-    """The report of a build against another.
+def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str | None) -> Report:
+    """The report of a build, by default the last one, against another.
 
     Every verdict is final: there is no later night to confirm it.
 
     Raises:
         ParameterError: The store has no such build, or both are the same.
     """
+    head = find_head(store, head, settings)
     chosen = settings.nightly
     least = min([chosen.min_change, *(each.min_change for each in settings.thresholds)])
     found_rows = store.query("comparison", base=base, head=head, q=chosen.q, min_change=least)

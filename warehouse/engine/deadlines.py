@@ -13,16 +13,19 @@ _PAUSE = 0.05  # seconds between interrupts, each of which stops only the curren
 
 
 @contextmanager
-def within(seconds: float, interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` after `seconds`, and repeatedly until the body ends.
+def within(
+    seconds: float, interrupt: Callable[[], None], stop: threading.Event | None = None
+) -> Iterator[None]:
+    """Call `interrupt` after `seconds` or a `stop`, and repeatedly until the body ends.
 
     Raises:
         SlowAnswerError: The body failed after an interrupt.
     """
-    has_ended, is_late = threading.Event(), threading.Event()
+    has_ended, is_late, wake = threading.Event(), threading.Event(), stop or threading.Event()
 
     def watch() -> None:
-        if not has_ended.wait(seconds):
+        wake.wait(seconds)
+        if not has_ended.is_set():
             is_late.set()
             while not has_ended.wait(_PAUSE):
                 interrupt()
@@ -37,4 +40,5 @@ def within(seconds: float, interrupt: Callable[[], None]) -> Iterator[None]:
         raise
     finally:
         has_ended.set()
+        wake.set()
         watcher.join()

@@ -12,7 +12,7 @@ from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlsplit
 
-from anyio import from_thread, sleep_forever
+from anyio import from_thread
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
@@ -56,18 +56,18 @@ class OwnConnection(ServiceConnection):
             "headers": passed + own,
             "root_path": "",
         }
-        return await _ask(self._request.app, scope, body)
+        return await _ask(self._request.app, scope, body, self._request.receive)
 
 
-async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes) -> ServiceAnswer:
+async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes, agent: Receive) -> ServiceAnswer:
     bodies: list[bytes] = [body]
     start: dict[str, Any] = {}
     answer = bytearray()
 
     async def receive() -> Message:
-        if not bodies:
-            await sleep_forever()  # until the answer is complete
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+        if bodies:
+            return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+        return await agent()  # which tells when the agent has gone
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

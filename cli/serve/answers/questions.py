@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 from typing import TypeVar
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 
+from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from warehouse.errors import LongQuestionError, SlowAnswerError
@@ -47,7 +49,7 @@ class ConcurrencyLimit:
 
 
 async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
-    """Call a function with the live store, in a thread.
+    """Call a function with the live store, in a thread, and stop it if the client goes away.
 
     Raises:
         Problem: 429 if too many requests wait; 504 if the answer takes too long, 422 if the first
@@ -55,17 +57,19 @@ async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) 
     """
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.store_limit
+    stop = Event()
 
     def run_query() -> _Answer:
         with (
             service.consumer.memory.raised(service.settings.query_bytes),
             service.reader() as reader,
-            reader.within(service.settings.query_seconds),
+            reader.within(service.settings.query_seconds, stop),
         ):
             return answer(reader)
 
     try:
-        return await limit.run(run_query)
+        async with stopping_without_client(request, stop.set):
+            return await limit.run(run_query)
     except SlowAnswerError as error:
         raise Problem(504, "deadline", str(error)) from error
     except LongQuestionError as error:

@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 from cli.serve.http.problems import Problem
 from cli.serve.nights import Nights
 from queries.report.content import Report
-from queries.report.night import find_head
 from queries.report.pairwise import compare_report
 from queries.report.stored_nights import NightKey
 from warehouse.store import Warehouse
@@ -60,5 +59,4 @@ class ReportRequest(NamedTuple):
         if night is not None:
             return nights.report(reader, night, seconds=seconds)
         settings = nights.settings.of_branch(self.branch)
-        head = find_head(reader, self.head, settings)
-        return compare_report(reader, settings, base=self.base, head=head)
+        return compare_report(reader, settings, base=self.base, head=self.head)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,6 +14,7 @@ from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import media_type_of, read_short
+from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
@@ -57,23 +57,14 @@ async def run_sql(request: Request, text: str, params: Params = None) -> Snapsho
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.sql_limit
     stop = Stop()
-    watcher = asyncio.create_task(_stop_without_client(request, stop))
     try:
-        return await limit.run(partial(service.sandbox.answer, text, params, stop=stop))
+        async with stopping_without_client(request, stop.set):
+            return await limit.run(partial(service.sandbox.answer, text, params, stop=stop))
     except CostlyStatementError as error:
         status, reason = _STATUSES[error.bound]
         raise Problem(status, reason, str(error)) from error
     except StatementError as error:
         raise Problem(400, "statement", str(error)) from error
-    finally:
-        watcher.cancel()
-
-
-async def _stop_without_client(request: Request, stop: Stop) -> None:
-    """Stop a statement once its client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    stop.set()
 
 
 def check_access(request: Request) -> None:

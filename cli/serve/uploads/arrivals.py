@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from itertools import islice
@@ -74,10 +74,20 @@ async def _closing(service: Service, files: _Files) -> AsyncIterator[_Files]:
     try:
         yield files
     finally:
-        if files.is_large:  # deleting a large file takes long
-            await run_to_end(service.spooling, files.close)
-        else:
-            files.close()
+        await close_spools(service, [files] if isinstance(files, Spool) else files.spools)
+
+
+async def close_spools(service: Service, spools: Sequence[Spool]) -> None:
+    """Close spools, in a thread if any has a file, as deleting a large file takes long."""
+
+    def close() -> None:
+        for spool in spools:
+            spool.close()
+
+    if any(spool.is_large for spool in spools):
+        await run_to_end(service.spooling, close)
+    else:
+        close()
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from cli.serve.http.endpoints import BYTES, Content, Operation
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
-from cli.serve.uploads.arrivals import as_write_problem, received, refusing
+from cli.serve.uploads.arrivals import as_write_problem, close_spools, received, refusing
 from cli.serve.uploads.deliveries import deliver_parts, stated_manifest
 from cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
 from cli.serve.uploads.record_stream import Record, RecordReader
@@ -132,11 +132,8 @@ class _Batch:
             if records:
                 self.results += await self._commit(records)
         finally:
-            close = partial(_close_all, records)
-            if any(record.is_large for record in records):  # deleting a large file takes long
-                await run_to_end(self._service.spooling, close)
-            else:
-                close()
+            spools = [spool for record in records for spool in record.spools]
+            await close_spools(self._service, spools)
         if self.reader.problem:
             raise self.reader.problem
 
@@ -170,11 +167,6 @@ class _Batch:
             return [problem] * len(waiting)
         results = await self._service.commits.commit_all(self._bearer, waiting)
         return [as_write_problem(one) if isinstance(one, StoreError) else one for one in results]
-
-
-def _close_all(records: Sequence[Record]) -> None:
-    for record in records:
-        record.close()
 
 
 def _prepare_all(records: Sequence[Record], bearer: Bearer) -> list[_Upload]:

@@ -35,7 +35,7 @@ class FormPart(NamedTuple):
 
 
 class PartReader:
-    """Splits a body into its parts while it arrives; call `close` afterwards."""
+    """Splits a body into its parts while it arrives; close the `spools` afterwards."""
 
     def __init__(self, request: Request, inbox: Inbox, most_bytes: int) -> None:
         """Find the boundary of the parts in the request's head; `most_bytes` limits a file.
@@ -79,14 +79,9 @@ class PartReader:
             raise FormProblem(str(error)) from error
 
     @property
-    def is_large(self) -> bool:
-        """Whether any part is in a file."""
-        return any(part.spool.is_large for part in self.parts.values())
-
-    def close(self) -> None:
-        """Close the parts' files."""
-        for part in self.parts.values():
-            part.spool.close()
+    def spools(self) -> list[Spool]:
+        """The contents of the parts, for the caller to close."""
+        return [part.spool for part in self.parts.values()]
 
     def check(self) -> None:
         """Check that the body is complete and has a dump and a manifest.

@@ -17,6 +17,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.uploads.multipart import LONGEST_NAME, NEEDED_PARTS, FormPart
 from ingest.manifest.json_files import MAX_MANIFEST_BYTES
 from warehouse.inbox.inbox import Inbox
+from warehouse.inbox.spools import Spool
 
 ORDER = ("manifest", "dump", "etrecord", "debug_buffer", "log", "qhas")
 
@@ -57,18 +58,13 @@ class Record(NamedTuple):
     problem: Problem | None
 
     @property
-    def is_large(self) -> bool:
-        """Whether any part is in a file."""
-        return any(part.spool.is_large for part in self.parts.values())
-
-    def close(self) -> None:
-        """Close the parts' files."""
-        for part in self.parts.values():
-            part.spool.close()
+    def spools(self) -> list[Spool]:
+        """The contents of the parts, for the caller to close."""
+        return [part.spool for part in self.parts.values()]
 
 
 class RecordReader:
-    """Splits a stream into records while it arrives; call `close` afterwards.
+    """Splits a stream into records while it arrives; close the `spools` afterwards.
 
     Attributes:
         records: Complete records, for the caller to take.
@@ -103,17 +99,10 @@ class RecordReader:
             self.problem = RecordProblem(self._offset, "the stream ends inside a record")
 
     @property
-    def is_large(self) -> bool:
-        """Whether any part of a record that was not taken is in a file."""
-        return any(record.is_large for record in self._untaken())
-
-    def close(self) -> None:
-        """Close the files of records that were not taken."""
-        for record in self._untaken():
-            record.close()
-
-    def _untaken(self) -> list[Record]:
-        return [*self.records, *([self._record] if self._record else [])]
+    def spools(self) -> list[Spool]:
+        """The contents of the records that were not taken, for the caller to close."""
+        untaken = [*self.records, *([self._record] if self._record else [])]
+        return [spool for record in untaken for spool in record.spools]
 
     def _extend_line(self, piece: bytes, at: int) -> int:
         """Read up to the end of the line; returns the number of bytes."""

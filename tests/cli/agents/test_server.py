@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -105,6 +107,24 @@ def test_no_answer_and_no_description_exceeds_its_limit(store: Path) -> None:
         assert n_errors <= 2  # the farm has no tag for sizes, and there is no such file
 
     ask(lambda: local(store), work)
+
+
+def test_pages_are_of_one_answer_even_if_the_store_changes(store: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "store"
+    shutil.copytree(store, copied)
+    text = "SELECT dump_id, generate_series AS n FROM dumps, generate_series(999) ORDER BY ALL"
+
+    async def work(client: Client) -> None:
+        first, _ = await call(client, "sql", {"statement": text})
+        shutil.rmtree(copied)
+        (cursor,) = re.findall('cursor="(.*)"', first)
+        second, is_error = await call(client, "sql", {"statement": text, "cursor": cursor})
+        assert (f"Lines {int(cursor.partition('.')[0]) + 1:,} to " in second, is_error) == (
+            True,
+            False,
+        )
+
+    ask(lambda: local(copied), work)
 
 
 @pytest.mark.parametrize(

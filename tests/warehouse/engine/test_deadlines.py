@@ -29,6 +29,14 @@ def test_what_takes_too_long_is_interrupted(warehouse: Warehouse) -> None:
     assert warehouse.sql("SELECT 1 AS a").num_rows == 1
 
 
+def test_a_question_ends_before_its_deadline_if_it_is_stopped(warehouse: Warehouse) -> None:
+    reader, stop = warehouse.reader(), threading.Event()
+    stop.set()
+    with pytest.raises(SlowAnswerError), reader.within(60, stop):
+        reader.sql(ENDLESS)
+    reader.close()
+
+
 def test_several_questions_have_one_deadline(warehouse: Warehouse) -> None:
     reader = warehouse.reader()
     with pytest.raises(SlowAnswerError), reader.within(0.1):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -85,6 +87,33 @@ def test_what_the_service_refuses_is_an_error_of_the_tool(
     text, is_error = call(client, tool, arguments, *pools)
     assert is_error
     assert problem in text
+
+
+def test_the_statement_of_an_agent_that_goes_away_is_stopped(tmp_path: Path) -> None:
+    arguments = {"statement": "SELECT count(*) FROM range(1000000000000)"}
+    params = {"name": "sql", "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    messages = [
+        {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = {"host": "127.0.0.1", "content-type": "application/json", **HEADERS}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    place = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b""}
+    with serving(tmp_path / "store", query_seconds=600) as client:
+        assert client.portal
+        client.portal.call(
+            client.app, {**place, "headers": pairs, "client": ("127.0.0.1", 1)}, receive, send
+        )
+    assert b"the client went away" in b"".join(one.get("body", b"") for one in sent)
 
 
 def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -11,14 +11,23 @@ from typing import Any
 
 import anyio
 import pytest
+from starlette.requests import ClientDisconnect
 
 from cli.serve.answers.questions import ConcurrencyLimit, query_store
 from cli.serve.http.problems import Problem
+from cli.serve.service import Service
 from tests.support.service import service_of, serving
 from warehouse import Warehouse
 from warehouse.errors import LongQuestionError
 
 DUMPS = "/v1/queries/dumps"
+ENDLESS = "SELECT count(*) FROM range(1000000000000)"
+
+
+def request_of(service: Service, receive: Callable[[], Awaitable[Any]]) -> Any:
+    """A request whose body has been read; `receive` waits for what comes after it."""
+    state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))
+    return SimpleNamespace(app=SimpleNamespace(state=state), receive=receive)
 
 
 @pytest.mark.unit
@@ -59,14 +68,27 @@ def test_an_error_of_the_work_comes_out_and_ends_its_turn() -> None:
 def test_a_question_that_takes_too_long_is_interrupted_and_harms_nobody(tmp_path: Path) -> None:
     with serving(tmp_path / "store", query_seconds=0.2) as client:
         service = service_of(client)
-        state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))
-        request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
-        endless = "SELECT count(*) FROM range(1000000000000)"
+        request = request_of(service, anyio.sleep_forever)
         with pytest.raises(Problem, match=r"more than 0\.2 s") as caught:
-            anyio.run(query_store, request, lambda reader: reader.sql(endless))
+            anyio.run(query_store, request, lambda reader: reader.sql(ENDLESS))
         assert caught.value.status_code == 504
         service.settings = service.settings.model_copy(update={"query_seconds": 60.0})
         assert client.get(DUMPS).json() == []
+
+
+def test_a_question_whose_client_goes_away_is_interrupted(tmp_path: Path) -> None:
+    is_asked = threading.Event()
+
+    async def receive() -> dict[str, str]:
+        await anyio.to_thread.run_sync(is_asked.wait)
+        return {"type": "http.disconnect"}
+
+    def ask(reader: Warehouse) -> None:
+        is_asked.set()
+        reader.sql(ENDLESS)
+
+    with serving(tmp_path / "store") as client, pytest.raises(ClientDisconnect):
+        anyio.run(query_store, request_of(service_of(client), receive), ask)
 
 
 def test_pages_and_queries_take_turns_so_that_others_are_answered_meanwhile(
@@ -97,8 +119,7 @@ def test_a_question_that_would_take_too_long_is_refused_with_its_filters(tmp_pat
         raise LongQuestionError("percentiles", 240, 60, ["device", "build"])
 
     with serving(tmp_path / "store") as client:
-        state = SimpleNamespace(service=service_of(client), store_limit=ConcurrencyLimit(1, 0))
-        request: Any = SimpleNamespace(app=SimpleNamespace(state=state))
+        request = request_of(service_of(client), anyio.sleep_forever)
         with pytest.raises(Problem, match=r"240 s.* 25% .* such as device, build") as it:
             anyio.run(query_store, request, answer)
     assert it.value.status_code == 422

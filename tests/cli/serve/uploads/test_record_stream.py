@@ -23,7 +23,8 @@ def reader(tmp_path: Path) -> Iterator[RecordReader]:
     with Inbox.open(tmp_path / "store") as inbox:
         reader = RecordReader(inbox, 100, 3)
         yield reader
-        reader.close()
+        for spool in reader.spools:
+            spool.close()
 
 
 def contents(reader: RecordReader) -> list[dict[str, bytes]]:

@@ -1,0 +1,35 @@
+"""Clients that go away: work that nobody waits for any more is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.requests import ClientDisconnect, Request
+
+
+@asynccontextmanager
+async def stopping_without_client(
+    request: Request, stop: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Call `stop` if the client goes away meanwhile; read the body of the request before.
+
+    Raises:
+        ClientDisconnect: The work failed after the client went away.
+    """
+    watcher = asyncio.create_task(_watch(request, stop))
+    try:
+        yield
+    except Exception as error:
+        if watcher.done():
+            raise ClientDisconnect from error
+        raise
+    finally:
+        watcher.cancel()
+
+
+async def _watch(request: Request, stop: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    stop()
