@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -13,36 +15,31 @@ from warehouse.lake.layout import table_of
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
 
-ROW_GROUP_ROWS = 1 << 20
+_ROW_GROUP_ROWS = 1 << 20
+_ROWS_IN_MEMORY = {"events": 1 << 20, "tensors": 1 << 7}
+_OTHER_ROWS_IN_MEMORY = 1 << 17
 _DELTAS = {"events": ("run_index", "start_offset_ticks", "duration_ticks")}
 _LEVEL = 1  # of zstd; higher levels cost much time and save little space
 
 
-class TableFile:
-    """A file being written, see `writing_table`.
-
-    Attributes:
-        added: The file's entry for a commit, complete once the file is written.
-    """
-
-    def __init__(self, path: str, writer: pq.ParquetWriter) -> None:
-        self.added = AddedFile(path, 0, 0)
-        self._writer = writer
-
-    def write(self, rows: pa.Table) -> None:
-        """Append rows as separate row groups."""
-        self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
-        self.added = self.added._replace(rows=self.added.rows + rows.num_rows)
+def rows_in_memory(table: str) -> int:
+    """The number of rows of a table that a writer holds at a time."""
+    return _ROWS_IN_MEMORY.get(table, _OTHER_ROWS_IN_MEMORY)
 
 
-@contextmanager
-def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
-    """A file of the table in its path; the file appears when the body succeeds.
+def write_table(lake: Lake, path: str, rows: Iterable[pa.Table]) -> list[AddedFile]:
+    """Write a file of the table in its path, which appears whole; no file if there are no rows.
+
+    Each item of `rows` becomes row groups of its own.
 
     Raises:
         LakeError: The file cannot be written.
     """
-    table = table_of(path)
+    filled = filter(len, rows)
+    first = next(filled, None)
+    if first is None:
+        return []
+    table, n_rows = table_of(path), 0
     deltas = _DELTAS.get(table, ())
     with lake.writing(path) as stream:
         writer = pq.ParquetWriter(
@@ -53,7 +50,33 @@ def writing_table(lake: Lake, path: str) -> Iterator[TableFile]:
             use_dictionary=[name for name in TABLES[table].names if name not in deltas],
             column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
         )
-        file = TableFile(path, writer)
-        yield file
+        for some in chain([first], filled):
+            writer.write_table(some, row_group_size=_ROW_GROUP_ROWS)
+            n_rows += some.num_rows
         writer.close()
-        file.added = file.added._replace(bytes=stream.tell())
+        return [AddedFile(path, n_rows, stream.tell())]
+
+
+def write_select(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, path: str, text: str
+) -> list[AddedFile]:
+    """Write the rows of a SELECT like `write_table`.
+
+    Raises:
+        LakeError: The file cannot be written.
+    """
+    table = table_of(path)
+    with connection.sql(text).to_arrow_reader(rows_in_memory(table)) as batches:
+        rows = (pa.Table.from_batches([batch]).cast(TABLES[table]) for batch in batches)
+        return write_table(lake, path, rows)
+
+
+def read_columns(lake: Lake, path: str, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns in each row of a file.
+
+    Raises:
+        LakeError: The file cannot be read.
+    """
+    with lake.opened(path) as stream:
+        rows = pq.read_table(stream, columns=list(columns))
+    return zip(*(rows[name].to_pylist() for name in columns), strict=True)
