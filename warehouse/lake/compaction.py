@@ -20,7 +20,7 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import DumpLocation, locate_dumps
+from warehouse.lake.dump_locations import find_repeated, locate_dumps
 from warehouse.lake.layout import SUFFIX, LakePart, Partition
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files
@@ -59,7 +59,7 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
 def _compact(lake: Lake, now: datetime) -> LakeCompaction:
     clear_plans(lake)
     once = LakeChange(lake, read_state(lake), _BY)
-    remove_dumps(once, _find_duplicates(lake, once.state))
+    remove_dumps(once, find_repeated(locate_dumps(lake, once.state)))
     once.commit()
     changes = [once, *_merge_parts(lake)]
     shared = LakeChange(lake, read_state(lake), _BY)
@@ -72,15 +72,6 @@ def _compact(lake: Lake, now: datetime) -> LakeCompaction:
         _delete_removed(lake, now),
         _fold(lake, now - GRACE),
     )
-
-
-def _find_duplicates(lake: Lake, state: LakeState) -> Iterator[DumpLocation]:
-    """Dumps that two writers added at the same time, in all parts but the first."""
-    seen: set[str] = set()
-    for dump in locate_dumps(lake, state):
-        if dump.sha256 in seen:
-            yield dump
-        seen.add(dump.sha256)
 
 
 def _merge_parts(lake: Lake) -> Iterator[LakeChange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from warehouse.lake.commits import LakeState
@@ -30,3 +31,12 @@ def locate_dumps(lake: Lake, state: LakeState) -> list[DumpLocation]:
         if (part := LakePart.of(file.path))
         for dump_id, sha256 in read_columns(lake, file.path, "dump_id", "sha256")
     ]
+
+
+def find_repeated(dumps: Iterable[DumpLocation]) -> Iterator[DumpLocation]:
+    """Dumps that two writers added at the same time, in all parts but the first."""
+    seen: set[str] = set()
+    for dump in dumps:
+        if dump.sha256 in seen:
+            yield dump
+        seen.add(dump.sha256)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from warehouse.lake.commits import AddedFile
@@ -69,6 +70,16 @@ def write_select(
     with connection.sql(text).to_arrow_reader(rows_in_memory(table)) as batches:
         rows = (pa.Table.from_batches([batch]).cast(TABLES[table]) for batch in batches)
         return write_table(lake, path, rows)
+
+
+def open_files(lake: Lake, table: str, paths: Sequence[str]) -> ds.Dataset:
+    """Files of a table as a dataset, which may be empty."""
+    return ds.FileSystemDataset.from_paths(
+        [lake.absolute(path) for path in paths],
+        schema=TABLES[table],
+        format=ds.ParquetFileFormat(),
+        filesystem=lake.files,
+    )
 
 
 def read_columns(lake: Lake, path: str, *columns: str) -> Iterator[tuple[Any, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from warehouse.errors import LakeError
 from warehouse.lake.commits import AddedFile, LakeState, read_state
 from warehouse.lake.connections import reading_lake
 from warehouse.lake.damage import lake_errors, size_problem
-from warehouse.lake.dump_locations import locate_dumps
+from warehouse.lake.dump_locations import find_repeated, locate_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
 from warehouse.lake.plans import planned_files
@@ -108,8 +107,7 @@ def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
 
 def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
     """Dumps that are in several parts, or whose number of events is wrong."""
-    held = locate_dumps(lake, state)
-    twice = [sha256 for sha256, n in Counter(dump.sha256 for dump in held).items() if n > 1]
+    twice = sorted({dump.sha256 for dump in find_repeated(locate_dumps(lake, state))})
     problems = [LakeProblem(f"dump {sha256}", "is in several parts", _TWICE) for sha256 in twice]
     with reading_lake(lake, state) as connection:
         for sha256, wanted, found in connection.execute(_COUNTS).fetchall():

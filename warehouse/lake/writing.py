@@ -36,13 +36,11 @@ class LakeDump(NamedTuple):
     sha256: str
     date: str
     model: str
-    device_id: int
-    build_id: int
     n_events: int
     state: str
-    manifest_sha256: str = ""
-    etrecord_id: int | None = None
-    debug_buffer_sha256: str | None = None
+    manifest_sha256: str
+    etrecord_id: int | None
+    debug_buffer_sha256: str | None
 
     @property
     def partition(self) -> Partition:
