@@ -106,10 +106,8 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     Raises:
         LakeError: The lake cannot be read, or a commit is malformed.
     """
-    commits: dict[str, Commit] = retried(
-        lambda: _read_commits(lake, before.commits if before else {})
-    )
-    return merge_commits(commits)
+    known = before.commits if before else {}
+    return merge_commits(retried(lambda: _read_commits(lake, known)))
 
 
 def read_filled_state(lake: Lake) -> LakeState:
