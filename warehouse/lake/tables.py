@@ -42,19 +42,17 @@ def write_table(lake: Lake, path: str, rows: Iterable[pa.Table]) -> list[AddedFi
         return []
     table, n_rows = table_of(path), 0
     deltas = _DELTAS.get(table, ())
+    options = {
+        "compression": "zstd",
+        "compression_level": _LEVEL,
+        "use_dictionary": [name for name in TABLES[table].names if name not in deltas],
+        "column_encoding": dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
+    }
     with lake.writing(path) as stream:
-        writer = pq.ParquetWriter(
-            stream,
-            TABLES[table],
-            compression="zstd",
-            compression_level=_LEVEL,
-            use_dictionary=[name for name in TABLES[table].names if name not in deltas],
-            column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
-        )
-        for some in chain([first], filled):
-            writer.write_table(some, row_group_size=_ROW_GROUP_ROWS)
-            n_rows += some.num_rows
-        writer.close()
+        with pq.ParquetWriter(stream, TABLES[table], **options) as writer:
+            for some in chain([first], filled):
+                writer.write_table(some, row_group_size=_ROW_GROUP_ROWS)
+                n_rows += some.num_rows
         return [AddedFile(path, n_rows, stream.tell())]
 
 
