@@ -77,7 +77,7 @@ class LakeState(NamedTuple):
 
     def of(self, table: str) -> list[AddedFile]:
         """The files of a table, in order of their paths."""
-        return [self.files[path] for path in sorted(self.files) if table_of(path) == table]
+        return sorted(file for path, file in self.files.items() if table_of(path) == table)
 
     def files_of(self, parts: Collection[LakePart]) -> dict[str, list[str]]:
         """Paths of the files of some parts, by table."""
