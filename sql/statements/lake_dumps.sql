@@ -2,7 +2,7 @@
 -- every change of the dump's rows.
 SELECT
     d.dump_id, d.sha256, coalesce(strftime(d.captured_at, '%Y-%m-%d'), 'unknown') AS date,
-    m.name AS model, d.device_id, d.build_id, d.n_events,
+    m.name AS model, d.n_events,
     sha256(concat_ws(
         chr(10), d.sha256, d.etrecord_id, d.debug_buffer_sha256, d.manifest
     )) AS state,

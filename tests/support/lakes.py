@@ -11,17 +11,11 @@ import pyarrow.parquet as pq
 
 from tests.support.small_farm import small_farm
 from warehouse.engine.connection import reading
-from warehouse.lake.commits import AddedFile, Commit, read_state
-from warehouse.lake.ids import dump_number
+from warehouse.lake.changes import LakeChange
+from warehouse.lake.commits import AddedFile, read_state
+from warehouse.lake.ids import LakeIds, dump_number
 from warehouse.lake.place import Lake
-from warehouse.lake.writing import (
-    WrittenFiles,
-    commit_written,
-    plan_parts,
-    read_dumps,
-    read_lake_ids,
-    write_parts,
-)
+from warehouse.lake.writing import read_dumps, write_parts
 
 _BUILDS = """
 UPDATE dumps SET sha256 = sha256(sha256), manifest = json_merge_patch(manifest, json_object(
@@ -53,20 +47,23 @@ def dump_ids(connection: duckdb.DuckDBPyConnection) -> list[int]:
 
 def write_dumps(
     connection: duckdb.DuckDBPyConnection, lake: Lake, wanted: Collection[int]
-) -> WrittenFiles:
+) -> LakeChange:
     """Write dumps of a store, and all rows that they share, without committing them."""
     dumps = [dump for dump in read_dumps(connection) if dump.dump_id in wanted]
-    return write_parts(connection, lake, plan_parts(dumps), read_lake_ids(connection), {})
+    lake.begin()
+    change = LakeChange(lake, read_state(lake), "export")
+    write_parts(change, connection, dumps, LakeIds.of(connection), {})
+    return change
 
 
 def fill(
     place: Path, connection: duckdb.DuckDBPyConnection, dumps: Collection[int] | None = None
-) -> Commit:
+) -> None:
     """Write dumps of a store, by default all, into a lake."""
     lake = Lake(place)
     with reading(connection):
-        written = write_dumps(connection, lake, dump_ids(connection) if dumps is None else dumps)
-    return commit_written(lake, [written], by="export")
+        change = write_dumps(connection, lake, dump_ids(connection) if dumps is None else dumps)
+    change.commit()
 
 
 def files_of(place: Path, table: str) -> list[AddedFile]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import LakeError
-from warehouse.lake.layout import COMMITS, table_of
+from warehouse.lake.layout import COMMITS, LakePart, table_of
 from warehouse.lake.place import Lake, retried
+from warehouse.lake.schemas import FACTS
 
 _MOMENT = "%Y%m%dT%H%M%S.%fZ"
 
@@ -29,13 +30,11 @@ class AddedFile(NamedTuple):
         path: Path in the lake.
         rows: Number of rows.
         bytes: Size of the file.
-        dumps: Number of dumps in a file of the table dumps, otherwise None.
     """
 
     path: str
     rows: int
     bytes: int
-    dumps: int | None = None
 
 
 class Commit(NamedTuple):
@@ -78,7 +77,17 @@ class LakeState(NamedTuple):
 
     def of(self, table: str) -> list[AddedFile]:
         """The files of a table, in order of their paths."""
-        return [self.files[path] for path in sorted(self.files) if table_of(path) == table]
+        return sorted(file for path, file in self.files.items() if table_of(path) == table)
+
+    def files_of(self, parts: Collection[LakePart]) -> dict[str, list[str]]:
+        """Paths of the files of some parts, by table."""
+        tables = {table: [part.path(table) for part in sorted(parts)] for table in FACTS}
+        return {table: [p for p in paths if p in self.files] for table, paths in tables.items()}
+
+    @property
+    def removed_names(self) -> set[str]:
+        """Names of removed files, which must not be used again."""
+        return {PurePosixPath(path).stem for path in self.removed}
 
 
 def new_id() -> str:
@@ -97,10 +106,8 @@ def read_state(lake: Lake, before: LakeState | None = None) -> LakeState:
     Raises:
         LakeError: The lake cannot be read, or a commit is malformed.
     """
-    commits: dict[str, Commit] = retried(
-        lambda: _read_commits(lake, before.commits if before else {})
-    )
-    return merge_commits(commits)
+    known = before.commits if before else {}
+    return merge_commits(retried(lambda: _read_commits(lake, known)))
 
 
 def read_filled_state(lake: Lake) -> LakeState:
@@ -140,7 +147,7 @@ def write_commit(lake: Lake, commit: Commit) -> None:
         LakeError: The commit cannot be written.
     """
     value = {
-        "added": [one._asdict() | {"table": table_of(one.path)} for one in commit.added],
+        "added": [_entry(file) for file in commit.added],
         "removed": list(commit.removed),
         "by": commit.by,
         "at": commit.at.isoformat(),
@@ -185,11 +192,13 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
     return commit
 
 
+def _entry(file: AddedFile) -> dict[str, object]:
+    table = table_of(file.path)
+    return file._asdict() | {"table": table, "dumps": file.rows if table == "dumps" else None}
+
+
 def _file(value: Mapping[str, Any]) -> AddedFile:
-    dumps = value["dumps"]
-    return AddedFile(
-        str(value["path"]), int(value["rows"]), int(value["bytes"]), dumps and int(dumps)
-    )
+    return AddedFile(str(value["path"]), int(value["rows"]), int(value["bytes"]))
 
 
 def sum_bytes(files: Iterable[AddedFile]) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from ingest.batching import batches
+from warehouse.lake.changes import LakeChange
 from warehouse.lake.commits import (
     Commit,
     LakeState,
@@ -19,13 +20,12 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import files_of_parts, group_by_part, locate_dumps
+from warehouse.lake.dump_locations import find_repeated, locate_dumps
 from warehouse.lake.layout import SUFFIX, LakePart, Partition
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, planned_files
-from warehouse.lake.rewriting import rewrite_parts
+from warehouse.lake.rewriting import remove_dumps, rewrite_parts
 from warehouse.lake.shared_tables import merge_shared_tables
-from warehouse.lake.writing import commit_written
 
 PART_BYTES = 100 << 20  # of its largest file; parts of this size or more are not merged
 GRACE = timedelta(hours=1)  # after this time, no reader uses removed files
@@ -58,35 +58,29 @@ def compact_lake(lake: Lake, *, now: datetime | None = None) -> LakeCompaction:
 
 def _compact(lake: Lake, now: datetime) -> LakeCompaction:
     clear_plans(lake)
-    merged, new = _remove_duplicates(lake)
-    for parts in _small_parts(read_state(lake)):
-        before = read_state(lake)
-        written, removed = rewrite_parts(lake, before, parts)
-        commit_written(lake, [written], by=_BY, removed=removed)
-        merged, new = merged + len(removed), new + len(written.added)
-    names, removed = merge_shared_tables(lake, read_state(lake), least_files=_LEAST_SHARED_FILES)
-    commit_written(lake, [names], by=_BY, removed=removed)
-    deleted = _delete_removed(lake, now)
+    once = LakeChange(lake, read_state(lake), _BY)
+    remove_dumps(once, find_repeated(locate_dumps(lake, once.state)))
+    once.commit()
+    changes = [once, *_merge_parts(lake)]
+    shared = LakeChange(lake, read_state(lake), _BY)
+    merge_shared_tables(shared, least_files=_LEAST_SHARED_FILES)
+    shared.commit()
+    changes.append(shared)
     return LakeCompaction(
-        merged + len(removed), new + len(names.added), deleted, _fold(lake, now - GRACE)
+        sum(len(change.removed) for change in changes),
+        sum(len(change.added) for change in changes),
+        _delete_removed(lake, now),
+        _fold(lake, now - GRACE),
     )
 
 
-def _remove_duplicates(lake: Lake) -> tuple[int, int]:
-    """Remove dumps that two writers added at the same time from all parts but one."""
-    state = read_state(lake)
-    seen: set[str] = set()
-    twice = []
-    for dump in locate_dumps(lake, state):
-        if dump.sha256 in seen:
-            twice.append(dump)
-        seen.add(dump.sha256)
-    merged = new = 0
-    for part, dumps in group_by_part(twice).items():
-        written, removed = rewrite_parts(lake, state, [part], {dump.dump_id for dump in dumps})
-        commit_written(lake, [written], by=_BY, removed=removed)
-        merged, new = merged + len(removed), new + len(written.added)
-    return merged, new
+def _merge_parts(lake: Lake) -> Iterator[LakeChange]:
+    """Merge small parts, each group in a commit."""
+    for parts in _small_parts(read_state(lake)):
+        change = LakeChange(lake, read_state(lake), _BY)
+        rewrite_parts(change, parts)
+        change.commit()
+        yield change
 
 
 def _small_parts(state: LakeState) -> Iterator[Sequence[LakePart]]:
@@ -103,8 +97,8 @@ def _small_parts(state: LakeState) -> Iterator[Sequence[LakePart]]:
 
 
 def _size(state: LakeState, part: LakePart) -> int:
-    paths = files_of_parts(state, [part])
-    return max(sum_bytes(state.files[path] for path in own) for own in paths.values())
+    tables = state.files_of([part]).values()
+    return max(sum_bytes(state.files[path] for path in paths) for paths in tables)
 
 
 def _delete_removed(lake: Lake, now: datetime) -> int:

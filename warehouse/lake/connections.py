@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -14,7 +14,7 @@ from warehouse.engine.store_connections import StoreConnections, Trust
 from warehouse.engine.views import named_views
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import files_of_parts, locate_dumps
+from warehouse.lake.dump_locations import locate_dumps
 from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
@@ -71,11 +71,11 @@ class LakeConnections(StoreConnections):
         if self._parts is None:
             located = locate_dumps(self.lake, self.state)
             self._parts = {dump.dump_id: dump.part for dump in located}
-        files = files_of_parts(self.state, {self._parts[dump] for dump in dumps})
+        files = self.state.files_of({self._parts[dump] for dump in dumps})
         if "named_run_signatures" not in named_views(query.sql):
             return files
         related = select_dumps(connection, "lake_related", dumps)
-        numbered = files_of_parts(self.state, {self._parts[dump] for dump in related})
+        numbered = self.state.files_of({self._parts[dump] for dump in related})
         return files | {"runs": numbered["runs"]}
 
     def _show(
@@ -99,3 +99,19 @@ class LakeConnections(StoreConnections):
             make_tables(connection, self.lake, self.state)
         connection.execute("SET lock_configuration = true")
         return connection
+
+
+@contextmanager
+def reading_lake(
+    lake: Lake, state: LakeState, parts: Collection[LakePart] | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a state of a lake, whose tables of dumps have only the given parts, if any.
+
+    Raises:
+        LakeError: The lake cannot be read.
+    """
+    with closing(LakeConnections(lake, state)) as connections:
+        connection = connections.connection("trusted")
+        for table, paths in ({} if parts is None else state.files_of(parts)).items():
+            show_files(connection, lake, table, paths)
+        yield connection

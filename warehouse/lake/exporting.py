@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -12,25 +10,19 @@ import duckdb
 import pyarrow as pa
 
 from ingest.batching import batches
+from warehouse.lake.changes import LakeChange
 from warehouse.lake.commits import LakeState, read_state, sum_bytes
-from warehouse.lake.connections import LakeConnections
+from warehouse.lake.connections import reading_lake
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import DumpLocation, locate_dumps, removed_part_names
+from warehouse.lake.dump_locations import locate_dumps
+from warehouse.lake.ids import LakeIds
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans
 from warehouse.lake.rewriting import remove_dumps
 from warehouse.lake.schemas import SHARED_TABLES
 from warehouse.lake.shared_tables import drop_unreferenced_rows
 from warehouse.lake.views import unmerged_name
-from warehouse.lake.writing import (
-    PART_EVENTS,
-    LakeDump,
-    commit_written,
-    plan_parts,
-    read_dumps,
-    read_lake_ids,
-    write_parts,
-)
+from warehouse.lake.writing import PART_EVENTS, LakeDump, read_dumps, write_parts
 
 _FORGOTTEN = """
 SELECT sha256 FROM forgotten_dumps WHERE sha256 NOT IN (SELECT sha256 FROM dumps)
@@ -69,7 +61,7 @@ class _Work(NamedTuple):
 
     new: Sequence[LakeDump]
     changed: Sequence[LakeDump]
-    gone: Sequence[DumpLocation]
+    gone: Collection[str]
 
 
 def export_store(
@@ -80,114 +72,81 @@ def export_store(
 ) -> ExportSummary:
     """Update a lake from a store; unchanged dumps are not written again.
 
-    The connection is within a transaction. The lake is made if there is none. After a kill at any
-    moment, the next export goes on from the last commit. `progress` is called after each commit.
+    The connection is within a transaction. After a kill at any moment, the next export goes on
+    from the last commit. `progress` is called after each commit.
 
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    lake.begin()
     clear_plans(lake)
+    done = ExportSummary()
     with lake_errors(lake):
-        return _export(connection, lake, progress)
+        work = _compare(connection, lake)
+        total = len(work.new) + len(work.changed)
+        for step in _export(connection, lake, work):
+            done = ExportSummary(*map(sum, zip(done, step, strict=True)))
+            if progress:
+                progress(ExportProgress(done.new_dumps + done.changed_dumps, total, done.events))
+    return done
+
+
+def _compare(connection: duckdb.DuckDBPyConnection, lake: Lake) -> _Work:
+    with reading_lake(lake, read_state(lake)) as shared:
+        held = {dump.sha256: dump for dump in read_dumps(shared)}
+    own = read_dumps(connection)
+    forgotten = {row[0] for row in connection.execute(_FORGOTTEN).fetchall()}
+    return _Work(
+        [dump for dump in own if dump.sha256 not in held],
+        [dump for dump in own if dump.sha256 in held and dump.changes(held[dump.sha256])],
+        forgotten & held.keys(),
+    )
 
 
 def _export(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    progress: Callable[[ExportProgress], None] | None,
-) -> ExportSummary:
-    state = read_state(lake)
-    held = locate_dumps(lake, state)
-    work = _compare(connection, lake, state, held)
-    report = partial(_report, progress or (lambda _: None), work)
-    done = ExportSummary()
+    connection: duckdb.DuckDBPyConnection, lake: Lake, work: _Work
+) -> Iterator[ExportSummary]:
+    """Do the work; yields a summary of each commit."""
+    lake_ids = LakeIds.of(connection)
     if work.changed or work.gone:
-        done = _replace(connection, lake, state, held, work)
-        report(done)
+        yield _replace(connection, lake, work, lake_ids)
     state = read_state(lake)
     known: Mapping[str, pa.Table] | None = _known_keys(lake, state)
     # As many dumps are committed together as make a part, even if they are of several parts.
     for dumps in [*batches(work.new, attrgetter("n_events"), PART_EVENTS)] or [[]]:
-        done = _write(connection, lake, state, dumps, known, done)
+        change = LakeChange(lake, state, _BY)
+        write_parts(change, connection, dumps, lake_ids, known)
+        change.commit()
+        yield _summarize(change, dumps, new_dumps=len(dumps))
         known = None
-        report(done)
-    return done
-
-
-def _report(progress: Callable[[ExportProgress], None], work: _Work, done: ExportSummary) -> None:
-    written, total = done.new_dumps + done.changed_dumps, len(work.new) + len(work.changed)
-    progress(ExportProgress(written, total, done.events))
-
-
-def _compare(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    state: LakeState,
-    held: Sequence[DumpLocation],
-) -> _Work:
-    own = {dump.sha256: dump for dump in read_dumps(connection)}
-    with closing(LakeConnections(lake, state)) as connections:
-        shared = {dump.sha256: dump for dump in read_dumps(connections.connection("trusted"))}
-    forgotten = {row[0] for row in connection.execute(_FORGOTTEN).fetchall()}
-    changed = [
-        dump for dump in own.values() if dump.sha256 in shared and dump.changes(shared[dump.sha256])
-    ]
-    return _Work(
-        [dump for dump in own.values() if dump.sha256 not in shared],
-        changed,
-        [dump for dump in held if dump.sha256 in forgotten],
-    )
 
 
 def _replace(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    state: LakeState,
-    held: Sequence[DumpLocation],
-    work: _Work,
+    connection: duckdb.DuckDBPyConnection, lake: Lake, work: _Work, lake_ids: LakeIds
 ) -> ExportSummary:
     """Remove changed and forgotten dumps from their parts, and write the changed ones again."""
-    hashes = {dump.sha256 for dump in work.changed} | {dump.sha256 for dump in work.gone}
-    lake_ids = read_lake_ids(connection)
-    planned = plan_parts(work.changed, removed_part_names(state))
-    written = [write_parts(connection, lake, planned, lake_ids)]
-    rest, removed = remove_dumps(lake, state, (dump for dump in held if dump.sha256 in hashes))
-    written += rest
-    commit_written(lake, written, by=_BY, removed=removed)
+    change = LakeChange(lake, read_state(lake), _BY)
+    hashes = {dump.sha256 for dump in work.changed}.union(work.gone)
+    write_parts(change, connection, work.changed, lake_ids)
+    held = locate_dumps(lake, change.state)
+    remove_dumps(change, (dump for dump in held if dump.sha256 in hashes))
+    change.commit()
     if work.gone:
-        names, files = drop_unreferenced_rows(lake, read_state(lake))
-        commit_written(lake, [names], by=_BY, removed=files)
-    return ExportSummary(
-        changed_dumps=len(work.changed),
-        forgotten_dumps=len(work.gone),
-        events=sum(dump.n_events for dump in work.changed),
-        bytes=sum_bytes(file for one in written for file in one.added),
+        rest = LakeChange(lake, read_state(lake), _BY)
+        drop_unreferenced_rows(rest)
+        rest.commit()
+    return _summarize(
+        change, work.changed, changed_dumps=len(work.changed), forgotten_dumps=len(work.gone)
     )
 
 
-def _write(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    state: LakeState,
-    dumps: Sequence[LakeDump],
-    known: Mapping[str, pa.Table] | None,
-    done: ExportSummary,
-) -> ExportSummary:
-    parts = plan_parts(dumps, removed_part_names(state))
-    written = write_parts(connection, lake, parts, read_lake_ids(connection), known)
-    commit_written(lake, [written], by=_BY)
-    return done._replace(
-        new_dumps=done.new_dumps + len(dumps),
-        events=done.events + sum(dump.n_events for dump in dumps),
-        bytes=done.bytes + sum_bytes(written.added),
-    )
+def _summarize(change: LakeChange, dumps: Iterable[LakeDump], **counts: int) -> ExportSummary:
+    events = sum(dump.n_events for dump in dumps)
+    return ExportSummary(**counts, events=events, bytes=sum_bytes(change.added))
 
 
 def _known_keys(lake: Lake, state: LakeState) -> dict[str, pa.Table]:
     """Keys of the shared rows that the lake has, by table."""
-    with closing(LakeConnections(lake, state)) as connections:
-        connection = connections.connection("trusted")
+    with reading_lake(lake, state) as connection:
         return {
             table: connection.sql(
                 f"SELECT DISTINCT {', '.join(keys)} FROM {unmerged_name(table)}"  # noqa: S608

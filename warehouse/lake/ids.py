@@ -39,12 +39,17 @@ class LakeIds:
     def __init__(self) -> None:
         self._ids: dict[str, tuple[Ints, Ints]] = {}
 
-    def read_dimensions(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Add the devices, builds and models of a store."""
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection) -> LakeIds:
+        """The ids of the dumps, devices, builds and models of a store."""
+        ids = cls()
         for kind, columns in DIMENSION_KEYS.items():
-            text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s ORDER BY 1"  # noqa: S608
+            text = f"SELECT {kind}_id, {', '.join(columns)} FROM {kind}s"  # noqa: S608
             rows = connection.execute(text).fetchall()
-            self.set(f"{kind}_id", {row[0]: dimension_id(kind, row[1:]) for row in rows})
+            ids.set(f"{kind}_id", {row[0]: dimension_id(kind, row[1:]) for row in rows})
+        rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
+        ids.set("dump_id", {id_: dump_number(sha256) for id_, sha256 in rows})
+        return ids
 
     def set(self, column: str, ids: Mapping[int, int]) -> None:
         """Add a column: the lake's ids by the store's."""

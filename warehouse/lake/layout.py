@@ -53,6 +53,11 @@ class LakePart(NamedTuple):
         return cls(partition, found["name"])
 
 
+def shared_path(table: str, name: str) -> str:
+    """A file of a table whose rows dumps share."""
+    return f"{table}/{name}{SUFFIX}"
+
+
 def table_of(path: str) -> str:
     """The table of a file."""
     return path.partition("/")[0]

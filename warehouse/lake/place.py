@@ -168,20 +168,17 @@ class Lake:
         Raises:
             LakeError: The folder cannot be written, or has a lake of another schema or other files.
         """
-        if not self.exists():
-            self._check_empty()
+        if self.check_room():
             self.write(FORMAT_FILE, json.dumps(_PRESENT).encode())
 
-    def check_room(self) -> None:
-        """Check that the folder is a readable lake, or can become a lake.
+    def check_room(self) -> bool:
+        """Whether the folder has no lake yet, but can become one; False if it is a lake.
 
         Raises:
             LakeError: The folder has a lake of another schema or other files, or cannot be read.
         """
-        if not self.exists():
-            self._check_empty()
-
-    def _check_empty(self) -> None:
+        if self.exists():
+            return False
         selected = pafs.FileSelector(self.root or "/", allow_not_found=True)
         with self._translated():
             names = sorted(info.base_name for info in self.files.get_file_info(selected))
@@ -190,6 +187,7 @@ class Lake:
             raise LakeError(
                 self.name, f"is not a lake, and contains {others[0]}; wanted an empty or new folder"
             )
+        return True
 
     def exists(self) -> bool:
         """Whether the folder is a lake that this version can read.

@@ -1,24 +1,25 @@
-"""Tables that dumps share, rewritten into one file each: merged, or without unused rows."""
+"""Tables with rows that dumps share: written, merged, and rid of rows that no dump refers to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack
 
 import duckdb
 import pyarrow as pa
 
-from warehouse.lake.commits import AddedFile, LakeState, new_id
-from warehouse.lake.connections import LakeConnections
-from warehouse.lake.layout import table_of
+from warehouse.engine.connection import registered
+from warehouse.lake.changes import LakeChange
+from warehouse.lake.commits import AddedFile, new_id
+from warehouse.lake.connections import reading_lake
+from warehouse.lake.ids import DIMENSION_KEYS, LakeIds
+from warehouse.lake.layout import shared_path
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import write_plan
 from warehouse.lake.schemas import SHARED_TABLES, TABLES
-from warehouse.lake.tables import writing_table
+from warehouse.lake.tables import write_select
 from warehouse.lake.views import unmerged_name
-from warehouse.lake.writing import WrittenFiles
 
-_BATCH_ROWS = 1 << 13
+_WITH_LAKE_IDS = {f"{kind}s" for kind in DIMENSION_KEYS}
 _BY_KEY = {"tensors", "etrecords"}  # the rows of a key are interchangeable
 _RECORDS = "etrecord_id IN (SELECT etrecord_id FROM dumps)"
 _TRACED = """(etrecord_id, run_signature_id) IN (
@@ -46,76 +47,76 @@ _USED = {
 }
 
 
-def merge_shared_tables(
-    lake: Lake, state: LakeState, *, least_files: int
-) -> tuple[WrittenFiles, list[str]]:
+def write_shared_rows(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    name: str,
+    lake_ids: LakeIds,
+    known: Mapping[str, pa.Table],
+) -> list[AddedFile]:
+    """Write the shared rows of a store, except those of `known` keys, into a file per table.
+
+    Raises:
+        LakeError: The lake cannot be written.
+    """
+    added = []
+    for table, keys in SHARED_TABLES.items():
+        columns = _columns(table)
+        with ExitStack() as stack:
+            text = f"SELECT {columns} FROM {table}"  # noqa: S608
+            if table in _WITH_LAKE_IDS:
+                own = lake_ids.translate(connection.sql(text).to_arrow_table(), TABLES[table])
+                stack.enter_context(registered(connection, "own_rows", own))
+                text = f"SELECT {columns} FROM own_rows"  # noqa: S608
+            if table in known:
+                stack.enter_context(registered(connection, "known_keys", known[table]))
+                same = " AND ".join(f"k.{key} IS NOT DISTINCT FROM t.{key}" for key in keys)
+                text = f"SELECT t.* FROM ({text}) AS t ANTI JOIN known_keys AS k ON {same}"  # noqa: S608
+            added += write_select(connection, lake, shared_path(table, name), text)
+    return added
+
+
+def merge_shared_tables(change: LakeChange, *, least_files: int) -> None:
     """Rewrite tables that dumps share, and that have so many files, into one file each.
 
-    Returns the new files, and the paths of those that they replace.
-
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    tables = [table for table in SHARED_TABLES if len(state.of(table)) >= least_files]
-    return _write_tables(lake, state, {table: _all_rows(table) for table in tables})
+    tables = [table for table in SHARED_TABLES if len(change.state.of(table)) >= least_files]
+    _rewrite_tables(change, {table: _all_rows(table) for table in tables})
 
 
-def drop_unreferenced_rows(lake: Lake, state: LakeState) -> tuple[WrittenFiles, list[str]]:
+def drop_unreferenced_rows(change: LakeChange) -> None:
     """Rewrite shared tables with rows that no dump refers to.
 
-    Returns the new files, and the paths of those that they replace.
-
     Raises:
         LakeError: The lake cannot be read or written.
     """
-    texts = {table: _used_rows(table) for table in SHARED_TABLES if state.of(table)}
-    with closing(LakeConnections(lake, state)) as connections:
-        connection = connections.connection("trusted")
-        changed = {
-            table: text
-            for table, text in texts.items()
-            if _count(connection, text) < sum(file.rows for file in state.of(table))
-        }
-    return _write_tables(lake, state, changed)
+    changed = {}
+    with reading_lake(change.lake, change.state) as connection:
+        for table in filter(change.state.of, SHARED_TABLES):
+            used = f"FROM {table} WHERE {_USED.get(table, 'true')}"
+            ((count,),) = connection.execute(f"SELECT count(*) {used}").fetchall()
+            if count < sum(file.rows for file in change.state.of(table)):
+                changed[table] = f"SELECT {_columns(table)} {used}"
+    _rewrite_tables(change, changed)
+
+
+def _columns(table: str) -> str:
+    return ", ".join(TABLES[table].names)
 
 
 def _all_rows(table: str) -> str:
-    columns = ", ".join(TABLES[table].names)
-    distinct = "" if table in _BY_KEY else "DISTINCT "
-    return f"SELECT {distinct}{columns} FROM {table if table in _BY_KEY else unmerged_name(table)}"  # noqa: S608
+    if table in _BY_KEY:
+        return f"SELECT {_columns(table)} FROM {table}"  # noqa: S608
+    return f"SELECT DISTINCT {_columns(table)} FROM {unmerged_name(table)}"  # noqa: S608
 
 
-def _used_rows(table: str) -> str:
-    columns = ", ".join(TABLES[table].names)
-    return f"SELECT {columns} FROM {table} WHERE {_USED.get(table, 'true')}"  # noqa: S608
-
-
-def _count(connection: duckdb.DuckDBPyConnection, text: str) -> int:
-    ((count,),) = connection.execute(f"SELECT count(*) FROM ({text})").fetchall()  # noqa: S608
-    return int(count)
-
-
-def _write_tables(
-    lake: Lake, state: LakeState, texts: Mapping[str, str]
-) -> tuple[WrittenFiles, list[str]]:
+def _rewrite_tables(change: LakeChange, texts: Mapping[str, str]) -> None:
     """Write each table's SELECT into one file, which replaces all files of the table."""
-    id_ = new_id()
-    added: list[AddedFile] = []
-    write_plan(lake, id_, [f"{table}/{id_}.parquet" for table in texts])
-    with closing(LakeConnections(lake, state)) as connections:
-        connection = connections.connection("trusted")
+    name = new_id()
+    change.plan(name, [shared_path(table, name) for table in texts])
+    with reading_lake(change.lake, change.state) as connection:
         for table, text in texts.items():
-            if _count(connection, text):
-                added.append(_write(connection, lake, f"{table}/{id_}.parquet", text))
-    return WrittenFiles(id_, added), [file.path for table in texts for file in state.of(table)]
-
-
-def _write(connection: duckdb.DuckDBPyConnection, lake: Lake, path: str, text: str) -> AddedFile:
-    schema = TABLES[table_of(path)]
-    with (
-        writing_table(lake, path) as file,
-        connection.sql(text).to_arrow_reader(_BATCH_ROWS) as batches,
-    ):
-        for batch in batches:
-            file.write(pa.Table.from_batches([batch]).cast(schema))
-    return file.added
+            change.added += write_select(connection, change.lake, shared_path(table, name), text)
+            change.removed += [file.path for file in change.state.of(table)]

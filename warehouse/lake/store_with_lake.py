@@ -12,9 +12,10 @@ from warehouse.engine.store_connections import StoreConnections, Trust
 from warehouse.engine.views import reads_events
 from warehouse.lake.commits import read_state
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import files_of_parts, locate_dumps, read_dump_ids
+from warehouse.lake.dump_locations import locate_dumps
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import TABLES
+from warehouse.lake.tables import read_columns
 from warehouse.lake.views import register_files
 
 _DROPPED = """
@@ -78,8 +79,9 @@ class StoreWithLake(StoreConnections):
     def _show(self, connection: duckdb.DuckDBPyConnection, dropped: dict[str, int]) -> None:
         """Add the lake's events to `events`, and remove their dumps from `dropped_events`."""
         located = [d for d in locate_dumps(self._lake, self._state) if d.sha256 in dropped]
-        files = files_of_parts(self._state, {dump.part for dump in located})
-        lacking = read_dump_ids(self._lake, files["dropped_events"])
+        files = self._state.files_of({dump.part for dump in located})
+        tables = (read_columns(self._lake, path, "dump_id") for path in files["dropped_events"])
+        lacking = {dump_id for rows in tables for (dump_id,) in rows}
         ids = {dump.sha256: dump.dump_id for dump in located if dump.dump_id not in lacking}
         self._found = len(ids)
         if not ids:

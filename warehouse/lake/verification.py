@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,14 +10,13 @@ import pyarrow.parquet as pq
 
 from warehouse.errors import LakeError
 from warehouse.lake.commits import AddedFile, LakeState, read_state
-from warehouse.lake.connections import LakeConnections
+from warehouse.lake.connections import reading_lake
 from warehouse.lake.damage import lake_errors, size_problem
-from warehouse.lake.dump_locations import files_of_parts, locate_dumps
+from warehouse.lake.dump_locations import find_repeated, locate_dumps
 from warehouse.lake.layout import SUFFIX, table_of
 from warehouse.lake.place import Lake, LakeFile
 from warehouse.lake.plans import planned_files
 from warehouse.lake.schemas import TABLES
-from warehouse.lake.views import show_files
 
 _COUNTS = """
 SELECT d.sha256, d.n_events, coalesce(e.n, 0) AS n
@@ -71,15 +68,12 @@ def find_whole_dumps(lake: Lake, hashes: Collection[str]) -> set[str]:
     wanted, state = set(hashes), read_state(lake)
     with lake_errors(lake, state):
         parts = {dump.part for dump in locate_dumps(lake, state) if dump.sha256 in wanted}
-    files = files_of_parts(state, parts)
+    files = state.files_of(parts)
     there = {file.path: file for file in lake.list() if file.path in state.files}
     own = [state.files[path] for path in (*files["events"], *files["dumps"])]
     for problem in _check_files(lake, own, there):
         raise LakeError(lake.name, f"{problem.place}: {problem.problem}; {problem.remedy}")
-    with closing(LakeConnections(lake, state)) as connections:
-        connection = connections.connection("trusted")
-        for table, paths in files.items():
-            show_files(connection, lake, table, paths)
+    with reading_lake(lake, state, parts) as connection:
         rows = connection.execute(_COUNTS).fetchall()
     return {sha256 for sha256, wanted_count, count in rows if count == wanted_count} & wanted
 
@@ -113,11 +107,9 @@ def _check_file(lake: Lake, file: AddedFile, found: LakeFile | None) -> str:
 
 def _check_dumps(lake: Lake, state: LakeState) -> Sequence[LakeProblem]:
     """Dumps that are in several parts, or whose number of events is wrong."""
-    held = locate_dumps(lake, state)
-    twice = [sha256 for sha256, n in Counter(dump.sha256 for dump in held).items() if n > 1]
+    twice = sorted({dump.sha256 for dump in find_repeated(locate_dumps(lake, state))})
     problems = [LakeProblem(f"dump {sha256}", "is in several parts", _TWICE) for sha256 in twice]
-    with closing(LakeConnections(lake, state)) as connections:
-        connection = connections.connection("trusted")
+    with reading_lake(lake, state) as connection:
         for sha256, wanted, found in connection.execute(_COUNTS).fetchall():
             if wanted != found and sha256 not in twice:
                 problem = f"has {found:,} events, wanted {wanted:,}"

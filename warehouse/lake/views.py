@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 
 import duckdb
-import pyarrow.dataset as ds
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.sql_files import read_sql_files
@@ -15,6 +14,7 @@ from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
+from warehouse.lake.tables import open_files
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, state: LakeState) -> None:
@@ -39,7 +39,7 @@ def show_files(
         LakeError: The files lack columns, such as files of a development version.
     """
     shown = unmerged_name(table)
-    source = _empty(table) if not paths else _read(connection, lake, table, paths)
+    source = _source(connection, lake, table, paths)
     columns = ", ".join(TABLES[table].names)
     text = f"SELECT {columns} FROM {source}"  # noqa: S608
     try:
@@ -73,26 +73,15 @@ def register_files(
 ) -> str:
     """Register files of a table, read by Arrow, with DuckDB; the name to select from."""
     name = f"files_of_{table}"
-    dataset = ds.FileSystemDataset.from_paths(
-        [lake.absolute(path) for path in paths],
-        schema=TABLES[table],
-        format=ds.ParquetFileFormat(),
-        filesystem=lake.files,
-    )
-    connection.register(name, dataset)
+    connection.register(name, open_files(lake, table, paths))
     return name
 
 
-def _read(
+def _source(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, paths: Sequence[str]
 ) -> str:
     """The text after FROM; DuckDB itself reads local files, which is faster than Arrow."""
-    if not lake.is_local:
+    if not (lake.is_local and paths):
         return register_files(connection, lake, table, paths)
     files = ", ".join(quote(lake.absolute(path)) for path in paths)
     return f"read_parquet([{files}], hive_partitioning = false)"
-
-
-def _empty(table: str) -> str:
-    columns = ", ".join(f"NULL::{SQL_TYPES[f.type]} AS {f.name}" for f in TABLES[table])
-    return f"(SELECT {columns} WHERE false)"

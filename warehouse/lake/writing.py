@@ -14,28 +14,19 @@ import pyarrow as pa
 from ingest.batching import batches
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered
-from warehouse.lake.commits import AddedFile, Commit, new_id, write_commit
-from warehouse.lake.ids import LakeIds, dump_number
-from warehouse.lake.layout import SUFFIX, LakePart, Partition, name_part
+from warehouse.lake.changes import LakeChange
+from warehouse.lake.commits import AddedFile, new_id
+from warehouse.lake.ids import LakeIds
+from warehouse.lake.layout import LakePart, Partition, name_part, shared_path
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, write_plan
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
-from warehouse.lake.shared_rows import write_shared_rows
-from warehouse.lake.tables import writing_table
+from warehouse.lake.shared_tables import write_shared_rows
+from warehouse.lake.tables import rows_in_memory, write_table
 
 PART_EVENTS = 25_000_000  # about 125 MB
-_BATCH_ROWS = {"events": 1 << 20}
-_OTHER_BATCH_ROWS = 1 << 17
 _COUNTS = """
 SELECT dump_id, count(*) FROM {} WHERE dump_id IN (SELECT dump_id FROM wanted) GROUP BY dump_id
 """
-
-
-class WrittenFiles(NamedTuple):
-    """Files in a lake that are not committed yet; `id` is the plan that lists them."""
-
-    id: str
-    added: Sequence[AddedFile]
 
 
 class LakeDump(NamedTuple):
@@ -45,13 +36,16 @@ class LakeDump(NamedTuple):
     sha256: str
     date: str
     model: str
-    device_id: int
-    build_id: int
     n_events: int
     state: str
-    manifest_sha256: str = ""
-    etrecord_id: int | None = None
-    debug_buffer_sha256: str | None = None
+    manifest_sha256: str
+    etrecord_id: int | None
+    debug_buffer_sha256: str | None
+
+    @property
+    def partition(self) -> Partition:
+        """The partition of its rows."""
+        return Partition(self.date, self.model)
 
     def changes(self, other: LakeDump) -> bool:
         """Whether this dump differs from another state of the same dump.
@@ -69,22 +63,22 @@ Parts = Mapping[LakePart, Sequence[LakeDump]]
 
 
 def write_parts(
+    change: LakeChange,
     connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    parts: Parts,
+    dumps: Iterable[LakeDump],
     lake_ids: LakeIds,
     known: Mapping[str, pa.Table] | None = None,
-) -> WrittenFiles:
-    """Write parts, and shared rows except those of `known` keys; no shared rows if None.
+) -> None:
+    """Write dumps, and shared rows except those of `known` keys; no shared rows if None.
 
     Raises:
         LakeError: The lake cannot be written.
     """
-    id_ = new_id()
-    tables = [] if known is None else [*SHARED_TABLES]
-    lake.begin()
-    write_plan(lake, id_, _paths(parts, tables, id_))
-    return WrittenFiles(id_, _write_files(connection, lake, parts, lake_ids, name=id_, known=known))
+    name, parts = new_id(), plan_parts(dumps, change.state.removed_names)
+    change.plan(name, _paths(parts, [] if known is None else SHARED_TABLES, name))
+    if known is not None:
+        change.added += write_shared_rows(connection, change.lake, name, lake_ids, known)
+    change.added += _write_parts(connection, change.lake, parts, lake_ids)
 
 
 def write_group(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str) -> list[AddedFile]:
@@ -96,10 +90,13 @@ def write_group(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str) ->
     Raises:
         LakeError: The lake cannot be written.
     """
-    dumps = groupby(read_dumps(connection), lambda dump: Partition(dump.date, dump.model))
-    parts = {LakePart(partition, name): list(members) for partition, members in dumps}
-    lake_ids = read_lake_ids(connection)
-    return _write_files(connection, lake, parts, lake_ids, name=name, known={})
+    groups = groupby(read_dumps(connection), attrgetter("partition"))
+    parts = {LakePart(partition, name): list(dumps) for partition, dumps in groups}
+    lake_ids = LakeIds.of(connection)
+    return [
+        *write_shared_rows(connection, lake, name, lake_ids, {}),
+        *_write_parts(connection, lake, parts, lake_ids),
+    ]
 
 
 def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
@@ -107,55 +104,14 @@ def group_files(partitions: Iterable[Partition], name: str) -> list[str]:
     return _paths([LakePart(partition, name) for partition in partitions], SHARED_TABLES, name)
 
 
-def _paths(parts: Iterable[LakePart], tables: Iterable[str], name: str) -> list[str]:
+def _paths(parts: Iterable[LakePart], shared_tables: Iterable[str], name: str) -> list[str]:
     facts = [part.path(table) for part in parts for table in FACTS]
-    return [*facts, *(f"{table}/{name}{SUFFIX}" for table in tables)]
-
-
-def _write_files(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    parts: Parts,
-    lake_ids: LakeIds,
-    *,
-    name: str,
-    known: Mapping[str, pa.Table] | None,
-) -> list[AddedFile]:
-    """Write the files of shared rows, unless `known` is None, then the files of parts."""
-    added = [] if known is None else write_shared_rows(connection, lake, name, lake_ids, known)
-    for part, dumps in parts.items():
-        added += _write_part(connection, lake, part, dumps, lake_ids)
-    return added
-
-
-def commit_written(
-    lake: Lake, written: Sequence[WrittenFiles], *, by: str, removed: Collection[str] = ()
-) -> Commit:
-    """Commit written files in place of removed ones, atomically.
-
-    Raises:
-        LakeError: The lake cannot be written.
-    """
-    added = [file for one in written for file in one.added]
-    commit = Commit(new_id(), added, sorted(removed), by)
-    if added or removed:
-        write_commit(lake, commit)
-    finish_plans(lake, [one.id for one in written])
-    return commit
+    return [*facts, *(shared_path(table, name) for table in shared_tables)]
 
 
 def read_dumps(connection: duckdb.DuckDBPyConnection) -> list[LakeDump]:
     """All dumps of a store or lake, partition by partition."""
     return [LakeDump(*row) for row in connection.execute(read_statement("lake_dumps")).fetchall()]
-
-
-def read_lake_ids(connection: duckdb.DuckDBPyConnection) -> LakeIds:
-    """The ids of a lake by the ids of a store."""
-    lake_ids = LakeIds()
-    lake_ids.read_dimensions(connection)
-    rows = connection.execute("SELECT dump_id, sha256 FROM dumps").fetchall()
-    lake_ids.set("dump_id", {id_: dump_number(sha256) for id_, sha256 in rows})
-    return lake_ids
 
 
 def plan_parts(
@@ -166,34 +122,32 @@ def plan_parts(
     Names in `taken` are not used.
     """
     parts: dict[LakePart, list[LakeDump]] = {}
-    for partition, members in groupby(dumps, lambda dump: Partition(dump.date, dump.model)):
+    for partition, members in groupby(dumps, attrgetter("partition")):
         for some in batches(members, attrgetter("n_events"), PART_EVENTS):
             parts[LakePart(partition, name_part((dump.state for dump in some), taken))] = some
     return parts
 
 
-def _write_part(
-    connection: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    part: LakePart,
-    dumps: Sequence[LakeDump],
-    lake_ids: LakeIds,
-) -> list[AddedFile]:
-    added = []
-    ids = [dump.dump_id for dump in dumps]
+def _write_parts(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, parts: Parts, lake_ids: LakeIds
+) -> Iterator[AddedFile]:
+    for part, dumps in parts.items():
+        ids = [dump.dump_id for dump in dumps]
+        for table in FACTS:
+            rows = _read_batches(connection, table, ids)
+            translated = (lake_ids.translate(some, TABLES[table]) for some in rows)
+            yield from write_table(lake, part.path(table), translated)
+
+
+def _read_batches(
+    connection: duckdb.DuckDBPyConnection, table: str, ids: Sequence[int]
+) -> Iterator[pa.Table]:
+    """Rows of dumps in the order of `ids`, in bounded memory."""
     wanted = pa.table({"dump_id": pa.array(ids, pa.int64())})
-    for table in FACTS:
-        with registered(connection, "wanted", wanted):
-            counts = dict(connection.execute(_COUNTS.format(table)).fetchall())
-        if not counts:
-            continue
-        with writing_table(lake, part.path(table)) as file:
-            most = _BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)
-            for some in batches(filter(counts.get, ids), counts.__getitem__, most):
-                for rows in _read_rows(connection, table, some):
-                    file.write(lake_ids.translate(rows, TABLES[table]))
-        added.append(file.added._replace(dumps=len(dumps) if table == "dumps" else None))
-    return added
+    with registered(connection, "wanted", wanted):
+        counts = dict(connection.execute(_COUNTS.format(table)).fetchall())
+    for some in batches(filter(counts.get, ids), counts.__getitem__, rows_in_memory(table)):
+        yield from _read_rows(connection, table, some)
 
 
 def _read_rows(
@@ -206,7 +160,7 @@ def _read_rows(
     if len(ids) > 1:
         yield _in_order(relation.to_arrow_table(), ids)
         return
-    with relation.to_arrow_reader(_BATCH_ROWS.get(table, _OTHER_BATCH_ROWS)) as batches:
+    with relation.to_arrow_reader(rows_in_memory(table)) as batches:
         for batch in batches:
             yield pa.Table.from_batches([batch])
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import duckdb
 import pyarrow as pa
 
 from ingest.schemas.dumps import DIGESTED
 from warehouse.engine.stored_digests import changed_tables, read_digests
-from warehouse.lake.connections import LakeConnections
+from warehouse.lake.commits import read_filled_state
+from warehouse.lake.connections import reading_lake
+from warehouse.lake.damage import lake_errors
 from warehouse.lake.place import Lake
 from warehouse.lake.writing import read_dumps
 
@@ -26,10 +26,9 @@ def find_wrong_dumps(connection: duckdb.DuckDBPyConnection, lake: Lake) -> list[
     Raises:
         LakeError: The lake does not exist, or cannot be read.
     """
-    lake.check()
+    state = read_filled_state(lake)
     own = {dump.sha256: dump for dump in read_dumps(connection)}
-    with closing(LakeConnections(lake)) as connections, connections.explaining_errors():
-        shared = connections.connection("trusted")
+    with lake_errors(lake, state), reading_lake(lake, state) as shared:
         dumps = {
             dump.dump_id: own[dump.sha256]
             for dump in read_dumps(shared)

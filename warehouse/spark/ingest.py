@@ -10,12 +10,12 @@ from contextlib import closing
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ingest.dump import Refusal
 from warehouse.engine.migrations import store_in_memory
 from warehouse.errors import LakeError
+from warehouse.lake.changes import LakeChange
 from warehouse.lake.commits import (
     AddedFile,
     Commit,
@@ -26,11 +26,11 @@ from warehouse.lake.commits import (
     write_commit,
 )
 from warehouse.lake.damage import lake_errors
-from warehouse.lake.dump_locations import locate_dumps, removed_part_names
+from warehouse.lake.dump_locations import locate_dumps
 from warehouse.lake.place import Lake
-from warehouse.lake.plans import finish_plans, write_plan
+from warehouse.lake.plans import finish_plans
 from warehouse.lake.rewriting import remove_dumps
-from warehouse.lake.writing import WrittenFiles, commit_written, write_group
+from warehouse.lake.writing import write_group
 from warehouse.load.loader import Loader
 from warehouse.spark.decoding import DecodedGroups, decode_groups
 from warehouse.spark.groups import DumpGroup, IngestDecision, decide, group_entries
@@ -170,16 +170,16 @@ class LakeIngester:
         late = self._decide(surveyed, state).late
         if not late:
             return LakeIngest()
-        id_, taken = new_id(), removed_part_names(state)
-        groups = group_entries(late, parallelism=self._tasks.parallelism, taken=taken)
-        write_plan(self._lake, id_, [file for group in groups for file in files_of(group)])
+        id_, change = new_id(), LakeChange(self._lake, state, "spark")
+        groups = self._group(late, state)
+        change.plan(id_, [file for group in groups for file in files_of(group)])
         decoded = self._decode(groups, moment_of(id_))
         whole = [group for group in groups if group.name not in decoded.changed]
         hashes = {entry.sha256 for group in whole for entry in group.entries}
         held = (dump for dump in locate_dumps(self._lake, state) if dump.sha256 in hashes)
-        rest, removed = remove_dumps(self._lake, state, held)
-        written = [WrittenFiles(id_, decoded.added), *rest]
-        commit_written(self._lake, written, by="spark", removed=removed)
+        change.added += decoded.added
+        remove_dumps(change, held)
+        change.commit()
         return LakeIngest(n_attached=decoded.n_dumps, refused=decoded.refused)
 
     def _decode(self, groups: Sequence[DumpGroup], at: datetime) -> DecodedGroups:
@@ -210,12 +210,12 @@ class LakeIngester:
         return decide(surveyed, known, read_refusals(self._lake, state, sources))
 
     def _plan(self, decision: IngestDecision, state: LakeState) -> IngestPlan:
-        groups = group_entries(
-            decision.entries,
-            parallelism=self._tasks.parallelism,
-            taken={PurePosixPath(path).stem for path in state.removed},
-        )
-        return IngestPlan(new_id(), self._place.name, tuple(groups), tuple(decision.refused))
+        groups = tuple(self._group(decision.entries, state))
+        return IngestPlan(new_id(), self._place.name, groups, tuple(decision.refused))
+
+    def _group(self, entries: Sequence[DumpFacts], state: LakeState) -> list[DumpGroup]:
+        cores = self._tasks.parallelism
+        return group_entries(entries, parallelism=cores, taken=state.removed_names)
 
     def _is_contested(self, plan: IngestPlan, state: LakeState) -> bool:
         """Whether another ingest has the same dumps, or the lake has changed since `state`.

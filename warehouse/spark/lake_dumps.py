@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from ingest.dump import Refusal
@@ -15,7 +14,7 @@ from warehouse.errors import LakeError
 from warehouse.lake.commits import LakeState
 from warehouse.lake.ids import dump_number
 from warehouse.lake.place import Lake
-from warehouse.lake.schemas import TABLES
+from warehouse.lake.tables import open_files
 from warehouse.spark.surveys import KnownDump
 
 
@@ -64,15 +63,10 @@ def _read(
     columns: list[str],
     wanted: Iterable[str] | None = None,
 ) -> pa.Table:
-    schema = TABLES[table]
-    if not paths:
-        return pa.schema([schema.field(name) for name in columns]).empty_table()
     chosen = None
     if wanted is not None:
         chosen = pc.field(columns[0]).isin(pa.array(sorted(wanted), pa.string()))
     try:
-        absolute = [lake.absolute(path) for path in paths]
-        files = ds.dataset(absolute, schema, format="parquet", filesystem=lake.files)
-        return files.to_table(columns, filter=chosen)
+        return open_files(lake, table, paths).to_table(columns, filter=chosen)
     except (OSError, pa.ArrowException) as error:
         raise LakeError(lake.name, str(error).partition("\n")[0]) from error

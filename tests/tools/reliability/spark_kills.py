@@ -117,7 +117,7 @@ class LakeTrial:
     def count_committed(self) -> int:
         """Dumps that are in the lake."""
         files = read_state(Lake(self.lake)).of("dumps")
-        return sum(file.dumps or 0 for file in files)
+        return sum(file.rows for file in files)
 
     def check_files(self) -> str:
         """Problems of the files of the lake, for a reader that knows nothing of commits."""

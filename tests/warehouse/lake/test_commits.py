@@ -49,7 +49,7 @@ def test_a_commit_stands_for_those_that_it_folds_even_while_they_are_there() -> 
 
 def test_a_commit_comes_back_as_it_was_written(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    written = Commit(new_id(), [AddedFile("dumps/x.parquet", 2, 50, 2)], ["a"], "spark", ["f"])
+    written = Commit(new_id(), [AddedFile("dumps/x.parquet", 2, 50)], ["a"], "spark", ["f"])
     write_commit(lake, written)
     assert dict(read_state(lake).commits) == {written.id: written}
     assert [one.path for one in read_state(lake).of("dumps")] == ["dumps/x.parquet"]

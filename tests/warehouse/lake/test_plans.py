@@ -13,7 +13,6 @@ from warehouse.lake.commits import LakeState, read_state
 from warehouse.lake.layout import PLANS
 from warehouse.lake.place import Lake
 from warehouse.lake.plans import clear_plans, list_plans, planned_files
-from warehouse.lake.writing import commit_written
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +73,7 @@ def test_committed_files_stay_though_their_plan_was_left(farm, lake: Lake) -> No
     written = write_dumps(farm, lake, dump_ids(farm))
     (plan,) = lake.list(PLANS)
     kept = lake.read(plan.path)
-    commit_written(lake, [written], by="export")
+    written.commit()
     assert lake.list(PLANS) == []
     lake.write(plan.path, kept)
     state_plan(lake, pid=ended_process())
@@ -91,7 +90,7 @@ def test_files_that_a_living_writer_makes_again_stay(farm, lake: Lake, tmp_path:
     written = write_dumps(farm, lake, dump_ids(farm))
     clear_plans(lake)
     assert {file.path for file in written.added} <= parquet_files(lake)
-    commit_written(lake, [written], by="export")
+    written.commit()
     assert len(files_of(tmp_path, "dumps")) == 1
 
 

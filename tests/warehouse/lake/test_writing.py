@@ -14,7 +14,7 @@ from tests.support.lakes import (
     shared_numbers,
     write_dumps,
 )
-from warehouse.lake import writing
+from warehouse.lake import tables, writing
 from warehouse.lake.layout import PLANS, LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES, WIDE_IDS
@@ -86,7 +86,7 @@ def test_parts_are_bounded_and_a_large_dump_is_one_of_its_own(
 ) -> None:
     ((most,),) = farm.sql("SELECT max(n_events) FROM dumps").fetchall()
     monkeypatch.setattr(writing, "PART_EVENTS", 3 * most)
-    monkeypatch.setattr(writing, "_BATCH_ROWS", {"events": most // 2})
+    monkeypatch.setattr(tables, "_ROWS_IN_MEMORY", {"events": most // 2})
     fill(tmp_path, farm)
     parts = [LakePart.of(file.path) for file in files_of(tmp_path, "dumps")]
     assert len(parts) >= len(dump_ids(farm)) // 3
