@@ -176,8 +176,11 @@ class Model:
             if error[2] == "conflict" and (error[0], error[1]) in {one[:2] for one in again}:
                 error[2] = "settled_conflict"
         states.append(self.copy())
-        for _, hash_, _ in again:
-            self.dumps[hash_]["is_archived"] |= is_archived
+        for _, hash_, file in again:
+            dump = self.dumps[hash_]
+            held = {dump["etrecord"], dump["debug_buffer"]} - {None}
+            # Otherwise it is archived only if the archive has the companions of another dump.
+            dump["is_archived"] |= is_archived and held <= set(_hashes(file.companions).values())
         states.append(self.copy())
         for _, hash_, file in again:
             self.dumps[hash_].update(_hashes(file.companions))

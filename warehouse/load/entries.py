@@ -31,8 +31,8 @@ def dump_entries(
             dump.sha256,
             Ids(row["dump_id"], row["device_id"], row["build_id"], row["model_id"]),
             row["manifest"],
-            dump.program and dump.program.record.sha256,
-            dump.debug_buffer and dump.debug_buffer.sha256,
+            row.get("etrecord_sha256") or (dump.program and dump.program.record.sha256),
+            row.get("debug_buffer_sha256") or (dump.debug_buffer and dump.debug_buffer.sha256),
             data=dump.data,
         )
 

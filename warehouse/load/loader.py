@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 
 import duckdb
 import numpy as np
@@ -119,18 +119,26 @@ class Loader:
                 history.add(attachment_entries(attached, history, now))
 
     def file_stored(self, dumps: Sequence[NewDump]) -> None:
-        """Put stored dumps into the archive unless it has them."""
+        """Put stored dumps into the archive unless it has them.
+
+        A dump whose stored companion is neither in the archive nor given again stays out of it,
+        as the archive would lose the companion.
+        """
         if not dumps or self._archive is None:
             return
         by_hash = {dump.sha256: dump for dump in dumps}
         with self._transaction() as (_, history, _):
             missing = history.missing(by_hash)
             text, hashes = read_statement("stored_dumps"), {"hashes": list(missing)}
-            facts = self._connection.sql(text, params=hashes).to_arrow_table().to_pylist()
-            known = [
-                by_hash[row["sha256"]]._replace(source=row["source"], taken_at=row["ingested_at"])
-                for row in facts
-            ]
+            rows = self._connection.sql(text, params=hashes).to_arrow_table().to_pylist()
+            companions = [{row["etrecord_sha256"], row["debug_buffer_sha256"]} for row in rows]
+            lost = history.missing({*chain(*companions)} - {None})
+            known, facts = [], []
+            for row, own in zip(rows, companions, strict=True):
+                dump = by_hash[row["sha256"]]
+                if not own & lost - {file.sha256 for file in dump.companions().values()}:
+                    facts.append(row)
+                    known.append(dump._replace(source=row["source"], taken_at=row["ingested_at"]))
             history.add(dump_entries(known, facts, history))
             dropped = (row for row in facts if row["dropped_at"] is not None)
             history.add(

@@ -59,7 +59,7 @@ def reload_dumps(
     archived = find_archived_dumps(archive, {dump.sha256 for dump in dumps})
     for dump in dumps:
         if dump.sha256 not in archived:
-            problem = "not in the archive: ingest its file again, which adds it to the archive"
+            problem = "not in the archive: ingest its files again, which adds them to the archive"
             raise QueryError(f"{dump.source}: {problem}")
     replacement = _Replacement(connection, archived)
     delete_nights(connection, store)  # first, because a kill may end this between two dumps

@@ -98,5 +98,22 @@ def test_a_kill_leaves_every_dump_whole(store: Path, point: str) -> None:
 def test_a_dump_that_was_not_archived_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "a.etdp", read_dump(f"real/{NAMES[0]}"))
     ingest(tmp_path / "store", file, archive=False)
-    with pytest.raises(QueryError, match=r"a\.etdp: not in the archive: ingest its file again"):
+    with pytest.raises(QueryError, match=r"a\.etdp: not in the archive: ingest its files again"):
         reload(tmp_path / "store", {"model": str(MANIFEST["model"])})
+
+
+def test_a_dump_comes_into_the_archive_only_with_its_companion(tmp_path: Path) -> None:
+    store, file = tmp_path / "store", tmp_path / "a.etdp"
+    write(file, read_dump(f"real/{NAMES[0]}"))
+    record = file.with_suffix(".etrecord")
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", record)
+    ingest(store, file, archive=False)
+    record.unlink()
+    assert ingest(store, file).n_duplicates == 1
+    with pytest.raises(QueryError, match=r"a\.etdp: not in the archive: ingest its files again"):
+        reload(store, {"model": str(MANIFEST["model"])})
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", record)
+    assert ingest(store, file).n_duplicates == 1
+    before = everything(store)
+    (done,) = reload(store, {"model": str(MANIFEST["model"])})
+    assert (done.changed_tables, everything(store)) == ("", before)
