@@ -28,6 +28,7 @@ _MOST_REFUSED = 100
 _MOST_STEPS = 20
 _MOST_NAMED = 5
 _COMMITS = "SELECT name, commit FROM builds WHERE commit IS NOT NULL ORDER BY name"
+_REFERENCES = "SELECT name FROM builds WHERE role = 'reference' LIMIT 1"
 
 
 class Facts(NamedTuple):
@@ -126,6 +127,8 @@ def list_notes(
 
 
 def _reference_drift(store: Queryable, until: datetime | None) -> list[ReferenceDrift]:
+    if not len(store.sql(_REFERENCES)):
+        return []
     rows = store.sql(read_statement("reference_drift"), {"until": until}).to_pylist()
     return [
         ReferenceDrift(

@@ -19,7 +19,7 @@ from warehouse.regressions.parts import PART, PartResult, View, judge_part
 from warehouse.regressions.series_values import encode_texts, list_recordings
 from warehouse.statistics.arrays import Ints
 
-_VALUES_AT_ONCE = 250_000  # about 150 MB while they are judged
+_VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
 _MOST_FILES = 128
 _COUNT = "SELECT count(*) AS n FROM event_stats"
 

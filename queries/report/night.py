@@ -36,6 +36,7 @@ _HEADS = """SELECT build FROM builds_in_order
 WHERE build_role IS NULL AND ($branch IS NULL OR branch = $branch) ORDER BY position"""
 _BRANCHES = "SELECT DISTINCT branch FROM builds WHERE branch IS NOT NULL ORDER BY branch"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
+_ETRECORDS = "SELECT etrecord_id FROM etrecords LIMIT 1"
 _DUMPS = """SELECT device, model, backend, count(*) AS dumps FROM named_dumps
 WHERE build = $head GROUP BY device, model, backend"""
 _DECISIONS = """SELECT group_id, state, reason FROM group_decisions
@@ -170,7 +171,7 @@ def _view_part(
 
 def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[object, ...], str]:
     """The module of each changed series that an ETRecord places in one."""
-    if not len(fleet.keys):
+    if not len(fleet.keys) or not len(store.sql(_ETRECORDS)):
         return {}
     named = store.sql(read_statement("modules_of_build"), {"head": head})
     changed = set(zip(*(fleet.keys[name].to_pylist() for name in SERIES), strict=True))
