@@ -40,7 +40,7 @@ def following(header: Header) -> str:
 
 
 def _headers() -> Iterator[tuple[str, AgentResource]]:
-    views = [parse_header(text, name) for name, text in read_sql_files("views")]
+    views = [parse_header(text, name) for name, text in read_sql_files("views").items()]
     for kind, headers in (("queries", list_headers()), ("views", sorted(views))):
         for header in headers:
             description = f"Columns, with units: {header.purpose}"

@@ -17,7 +17,8 @@ from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_query, open_to_read, service_instead_of_store
 from queries.computed import COMPUTED, answer_computed
 from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query, find_query, load_catalogue
+from warehouse.catalogue.queries import Query, find_query
+from warehouse.catalogue.sql_files import list_sql_files
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -27,7 +28,7 @@ class _Catalogue(TyperGroup):
     """The canned queries as commands, each made on first use."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return sorted([*load_catalogue(), *COMPUTED])
+        return sorted([*list_sql_files("queries"), *COMPUTED])
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         name = cmd_name.replace("-", "_")

@@ -16,7 +16,8 @@ from cli.options import Branch, Config, Head, Master, add_options, parameter_opt
 from cli.output.options import OutputOptions
 from cli.output.streams import write_text
 from queries.report.forms import Form
-from warehouse.catalogue.queries import Query, find_query, load_catalogue
+from warehouse.catalogue.queries import Query, find_query
+from warehouse.catalogue.sql_files import list_sql_files
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -33,7 +34,7 @@ class _SparkCatalogue(TyperGroup):
     """The canned queries in SQL, as commands."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return sorted(load_catalogue())
+        return list(list_sql_files("queries"))
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         query = find_query(cmd_name.replace("-", "_"))

@@ -12,8 +12,7 @@ from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tests.support.tasks import TasksHere
 from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
-from warehouse.catalogue.sql_files import read_sql_files
+from warehouse.catalogue.queries import list_views, load_catalogue
 from warehouse.errors import SparkError
 from warehouse.spark.answers import SparkLake
 from warehouse.spark.ingest import LakeIngester
@@ -139,8 +138,8 @@ def test_files_that_filters_rule_out_are_not_read(session, tmp_path):
 
 
 def test_views_are_those_of_duckdb(small):
-    for name, _ in read_sql_files("views"):
-        text = f"SELECT count(*) AS n FROM {name[4:-4]}"  # noqa: S608
+    for name in list_views():
+        text = f"SELECT count(*) AS n FROM {name}"  # noqa: S608
         assert small.on_spark.sql(text).to_pylist() == small.on_duckdb.sql(text).to_pylist(), name
 
 

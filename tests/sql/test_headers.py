@@ -26,11 +26,8 @@ TYPES = {
     "STRUCT": "STRUCT",
 }
 QUERIES = {**load_catalogue(), **load_catalogue("page")}
-VIEWS = dict(read_sql_files("views"))
-FILTER_FILES, PART_FILES = (
-    {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
-    for folder in ("filters", "parts")
-)
+VIEWS = read_sql_files("views")
+FILTER_FILES, PART_FILES = (read_sql_files(folder) for folder in ("filters", "parts"))
 FOLDERS = ("queries", "page", "views", "filters", "parts")
 CASTS = {
     "STRING[]": "ARRAY<STRING>",
@@ -80,7 +77,7 @@ def test_header_columns_are_the_queries_columns_and_an_empty_store_has_no_rows(c
 
 def test_header_columns_are_the_views_columns(connection):
     headers = {name: parse_header(text, name) for name, text in VIEWS.items()}
-    assert [*headers] == [f"{name[:4]}{header.name}.sql" for name, header in headers.items()]
+    assert [*headers] == [f"{name[:4]}{header.name}" for name, header in headers.items()]
     assert {name: _declared(header) for name, header in headers.items()} == {
         name: _describe(connection, f"TABLE {header.name}", []) for name, header in headers.items()
     }
@@ -143,7 +140,7 @@ def test_header_columns_are_the_parts_columns(filters, connection):
 
 def test_what_the_glossary_says_is_listed_by_name_in_two_files_or_more():
     glossary = (files("sql") / "glossary.sql").read_text(encoding="utf-8")
-    texts = [text for folder in FOLDERS for _, text in read_sql_files(folder)]
+    texts = [text for folder in FOLDERS for text in read_sql_files(folder).values()]
     shared = parse_header(glossary, "glossary.sql")
     uses = Counter(one for text in texts for one in _entries(parse_header(text, "x.sql")))
     assert [entry.name for entry in _entries(shared) if uses[entry] < 2] == []

@@ -13,7 +13,7 @@ FILES = {
 }
 # What a report asks besides, and what a lake's own tables are made of.
 STATEMENTS = {
-    **dict(read_sql_files("lake")),
+    **read_sql_files("lake"),
     **{
         f"{name}.sql": read_statement(name)
         for name in (

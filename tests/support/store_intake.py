@@ -32,4 +32,9 @@ class IntakeMachine(StoreMachine):
     def verify(self) -> None:
         self.n_cheap_steps = 0
         found = verify_store(self.warehouse.writing, self.store)
-        assert (found.n_dumps, found.damages) == (len(self.model.dumps), []), found
+        damages = [
+            one
+            for one in found.damages  # an archive lacks the entries from before it began
+            if self.is_archived or one.problem != "rows differ from the archive"
+        ]
+        assert (found.n_dumps, damages) == (len(self.model.dumps), []), found

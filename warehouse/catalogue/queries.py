@@ -19,7 +19,12 @@ from typing import NamedTuple
 
 from warehouse.catalogue.dialect import without_parameter
 from warehouse.catalogue.header import Filters, Header, parse_header
-from warehouse.catalogue.sql_files import read_sql_files, read_statement
+from warehouse.catalogue.sql_files import (
+    list_sql_files,
+    read_sql_file,
+    read_sql_files,
+    read_statement,
+)
 from warehouse.errors import HeaderError, UnknownQueryError
 
 
@@ -38,36 +43,31 @@ class Query(NamedTuple):
 @cache
 def find_filters(name: str) -> Query:
     """The file of sql/filters of this name, complete with the filters that it reads."""
-    filters = _read_texts("filters")
+    filters = read_sql_files("filters")
     return expand(filters[name], f"{name}.sql", filters)
 
 
 @cache
 def load_catalogue(folder: str = "queries") -> Mapping[str, Query]:
-    """Every canned query by name, in alphabetical order.
-
-    Raises:
-        HeaderError: The header of a .sql file is malformed, or names unknown filters or parts.
-    """
-    filters, parts = _read_texts("filters"), _read_texts("parts")
-    queries = {}
-    for path, text in read_sql_files(folder):
-        query = expand(text, path, filters, parts)
-        if f"{query.header.name}.sql" != path:
-            raise HeaderError(f"{path}:1", f"is called {query.header.name}")
-        queries[query.header.name] = query
-    return queries
+    """Every canned query by name, in alphabetical order; see `find_query`."""
+    return {name: find_query(name, folder) for name in list_sql_files(folder)}
 
 
 @cache
-def read_views() -> Mapping[str, str]:
-    """The text of every view by name, complete, in an order in which they can be created.
+def list_views() -> dict[str, str]:
+    """The file of every view by name, in an order in which the views can be created."""
+    return {name[4:]: name for name in list_sql_files("views")}
+
+
+def read_view(name: str) -> str:
+    """The text of a view, complete.
 
     Raises:
         HeaderError: A header is malformed, or names unknown parts.
     """
-    parts = _read_texts("parts")
-    return {name[4:-4]: expand(text, name, {}, parts).sql for name, text in read_sql_files("views")}
+    file = list_views()[name]
+    text = read_sql_file("views", file)
+    return expand(text, f"{file}.sql", {}, read_sql_files("parts")).sql
 
 
 @cache
@@ -77,24 +77,25 @@ def expand_statement(name: str) -> str:
     Raises:
         HeaderError: The file's header is malformed, or names unknown parts.
     """
-    query = expand(read_statement(name), f"{name}.sql", {}, _read_texts("parts"))
+    query = expand(read_statement(name), f"{name}.sql", {}, read_sql_files("parts"))
     return query.sql.replace("CAST(:", "CAST($")
 
 
-def _read_texts(folder: str) -> dict[str, str]:
-    return {name.removesuffix(".sql"): text for name, text in read_sql_files(folder)}
-
-
+@cache
 def find_query(name: str, folder: str = "queries") -> Query:
-    """The query of this name in a folder of sql; see `load_catalogue`.
+    """The query of this name in a folder of sql.
 
     Raises:
         UnknownQueryError: No query has this name; the error suggests similar names.
+        HeaderError: The header of a file is malformed, or names unknown filters or parts.
     """
-    catalogue = load_catalogue(folder)
-    if name not in catalogue:
-        raise UnknownQueryError(name, tuple(catalogue))
-    return catalogue[name]
+    if name not in list_sql_files(folder):
+        raise UnknownQueryError(name, list_sql_files(folder))
+    text, path = read_sql_file(folder, name), f"{name}.sql"
+    query = expand(text, path, read_sql_files("filters"), read_sql_files("parts"))
+    if query.header.name != name:
+        raise HeaderError(f"{path}:1", f"is called {query.header.name}")
+    return query
 
 
 def expand(

@@ -9,13 +9,23 @@ from warehouse.catalogue.dialect import with_macros
 
 
 @cache
-def read_sql_files(folder: str) -> list[tuple[str, str]]:
-    """Names and texts of the .sql files in a folder of the package sql, in order of name."""
-    found = [path for path in (files("sql") / folder).iterdir() if path.name.endswith(".sql")]
-    return sorted((path.name, with_macros(path.read_text("utf-8"))) for path in found)
+def list_sql_files(folder: str) -> tuple[str, ...]:
+    """Names of the .sql files in a folder of the package sql, without the suffix, in order."""
+    names = (path.name for path in (files("sql") / folder).iterdir())
+    return tuple(sorted(name[:-4] for name in names if name.endswith(".sql")))
 
 
 @cache
+def read_sql_file(folder: str, name: str) -> str:
+    """The text of a .sql file, by its name without the suffix."""
+    return with_macros((files("sql") / folder / f"{name}.sql").read_text("utf-8"))
+
+
+def read_sql_files(folder: str) -> dict[str, str]:
+    """The texts of the .sql files in a folder, by name without the suffix, in order."""
+    return {name: read_sql_file(folder, name) for name in list_sql_files(folder)}
+
+
 def read_statement(name: str) -> str:
     """The text of a file of sql/statements, by its name without the suffix."""
-    return with_macros((files("sql") / "statements" / f"{name}.sql").read_text("utf-8"))
+    return read_sql_file("statements", name)

@@ -41,7 +41,8 @@ def load_migrations() -> list[Migration]:
     """
     if not (files("sql") / _FOLDER).is_dir():
         return []
-    return [Migration(int(name[:3]), name[4:-4], text) for name, text in read_sql_files(_FOLDER)]
+    found = read_sql_files(_FOLDER).items()
+    return [Migration(int(name[:3]), name[4:], text) for name, text in found]
 
 
 def supported_schema() -> int:

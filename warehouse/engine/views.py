@@ -12,16 +12,21 @@ import duckdb
 
 from warehouse.catalogue.dialect import duckdb_text
 from warehouse.catalogue.header import Header, parse_header
-from warehouse.catalogue.queries import read_views
+from warehouse.catalogue.queries import list_views, read_view
 from warehouse.engine.tables import quote
 
 _FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
 
 
 @cache
+def view_text(name: str) -> str:
+    """Text of a view for DuckDB."""
+    return duckdb_text(read_view(name))
+
+
 def load_views() -> dict[str, str]:
     """Text for DuckDB of every view by name, in an order in which they can be created."""
-    return {name: duckdb_text(text) for name, text in read_views().items()}
+    return {name: view_text(name) for name in list_views()}
 
 
 def views_digest() -> str:
@@ -36,16 +41,16 @@ def named_views(text: str) -> list[str]:
     These are the views whose names occur in the text, and the views that these read.
     """
     texts, found = text.lower(), []
-    for name, view in reversed(load_views().items()):  # a view reads only earlier views
+    for name in reversed(list_views()):  # a view reads only earlier views
         if name in texts:
             found.append(name)
-            texts += view
+            texts += view_text(name)
     return found[::-1]
 
 
 def reads_events(text: str) -> bool:
     """Whether a statement reads raw events, directly or through a view."""
-    texts = (text, *(load_views()[name] for name in named_views(text)))
+    texts = (text, *(view_text(name) for name in named_views(text)))
     return any(_FROM_EVENTS.search(one) for one in texts)
 
 
@@ -53,7 +58,7 @@ def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[
     """Create these views as temporary ones, whatever views the store has."""
     # DDL accepts no parameters; names and texts are our own.
     for name in names:
-        connection.execute(f"CREATE TEMP VIEW {name} AS {load_views()[name]}")
+        connection.execute(f"CREATE TEMP VIEW {name} AS {view_text(name)}")
 
 
 def store_views(connection: duckdb.DuckDBPyConnection) -> None:

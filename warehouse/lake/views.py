@@ -65,7 +65,7 @@ def shared_select(table: str) -> str:
     if table in ("devices", "models"):  # without those of forgotten dumps
         key = TABLES[table].names[0]
         plain += f" WHERE {key} IN (SELECT {key} FROM dumps)"  # noqa: S608
-    return dict(read_sql_files("lake")).get(f"{table}.sql", plain)
+    return read_sql_files("lake").get(table, plain)
 
 
 def register_files(

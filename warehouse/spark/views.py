@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.catalogue.queries import read_views
+from warehouse.catalogue.queries import list_views, read_view
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
@@ -36,7 +36,7 @@ def make_views(
     The text consists of statements, and other text with names of tables and columns. A table has
     the rows of the given files, by default of all its files.
     """
-    views = dict(read_views())
+    views = {name: read_view(name) for name in list_views()}
     texts = views | {name: shared_select(name) for name in SHARED_TABLES}
     words = set(_WORD.findall(text.lower()))
     named = []

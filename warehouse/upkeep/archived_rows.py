@@ -57,9 +57,11 @@ def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> pa.Table:
 def find_wrong_records(connection: duckdb.DuckDBPyConnection, archive: Archive) -> set[str]:
     """The tables with rows of which the archive has no entry.
 
-    There are none if dumps were ingested without the archive, which then lacks other entries, too.
-    An ArchiveError is passed on.
+    There are none if dumps were ingested without the archive, which then lacks other entries, too,
+    or if there is no archive. An ArchiveError is passed on.
     """
+    if not archive.segments():
+        return set()
     records = {
         name: pa.Table.from_pylist(rows, _SCHEMAS[name])
         for name, rows in _read_records(archive).items()

@@ -43,7 +43,7 @@ def queries_page() -> str:
 
 def schema_page() -> str:
     """Every table and view with its columns."""
-    views = [parse_header(text, name) for name, text in read_sql_files("views")]
+    views = [parse_header(text, name) for name, text in read_sql_files("views").items()]
     parts = ["# Tables and views\n", "Views have names and nanoseconds; read those.\n"]
     for view in sorted(views):
         parts.append(_titled(view.name, view) + _columns(view.columns))

@@ -17,6 +17,7 @@ from warehouse.archive.entries import Entry
 from warehouse.upkeep import archive_decoder
 from warehouse.upkeep.archived_dumps import ArchivedDump, read_archived
 from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.forget import forget_dumps
 from warehouse.upkeep.rebuild import rebuild_store
 from warehouse.upkeep.reload import reload_dumps
 from warehouse.upkeep.verification import Damage, Sample, Verification, find_remedy, verify_store
@@ -148,6 +149,14 @@ def test_dumps_without_archive_are_compared_with_their_digests(tmp_path: Path) -
     spoil(tmp_path / "store", "UPDATE dumps SET source = 'b'")
     (damage,) = verify(tmp_path / "store").damages
     assert (damage.source, damage.tables) == ("b", "dumps")
+
+
+def test_a_store_without_archive_may_forget_its_dumps(tmp_path: Path) -> None:
+    ingest(tmp_path / "s", write(tmp_path / "a.etdp", read_dump("real/load_only")), archive=False)
+    with Warehouse.open(tmp_path / "s") as warehouse:
+        dumps = choose_dumps(warehouse.writing, where={"model": "mv2"})
+        forget_dumps(warehouse.writing, tmp_path / "s", dumps)
+    assert verify(tmp_path / "s").damages == []
 
 
 def test_rows_of_an_unknown_dump_are_found(store: Path) -> None:
