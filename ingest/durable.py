@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,7 +81,7 @@ def _create_temporary(path: Path, mode: int) -> tuple[Path, int]:
             file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         except FileExistsError:
             if not delete_leftover(temporary):
-                temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+                temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
             continue
         with suppress(OSError):  # of a file system without locks
             lock(file)
