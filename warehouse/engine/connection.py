@@ -121,7 +121,7 @@ def restrict_reader(
     limits: Mapping[str, str | int] = _NO_LIMITS,
 ) -> None:
     """Restrict a connection for good, as `open_reader` does."""
-    for name, value in (limits | {"temp_directory": str(spill or "")}).items():
+    for name, value in {**limits, "temp_directory": str(spill or "")}.items():
         connection.execute(f"SET {name} = {quote(str(value))}")
     if not allow_files:
         connection.execute("SET enable_external_access = false")

@@ -168,8 +168,9 @@ class StoreConnections:
             return open_cursor(self._writer)
         limits = self._limits or reading_limit()
         spill = self._spill_folder(trust)
-        connection, self._attached = self._attached or attach_reader(self.file), None
+        self._attached = connection = self._attached or attach_reader(self.file)
         restrict_reader(connection, spill=spill, allow_files=trust == "with files", limits=limits)
+        self._attached = None
         return connection
 
     def _spill_folder(self, trust: Trust) -> Path | None:
