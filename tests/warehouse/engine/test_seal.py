@@ -88,7 +88,10 @@ def test_a_query_of_a_sealed_store_starts_duckdb_once(
 
 
 @pytest.mark.parametrize("first", ["trusted", "untrusted"])
-def test_statements_of_users_reach_no_file_through_a_sealed_store(file: Path, first: Trust) -> None:
+def test_statements_of_users_reach_no_file_through_a_sealed_store(
+    file: Path, first: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_MEMORY", "64MiB")
     answering = StoreConnections(file.parent, file)
     answering.check()
     answering.connection(first)
@@ -98,6 +101,8 @@ def test_statements_of_users_reach_no_file_through_a_sealed_store(file: Path, fi
             connection.execute(statement)
     with pytest.raises(duckdb.InvalidInputException, match="has been locked"):
         connection.execute("SET threads = 1")
+    limit = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert limit == ("64.0 MiB",)
     answering.close()
 
 
