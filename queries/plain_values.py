@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 8192
-_FEW = 1000  # values; for fewer it does not pay to import pyarrow.compute
+_FEW = 1000  # values that are written one by one: importing pyarrow.compute takes longer
 _Text = TypeVar("_Text")
 
 
@@ -61,7 +61,7 @@ def write_cells(name: str, column: pa.Array, write: Callable[[Any], _Text]) -> l
     import pyarrow.types as types
 
     is_known = (types.is_string, types.is_timestamp, types.is_integer)
-    if len(column) < _FEW or not any(is_of(column.type) for is_of in is_known):
+    if len(column) <= _FEW or not any(is_of(column.type) for is_of in is_known):
         return [write(value) for value in python_values(name, column)]
     encoded = column.dictionary_encode(null_encoding="encode")
     texts = [write(value) for value in python_values(name, encoded.dictionary)]

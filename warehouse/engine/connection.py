@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
+from warehouse.engine.tables import quote
 from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
 
 DATABASE = "warehouse"  # name of the store's file in SQL
@@ -100,13 +101,33 @@ def open_reader(
         allow_files: Let statements read files.
         limits: DuckDB's settings that limit statements, by name.
     """
-    config = {**_CAREFUL, **limits, "temp_directory": str(spill or "")}
-    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
-        _attach(connection, file, "READ_ONLY", allow_files=allow_files)
-        if not (spill or allow_files):
-            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
-        connection.execute("SET lock_configuration = true")
+    with _closed_on_error(attach_reader(file)) as connection:
+        restrict_reader(connection, spill=spill, allow_files=allow_files, limits=limits)
         return connection
+
+
+def attach_reader(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection that only reads a database; before any other statement, restrict it."""
+    with _closed_on_error(duckdb.connect(":memory:", config=_CAREFUL)) as connection:
+        _attach(connection, file, "READ_ONLY", allow_files=True)
+        return connection
+
+
+def restrict_reader(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    spill: Path | None = None,
+    allow_files: bool = False,
+    limits: Mapping[str, str | int] = _NO_LIMITS,
+) -> None:
+    """Restrict a connection for good, as `open_reader` does."""
+    for name, value in {**limits, "temp_directory": str(spill or "")}.items():
+        connection.execute(f"SET {name} = {quote(str(value))}")
+    if not allow_files:
+        connection.execute("SET enable_external_access = false")
+    if not (spill or allow_files):
+        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+    connection.execute("SET lock_configuration = true")
 
 
 def open_memory(

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.catalogue.queries import Query
-from warehouse.engine.connection import open_cursor, open_reader, translated_errors, use_database
+from warehouse.engine.connection import (
+    attach_reader,
+    open_cursor,
+    restrict_reader,
+    translated_errors,
+    use_database,
+)
 from warehouse.engine.functions import register_functions
 from warehouse.engine.memory_limit import reading_limit
 from warehouse.engine.migrations import check_version
@@ -52,10 +58,13 @@ class StoreConnections:
         self._spill: tempfile.TemporaryDirectory[str] | None = None
         self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
         self._views: set[tuple[Trust, str]] = set()
+        self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
 
     def check(self) -> None:
-        """Check, through an isolated connection, that the file is a store of this version.
+        """Check that the file is a store of this version, through an isolated connection.
+
+        Nothing in a sealed file is foreign: the first statement's trust restricts its connection.
 
         Raises:
             StoreError: The file is unreadable or not a store, or contains foreign objects.
@@ -66,10 +75,10 @@ class StoreConnections:
         with translated_errors(self._store, self.file):
             with suppress(OSError):  # DuckDB reports that it cannot be read
                 self._descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
-            connection = open_reader(self.file, limits=self._limits)
-            self._connections["untrusted"] = connection
+            connection = self._attached = attach_reader(self.file)
             is_known = self._descriptor is not None and is_sealed(self.file, self._descriptor)
             if not is_known:
+                self._connections["untrusted"] = self._open("untrusted")
                 check_no_foreign_objects(connection, store)
             use_database(connection)
             check_version(connection, store, read_only=True)
@@ -137,8 +146,10 @@ class StoreConnections:
 
     def close(self) -> None:
         """Close all connections except the writer."""
-        for connection in self._connections.values():
-            connection.close()
+        for connection in (*self._connections.values(), self._attached):
+            if connection is not None:
+                connection.close()
+        self._attached = None
         # Only now: closing any descriptor releases DuckDB's lock.
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -155,12 +166,12 @@ class StoreConnections:
     def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
-        return open_reader(
-            self.file,
-            spill=self._spill_folder(trust),
-            allow_files=trust == "with files",
-            limits=reading_limit(),
-        )
+        limits = self._limits or reading_limit()
+        spill = self._spill_folder(trust)
+        self._attached = connection = self._attached or attach_reader(self.file)
+        restrict_reader(connection, spill=spill, allow_files=trust == "with files", limits=limits)
+        self._attached = None
+        return connection
 
     def _spill_folder(self, trust: Trust) -> Path | None:
         """A private folder for files that trusted statements spill, created on first use."""

@@ -14,6 +14,7 @@ from tests.support.store_template import copy_new_store
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Warehouse
 from warehouse.engine.seal import is_sealed, seal_file, seal_of
+from warehouse.engine.store_connections import StoreConnections, Trust
 from warehouse.engine.store_file import FILE_NAME, log_of
 from warehouse.errors import StoreError
 from warehouse.opening.snapshots import KEPT, find_snapshots
@@ -69,6 +70,40 @@ def test_a_sealed_store_is_not_searched(file: Path) -> None:
     seal(file)
     for read_only in (True, False):
         Warehouse.open(file.parent, read_only=read_only).close()
+
+
+@pytest.mark.parametrize(("is_left_sealed", "count"), [(True, 1), (False, 2)])
+def test_a_query_of_a_sealed_store_starts_duckdb_once(
+    file: Path, is_left_sealed: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: started.append(a) or connect(*a, **k))
+    if not is_left_sealed:
+        seal_of(file).unlink()
+    with Warehouse.open(file.parent, read_only=True) as warehouse:
+        warehouse.query("dumps")
+        assert len(started) == count
+        warehouse.sql("SELECT 1")
+        assert len(started) == 2
+
+
+@pytest.mark.parametrize("first", ["trusted", "untrusted"])
+def test_statements_of_users_reach_no_file_through_a_sealed_store(
+    file: Path, first: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_MEMORY", "64MiB")
+    answering = StoreConnections(file.parent, file)
+    answering.check()
+    answering.connection(first)
+    connection = answering.connection("untrusted")
+    for statement in ("FROM read_text('/etc/hosts')", "COPY (SELECT 1) TO '/dev/null'"):
+        with pytest.raises(duckdb.PermissionException, match="LocalFileSystem has been disabled"):
+            connection.execute(statement)
+    with pytest.raises(duckdb.InvalidInputException, match="has been locked"):
+        connection.execute("SET threads = 1")
+    limit = connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert limit == ("64.0 MiB",)
+    answering.close()
 
 
 def test_a_store_is_sealed_whenever_a_writer_closes_it(file: Path) -> None:
