@@ -89,13 +89,13 @@ def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
     return first[order], number[member]
 
 
-def _first_in_slot(hashed: NDArray[np.uint64]) -> Ints:
+def _first_in_slot(hashed: NDArray[np.uint64]) -> NDArray[np.int32]:
     """For each hash, the first row whose hash falls into the same slot of a hash table."""
     bits = len(hashed).bit_length() + 3
     slot = (hashed * _MIX >> np.uint64(64 - bits)).astype(np.int64)
-    table = np.empty(1 << bits, np.int64)
+    table = np.empty(1 << bits, np.int32)
     table[slot[::-1]] = np.arange(len(slot))[::-1]  # the last assignment to a slot stays
-    first: Ints = table[slot]
+    first: NDArray[np.int32] = table[slot]
     return first
 
 
