@@ -76,10 +76,10 @@ def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
 def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
     """First row of each distinct row, ascending; and for each row the index of its equal."""
     hashed = hash_rows(fields)
-    first = _first_in_slot(hashed)
-    if (fields == fields[first]).all():  # no slot is shared, as is usual for few distinct rows
-        is_first = first == np.arange(len(first))
-        return np.flatnonzero(is_first), (np.cumsum(is_first, dtype=np.int32) - 1)[first]
+    head = _first_in_slot(hashed)
+    if (fields == fields[head]).all():  # no slot is shared, as is usual for few distinct rows
+        is_head = head == np.arange(len(head))
+        return np.flatnonzero(is_head), (np.cumsum(is_head, dtype=np.int32) - 1)[head]
     _, first, member = np.unique(hashed, return_index=True, return_inverse=True)
     if (fields != fields[first[member]]).any():  # hashes collide
         _, first, member = np.unique(fields, axis=0, return_index=True, return_inverse=True)
