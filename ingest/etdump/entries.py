@@ -52,12 +52,12 @@ def collect_entries(runs: Runs) -> Entries:
         parts.append(
             np.column_stack(
                 [is_profile, names, chain, events.instruction, events.delegate_int, ids, is_output]
-            ).astype(np.int64)
+            ).astype(np.int64, copy=False)
         )
     run = np.concatenate([profiles.run, debugs.run])
     if not parts:
         return Entries(run, np.zeros((0, 7), np.int64), texts)
-    fields = np.concatenate(parts)
+    fields = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if len(debugs.run):
         order = np.argsort(np.concatenate([profiles.event, debugs.event]), kind="stable")
         run, fields = run[order], fields[order]
@@ -75,7 +75,12 @@ def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
     """First row of each distinct row, ascending; and for each row the index of its equal."""
-    _, first, member = np.unique(hash_rows(fields), return_index=True, return_inverse=True)
+    hashed = hash_rows(fields)
+    head = _first_in_slot(hashed)
+    if (fields == fields[head]).all():  # no slot is shared, as is usual for few distinct rows
+        is_head = head == np.arange(len(head))
+        return np.flatnonzero(is_head), (np.cumsum(is_head, dtype=np.int32) - 1)[head]
+    _, first, member = np.unique(hashed, return_index=True, return_inverse=True)
     if (fields != fields[first[member]]).any():  # hashes collide
         _, first, member = np.unique(fields, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -84,9 +89,20 @@ def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
     return first[order], number[member]
 
 
+def _first_in_slot(hashed: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """For each hash, the first row whose hash falls into the same slot of a hash table."""
+    bits = len(hashed).bit_length() + 3
+    slot = (hashed * _MIX >> np.uint64(64 - bits)).astype(np.int64)
+    table = np.empty(1 << bits, np.int32)
+    table[slot[::-1]] = np.arange(len(slot))[::-1]  # the last assignment to a slot stays
+    first: NDArray[np.int32] = table[slot]
+    return first
+
+
 def count_before(codes: NDArray[np.integer]) -> NDArray[np.int32]:
     """For each code, how often it occurs before."""
-    order = np.argsort(codes, kind="stable")
+    narrow = codes.astype(np.min_scalar_type(codes.max(initial=0)))  # 16 bits: a radix sort
+    order = np.argsort(narrow, kind="stable")
     counts = np.bincount(codes)
     before = np.empty(len(codes), np.int32)
     before[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -243,6 +243,8 @@ def _find_distinct_keys(*columns: NDArray[np.integer]) -> tuple[list[list[int]],
 
 def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
     """The template of each run: the first run with the same sequence of entries."""
+    if len(count) == 1:
+        return np.zeros(1, np.int64)
     if len(count) <= _FEW_RUNS:
         spans = zip(first.tolist(), (first + count).tolist(), strict=True)
         keys = [entries.fields[begin:end].tobytes() for begin, end in spans]
