@@ -22,7 +22,7 @@ from warehouse.statistics.rollups import (
 )
 from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
 
-_MOST_EVENTS = 1 << 21  # read at a time, unless one signature has more
+_MOST_EVENTS = 1 << 19  # read at a time, unless one signature has more
 
 
 def summarise_stored(
