@@ -166,7 +166,8 @@ class StoreConnections:
     def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:
         if self._writer is not None:
             return open_cursor(self._writer)
-        limits = self._limits or reading_limit()
+        # Statements that may not spill need whatever memory there is.
+        limits = self._limits if trust == "untrusted" else reading_limit()
         spill = self._spill_folder(trust)
         self._attached = connection = self._attached or attach_reader(self.file)
         restrict_reader(connection, spill=spill, allow_files=trust == "with files", limits=limits)

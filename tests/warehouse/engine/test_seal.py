@@ -88,10 +88,7 @@ def test_a_query_of_a_sealed_store_starts_duckdb_once(
 
 
 @pytest.mark.parametrize("first", ["trusted", "untrusted"])
-def test_statements_of_users_reach_no_file_through_a_sealed_store(
-    file: Path, first: Trust, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TRACEHOUSE_MEMORY", "64MiB")
+def test_statements_of_users_reach_no_file_through_a_sealed_store(file: Path, first: Trust) -> None:
     answering = StoreConnections(file.parent, file)
     answering.check()
     answering.connection(first)
@@ -101,8 +98,21 @@ def test_statements_of_users_reach_no_file_through_a_sealed_store(
             connection.execute(statement)
     with pytest.raises(duckdb.InvalidInputException, match="has been locked"):
         connection.execute("SET threads = 1")
-    limit = connection.execute("SELECT current_setting('memory_limit')").fetchone()
-    assert limit == ("64.0 MiB",)
+    answering.close()
+
+
+def test_only_statements_that_may_spill_keep_to_the_memory_limit(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_MEMORY", "64MiB")
+    answering = StoreConnections(file.parent, file)
+    answering.check()
+    trusts: list[Trust] = ["trusted", "untrusted"]
+    limits = [
+        answering.connection(trust).execute("SELECT current_setting('memory_limit')").fetchone()
+        for trust in trusts
+    ]
+    assert [limit == ("64.0 MiB",) for limit in limits] == [True, False]
     answering.close()
 
 
