@@ -112,10 +112,7 @@ async def _list_tools(
 
 
 async def _call_tool(
-    tools: Tools,
-    store_of: StoreOf,
-    context: Context,
-    params: CallToolRequestParams,
+    tools: Tools, store_of: StoreOf, context: Context, params: CallToolRequestParams
 ) -> CallToolResult:
     tool = tools.get(params.name)
     if tool is None:

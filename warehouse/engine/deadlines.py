@@ -18,6 +18,8 @@ def within(
 ) -> Iterator[None]:
     """Call `interrupt` after `seconds` or a `stop`, and repeatedly until the body ends.
 
+    The end of the body sets `stop`, too.
+
     Raises:
         SlowAnswerError: The body failed after an interrupt.
     """

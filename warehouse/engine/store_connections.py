@@ -64,7 +64,8 @@ class StoreConnections:
     def check(self) -> None:
         """Check that the file is a store of this version, through an isolated connection.
 
-        Nothing in a sealed file is foreign: the first statement's trust restricts its connection.
+        A sealed file contains nothing foreign, so its connection is restricted only when the first
+        statement comes, as the trust in that statement demands.
 
         Raises:
             StoreError: The file is unreadable or not a store, or contains foreign objects.

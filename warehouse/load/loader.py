@@ -136,7 +136,8 @@ class Loader:
             known, facts = [], []
             for row, own in zip(rows, companions, strict=True):
                 dump = by_hash[row["sha256"]]
-                if not own & lost - {file.sha256 for file in dump.companions().values()}:
+                given = {file.sha256 for file in dump.companions().values()}
+                if not own & (lost - given):
                     facts.append(row)
                     known.append(dump._replace(source=row["source"], taken_at=row["ingested_at"]))
             history.add(dump_entries(known, facts, history))

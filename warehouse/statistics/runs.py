@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,13 @@ def find_starts(keys: Sequence[NDArray[np.generic]]) -> Ints:
     for key in keys[1:]:
         changes[1:] |= key[1:] != key[:-1]
     return np.flatnonzero(changes)
+
+
+def list_alike(*keys: NDArray[np.generic]) -> Iterator[Ints]:
+    """The rows of each existing combination of keys."""
+    order = np.lexsort(keys)
+    if len(order):
+        yield from np.split(order, find_starts([key[order] for key in keys])[1:])
 
 
 def places_in_runs(count: Ints) -> Ints:
@@ -48,10 +55,8 @@ def order_in_runs(count: Ints, *keys: NDArray[np.generic]) -> Ints:
     [0, 2, 3, 1]
     """
     order, start = np.arange(int(count.sum())), np.cumsum(count) - count
-    by_count = np.argsort(count, kind="stable")
-    several = by_count[np.searchsorted(count[by_count], 2) :]
     # Runs of equal length are rows of a table, which are sorted far faster than the whole.
-    for runs in np.split(several, find_starts([count[several]])[1:]) if len(several) else ():
+    for runs in list_alike(count):
         items = start[runs][:, None] + np.arange(count[runs[0]])
         places = np.lexsort([key[items] for key in keys], axis=1)
         order[items] = np.take_along_axis(items, places, 1)

@@ -17,11 +17,10 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.mann_whitney import LARGEST_P, exact_null_table
-from warehouse.statistics.runs import find_starts
+from warehouse.statistics.runs import find_starts, list_alike
 
 CONFIDENCE_P = 0.01  # of the interval: 99 %
 INTERVAL_Z = NormalDist().inv_cdf(1 - CONFIDENCE_P / 2)
@@ -88,7 +87,7 @@ def compare_samples(base: Floats, head: Floats, *, has_modes: bool = True) -> Sa
 def _blocks(base: Floats, head: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Blocks of rows of similar sizes, with sorted values, small enough to compare."""
     sizes = [np.count_nonzero(~np.isnan(sample), axis=1) for sample in (base, head)]
-    for rows in _alike(*(np.ceil(2 * np.log2(np.maximum(size, 1))) for size in sizes)):
+    for rows in list_alike(*(np.ceil(2 * np.log2(np.maximum(size, 1))) for size in sizes)):
         widths = [max(1, int(size[rows].max())) for size in sizes]
         step = max(1, _PAIRS_AT_ONCE // (widths[0] * widths[1]))
         for start in range(0, len(rows), step):
@@ -264,15 +263,8 @@ def rank_test(base: Floats, head: Floats) -> tuple[Floats, Floats]:
 
 def _list_sizes(base_count: Ints, head_count: Ints) -> Iterator[tuple[int, int, Ints]]:
     """The existing pairs of sizes, and the rows of each."""
-    for rows in _alike(base_count, head_count):
+    for rows in list_alike(base_count, head_count):
         yield int(base_count[rows[0]]), int(head_count[rows[0]]), rows
-
-
-def _alike(*keys: NDArray[np.generic]) -> Iterator[Ints]:
-    """The rows of each existing combination of keys."""
-    order = np.lexsort(keys)
-    if len(order):
-        yield from np.split(order, find_starts([key[order] for key in keys])[1:])
 
 
 def _pick(ordered: Floats, place: Ints, there: Mask) -> Floats:

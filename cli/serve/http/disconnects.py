@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
+from warehouse.errors import QueryError, WarehouseError
+
 
 @asynccontextmanager
 async def stopping_without_client(
@@ -17,11 +19,13 @@ async def stopping_without_client(
 
     Raises:
         ClientDisconnect: The work failed after the client went away.
+        QueryError: It failed while the client waited.
+        WarehouseError: It failed likewise.
     """
     watcher = asyncio.create_task(_watch(request, stop))
     try:
         yield
-    except Exception as error:
+    except (QueryError, WarehouseError) as error:  # which a stop causes
         if watcher.done():
             raise ClientDisconnect from error
         raise
