@@ -22,6 +22,7 @@ from warehouse.children.messages import GONE, Message, requests, send
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.statements import streamed_answer
 from warehouse.engine.store_connections import StoreConnections
+from warehouse.engine.views import load_views
 from warehouse.errors import StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
 
@@ -74,7 +75,9 @@ class _SnapshotReader:
             self._connections.check()
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
-        self._run(_FIRST, None)  # Python loads its modules while it still can
+        # Python loads its modules, and the texts of all views, while it can still read files.
+        self._run(_FIRST, None)
+        load_views()
         _lock_down(self._bounds.memory_bytes)
         return {}
 
@@ -88,6 +91,8 @@ class _SnapshotReader:
             return {"reason": "memory"}
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
+        except OSError as error:  # a module or file that is read too late
+            return {"reason": "store", "detail": str(error)}
         except StatementError as error:
             return _problem(str(error))
         except (OverflowError, TypeError, ValueError) as error:  # due to its parameters
