@@ -14,6 +14,7 @@ from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.runs import read_dumps
+from ingest.known_dumps import KNOWN
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from ingest.profiler_blob.runs import read_blob
 from ingest.schemas.dumps import ERRORS
@@ -58,6 +59,10 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
+    if len(buffers) == 1 and (known := KNOWN.read(buffers[0])):
+        record, tables = known
+        sizes = np.array([memoryview(buffers[0]).nbytes])
+        return DecodedBatch(build_tables(record, sizes) | tables, _NO_ERRORS)
     signatures = SignatureTables()
     parts: list[Tables] = []
     faults: dict[int, Fault] = {}
@@ -66,7 +71,10 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             parts += decoded.parts
             faults.update(decoded.faults)
             signatures.add(decoded.book)
-    return DecodedBatch({**_join(parts), **signatures.tables()}, _errors(faults))
+    tables = signatures.tables()
+    if len(buffers) == 1 and not (faults or is_profiler_blob(buffers[0])):
+        KNOWN.add(buffers[0], tables)
+    return DecodedBatch(_join(parts) | tables, _errors(faults))
 
 
 def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:

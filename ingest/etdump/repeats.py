@@ -31,7 +31,7 @@ from ingest.etdump.arena import Arena, FaultyDumps, Ints, Mask
 from ingest.etdump.columns import DumpHeaders, Runs
 from ingest.etdump.schema import PROFILE_WIDTHS, read_runs
 from ingest.etdump.scope import Scope
-from ingest.etdump.templates import can_be_templates
+from ingest.etdump.templates import can_be_templates, find_times
 
 _FEWEST = 3  # runs of one length before one of them becomes a template
 _VTABLE_BYTES = 4 + 2 * len(PROFILE_WIDTHS)  # read of a vtable: its sizes and the known slots
@@ -192,10 +192,7 @@ def _make_templates(scope: Scope, runs: Runs, pieces: Pieces, chosen: Ints) -> I
     owner = np.concatenate([owner for owner, _ in scope.tables])
     table = np.concatenate([word for _, word in scope.tables])
     profiles = runs.profiles.tables
-    places = [
-        np.where(profiles.has(slot), profiles.word + (profiles.offset(slot) >> 2), -1)
-        for slot in (6, 7)
-    ]
+    places = find_times(profiles)
     for row, run in enumerate(chosen.tolist()):
         yield _template(
             scope.arena,

@@ -65,9 +65,13 @@ def read_headers(arena: Arena) -> DumpHeaders:
     Raises:
         FaultyDumps: Some dumps are malformed; read the others again without them.
     """
+    return read_headers_of(Scope.of_dumps(arena, np.arange(len(arena.lo))))
+
+
+def read_headers_of(scope: Scope) -> DumpHeaders:
+    """Like `read_headers`, in a scope of all dumps of its arena."""
+    arena, everyone = scope.arena, scope.dump
     size = arena.hi - arena.lo
-    everyone = np.arange(len(size))
-    scope = Scope.of_dumps(arena, everyone)
     is_size_prefixed = _check_identifiers(scope, size)
     root = scope.follow((arena.lo >> 2) + is_size_prefixed, everyone)
     roots = read_tables(scope, root, everyone, _ROOT)

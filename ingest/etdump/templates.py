@@ -1,11 +1,12 @@
-"""Which runs may be templates for others, of which only the times are read. Pure."""
+"""What may be a template for others, of which only the times are read. Pure."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ingest.etdump.arena import Mask
+from ingest.etdump.arena import Ints, Mask
 from ingest.etdump.columns import Runs
+from ingest.etdump.flatbuffer import TableColumn
 from ingest.etdump.schema import PROFILE_WIDTHS
 from ingest.etdump.scope import Scope
 
@@ -52,11 +53,24 @@ def _has_overlaps(scope: Scope, runs: Runs) -> Mask:
     owner, begin, end = (np.concatenate(column) for column in zip(*scope.spans or [], strict=True))
     order = np.argsort(begin, kind="stable")
     overlaps[owner[order[1:]][end[order[:-1]] > begin[order[1:]]]] = True
-    tables = runs.profiles.tables
+    overlaps[find_overlapping_fields(runs.profiles.tables)] = True
+    return overlaps
+
+
+def find_overlapping_fields(tables: TableColumn) -> Ints:
+    """Owners of the profile events with fields that overlap."""
     absent = (1 << 16) + 16 * np.arange(len(PROFILE_WIDTHS))  # arbitrary places that do not overlap
     fields = np.where(tables.fields > 0, tables.fields, absent)
     order = np.argsort(fields, axis=1)
     first = np.take_along_axis(fields, order, axis=1)
     last = first + np.array(PROFILE_WIDTHS)[order]
-    overlaps[tables.owner[(last[:, :-1] > first[:, 1:]).any(axis=1)[tables.shape]]] = True
-    return overlaps
+    overlapping: Ints = tables.owner[(last[:, :-1] > first[:, 1:]).any(axis=1)[tables.shape]]
+    return overlapping
+
+
+def find_times(tables: TableColumn) -> tuple[Ints, Ints]:
+    """Word of the start and of the end of each profile event, -1 if absent."""
+    start, end = (
+        np.where(tables.has(slot), tables.word + (tables.offset(slot) >> 2), -1) for slot in (6, 7)
+    )
+    return start, end

@@ -17,6 +17,7 @@ from ingest.etdump.arena import Arena, Ints
 from ingest.etdump.flatbuffer import read_tables
 from ingest.etdump.schema import read_headers, read_runs
 from ingest.etdump.scope import Scope
+from ingest.etdump.templates import find_times
 
 _SLAB_BYTES = 16 << 20
 _RUN_WIDTHS = (4, 4, 4, 4)
@@ -96,7 +97,7 @@ class DumpTemplate:
             )  # fmt: skip
         self._words = np.frombuffer(dump + bytes(-len(dump) % 8), np.uint64)
         self._size = len(dump)
-        self._places = [(tables.word + (tables.offset(slot) >> 2)) >> 1 for slot in (_START, _END)]
+        self._places = [place >> 1 for place in find_times(tables)]
         self._event_vectors = _event_vectors(arena, heads.run_word)
         self.starts, self.ends = profiles.start, profiles.end
 

@@ -1,0 +1,136 @@
+"""A dump that differs from a known one only in its times is decoded as if it was read in full."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ingest import DecodedBatch, decode, decode_dumps
+from ingest.etdump.arena import Arena
+from ingest.etdump.schema import read_headers, read_runs
+from ingest.etdump.scope import Scope
+from ingest.etdump.templates import find_times
+from ingest.known_dumps import KnownDumps
+from tests.support.corpus import dump_names, read_dump, read_golden
+from tests.support.cross_section import cross_section
+from tests.support.etdump_builder import build_etdump
+
+_SMALL = [
+    name
+    for name in dump_names("real")
+    if len(read_dump(name)) < 1 << 17 and "flatc_exception" not in read_golden(name)
+]
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> KnownDumps:
+    """What this process knows: nothing yet."""
+    fresh = KnownDumps()
+    monkeypatch.setattr(decode, "KNOWN", fresh)
+    return fresh
+
+
+def know(dump: bytes) -> None:
+    """Decode a dump until it is known."""
+    for _ in range(2):
+        decode_dumps([dump])
+
+
+def read_in_full(dump: bytes, monkeypatch: pytest.MonkeyPatch) -> DecodedBatch:
+    with monkeypatch.context() as context:
+        context.setattr(decode, "KNOWN", KnownDumps())
+        return decode_dumps([dump])
+
+
+def with_other_times(dump: bytes) -> bytes:
+    arena = Arena([dump])
+    heads = read_headers(arena)
+    runs = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word)
+    words = np.concatenate(find_times(runs.profiles.tables))
+    units = np.frombuffer(dump + bytes(-len(dump) % 8), np.uint64).copy()
+    times = np.random.default_rng(1).integers(0, 2**64, len(words), np.uint64)
+    units[words[words >= 0] >> 1] = times[words >= 0]
+    return units.tobytes()[: len(dump)]
+
+
+@pytest.mark.parametrize("name", cross_section(_SMALL, 8))
+def test_other_times_are_decoded_as_if_read_in_full(
+    name: str, known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump = read_dump(name)
+    know(dump)
+    for other in (dump, with_other_times(dump)):
+        assert known.read(other)
+        assert decode_dumps([other]) == read_in_full(other, monkeypatch)
+
+
+def test_a_dump_with_any_other_byte_is_read_in_full(known: KnownDumps) -> None:
+    dump = read_dump("real/mlp_xnnpack_n1")
+    know(dump)
+    changed = np.frombuffer(with_other_times(dump), np.uint8) != np.frombuffer(dump, np.uint8)
+    for place in range(len(dump)):
+        other = bytearray(dump)
+        other[place] ^= 1
+        assert known.read(bytes(other)) is None or changed[place & ~7 : (place & ~7) + 8].any()
+
+
+@pytest.mark.parametrize("bits", [1, 8])
+def test_damaged_dumps_get_the_same_answer(
+    bits: int, known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump, chance = read_dump("real/identity_portable_n3"), np.random.default_rng(bits)
+    know(dump)
+    for _ in range(60):
+        other = bytearray(dump)
+        for _ in range(bits):
+            other[chance.integers(len(other))] ^= 1 << int(chance.integers(8))
+        assert decode_dumps([other]) == read_in_full(bytes(other), monkeypatch)
+
+
+def test_a_time_that_is_also_a_name_is_compared(
+    known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the second event is read from the bytes of the first one's start."""
+
+    def overlapping(name: bytes) -> bytes:
+        time = int.from_bytes(b"\3\0\0\0" + name + b"\0", "little")
+        events = [
+            {"profile_event": {"name": "first", "start_time": time, "end_time": 9}},
+            {"profile_event": {"name": "other", "start_time": 5, "end_time": 6}},
+        ]
+        dump = bytearray(build_etdump({"run_data": [{"name": "E", "events": events}]}))
+        arena = Arena([dump])
+        heads = read_headers(arena)
+        tables = read_runs(Scope.of_dumps(arena, heads.run_dump), heads.run_word).profiles.tables
+        start = int(find_times(tables)[0][0])
+        slots = tables.word + (tables.offset(0) >> 2)
+        slot = int(slots[slots < start][-1])  # offsets lead forward
+        dump[slot * 4 : slot * 4 + 4] = ((start - slot) * 4).to_bytes(4, "little")
+        return bytes(dump)
+
+    know(overlapping(b"abc"))
+    assert known.read(overlapping(b"abc")) is None
+    other = decode_dumps([overlapping(b"xyz")])
+    assert "xyz" in other.tables["event_signatures"]["name"].to_pylist()
+    assert other == read_in_full(overlapping(b"xyz"), monkeypatch)
+
+
+def test_a_size_whose_dumps_never_repeat_is_rarely_studied(known: KnownDumps) -> None:
+    dumps = [
+        build_etdump({"run_data": [{"name": f"{number:04}", "events": []}]}) for number in range(40)
+    ]
+    for dump in dumps:
+        decode_dumps([dump])
+    found = [number for number, dump in enumerate(dumps, 1) if known.read(dump)]
+    assert found == [2, 4, 8, 16, 32]
+
+
+def test_known_dumps_take_limited_memory(
+    known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["real/mlp_xnnpack_n1", "real/identity_portable_n3"]
+    monkeypatch.setattr("ingest.known_dumps._MOST_BYTES", len(read_dump(names[1])))
+    for name in names:
+        know(read_dump(name))
+    know(read_dump(names[1]))  # the first time, others were forgotten for it
+    assert [known.read(read_dump(name)) is not None for name in names] == [False, True]
