@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,12 +49,16 @@ def collect_entries(runs: Runs) -> Entries:
         texts += events.name.values
         ids = np.where(events.delegate_str.codes < 0, -1, events.delegate_str.codes + len(texts))
         texts += events.delegate_str.values
-        is_profile = np.full(len(names), events is profiles)
-        parts.append(
-            np.column_stack(
-                [is_profile, names, chain, events.instruction, events.delegate_int, ids, is_output]
-            ).astype(np.int64, copy=False)
+        columns = np.broadcast_arrays(
+            events is profiles,
+            names,
+            chain,
+            events.instruction,
+            events.delegate_int,
+            ids,
+            is_output,
         )
+        parts.append(np.array(columns, np.int64).T)  # columns are hashed and compared one by one
     run = np.concatenate([profiles.run, debugs.run])
     if not parts:
         return Entries(run, np.zeros((0, 7), np.int64), texts)
@@ -64,10 +69,10 @@ def collect_entries(runs: Runs) -> Entries:
     return Entries(run, fields, texts)
 
 
-def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A hash of each row."""
-    hashed = np.zeros(len(fields), np.uint64)
-    for column in fields.T:
+def hash_rows(columns: Sequence[NDArray[np.int64]], count: int) -> NDArray[np.uint64]:
+    """A hash of each of `count` rows."""
+    hashed = np.zeros(count, np.uint64)
+    for column in columns:
         hashed = (hashed ^ column.view(np.uint64)) * _MIX
         hashed ^= hashed >> np.uint64(32)
     return hashed
@@ -75,9 +80,11 @@ def hash_rows(fields: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def find_distinct(fields: NDArray[np.int64]) -> tuple[Ints, NDArray[np.int32]]:
     """First row of each distinct row, ascending; and for each row the index of its equal."""
-    hashed = hash_rows(fields)
+    varying = [column for column in fields.T if (column != column[:1]).any()]
+    hashed = hash_rows(varying, len(fields))
     head = _first_in_slot(hashed)
-    if (fields == fields[head]).all():  # no slot is shared, as is usual for few distinct rows
+    # Usually no slot is shared, as few rows are distinct.
+    if all((column == column[head]).all() for column in varying):
         is_head = head == np.arange(len(head))
         return np.flatnonzero(is_head), (np.cumsum(is_head, dtype=np.int32) - 1)[head]
     _, first, member = np.unique(hashed, return_index=True, return_inverse=True)

@@ -128,7 +128,8 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: tuple[int, ...]) 
     scope.tables.append((owner, word))
     at = word * 4
     vtable = at - scope.arena.i32[word]
-    ok = (vtable >= scope.lo[owner]) & (vtable + 4 <= scope.hi[owner]) & (vtable & 1 == 0)
+    ok = (vtable >= scope.of_owner(scope.lo, owner)) & (vtable & 1 == 0)
+    ok &= vtable + 4 <= scope.of_owner(scope.hi, owner)
     scope.require(
         ok, owner, at, reason="vtable_out_of_bounds",
         detail="a table's vtable lies outside the file",
@@ -136,7 +137,7 @@ def read_tables(scope: Scope, word: Ints, owner: Ints, widths: tuple[int, ...]) 
     shapes, shape = _find_shapes(scope, vtable, owner, widths)
     size: Ints | int = int(shapes[0, 0]) if len(shapes) == 1 else shapes[:, 0][shape]
     scope.require(
-        at + size <= scope.end[owner], owner, at, reason="table_out_of_bounds",
+        at + size <= scope.of_owner(scope.end, owner), owner, at, reason="table_out_of_bounds",
         detail="a table ends past the end of the file",
     )  # fmt: skip
     scope.visit(owner, at, size)
@@ -188,7 +189,7 @@ def _verify_vtables(scope: Scope, vtable: Ints, owner: Ints, widths: Sequence[in
     vtable_bytes = u16[item].astype(np.int64)
     table_bytes = u16[item + 1].astype(np.int64)
     ok = (vtable_bytes >= 4) & (vtable_bytes & 1 == 0) & (table_bytes >= 4)
-    ok &= vtable + vtable_bytes <= scope.hi[owner]
+    ok &= vtable + vtable_bytes <= scope.of_owner(scope.hi, owner)
     scope.require(
         ok, owner, vtable, reason="vtable_malformed",
         detail="a vtable is too short, of odd size or ends past the end of the file",
@@ -217,7 +218,7 @@ def read_vectors(scope: Scope, word: Ints, owner: Ints, item_bytes: int) -> Ints
     length = scope.arena.i32[word].view(np.uint32).astype(np.int64)
     at = word * 4
     scope.require(
-        at + 4 + length * item_bytes <= scope.end[owner], owner, at,
+        at + 4 + length * item_bytes <= scope.of_owner(scope.end, owner), owner, at,
         reason="vector_out_of_bounds",
         detail="a vector or string ends past the end of the file",
     )  # fmt: skip
@@ -244,7 +245,8 @@ def read_strings(scope: Scope, word: Ints, owner: Ints) -> Ints:
         detail=f"a name or id of more than {LONGEST_NAME:,} bytes: wanted a shorter one",
     )  # fmt: skip
     end = word * 4 + 4 + length
-    ok = (end < scope.end[owner]) & (scope.arena.u8[np.minimum(end, scope.arena.hi[-1] - 1)] == 0)
+    ok = scope.arena.u8[np.minimum(end, scope.arena.hi[-1] - 1)] == 0
+    ok &= end < scope.of_owner(scope.end, owner)
     scope.require(
         ok, owner, end, reason="string_unterminated", detail="a string does not end in a NUL"
     )

@@ -251,7 +251,8 @@ def _find_templates(entries: Entries, first: Ints, count: Ints) -> Ints:
         known: dict[bytes, int] = {}
         return np.array([known.setdefault(key, run) for run, key in enumerate(keys)], np.int64)
     position = np.arange(len(entries.run)) - first[entries.run]
-    hashed = hash_rows(entries.fields) * (position.astype(np.uint64) * _STEP + np.uint64(1))
+    hashed = hash_rows(list(entries.fields.T), len(position))
+    hashed *= position.astype(np.uint64) * _STEP + np.uint64(1)
     total = np.concatenate([[0], np.cumsum(hashed)]).astype(np.uint64)
     key = total[first + count] - total[first]
     _, lowest, member = np.unique(key, return_index=True, return_inverse=True)

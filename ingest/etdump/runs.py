@@ -86,8 +86,10 @@ class _Reader:
         Raises:
             PartTooLarge: The runs are too large; nothing is charged.
         """
-        ledger = self.ledger
-        if pieces.length.sum() > FEWEST_WORDS:
+        ledger, words = self.ledger, pieces.length.sum()
+        if not self.is_whole and len(pieces.word) == 1 and words * 4 > PART_BYTES:
+            raise PartTooLarge
+        if words > FEWEST_WORDS:
             repeats = find_repeats(self.arena, pieces)
         else:
             repeats = Repeats([], [], np.zeros(len(self.arena.lo), np.int64))

@@ -93,6 +93,10 @@ class Scope:
         found = zip(dumps.tolist(), offsets.tolist(), strict=True)
         raise FaultyDumps({dump: Fault(reason, offset, detail) for dump, offset in found})
 
+    def of_owner(self, bounds: Ints, owner: Ints) -> Ints | np.int64:
+        """The bound of each row's owner; one number if the scope has one owner."""
+        return bounds[0] if len(bounds) == 1 else bounds[owner]
+
     def visit(self, owner: Ints, at: Ints, byte_counts: Ints | int) -> None:
         """Charge the bytes from `at` on; repeated visits are charged again.
 
@@ -102,6 +106,9 @@ class Scope:
         """
         if self.spans is not None:
             self.spans.append((owner, at, at + byte_counts))
+        if len(self.visited) == 1:
+            total = byte_counts * len(owner) if isinstance(byte_counts, int) else byte_counts.sum()
+            return self.charge(np.array([total]))
         weights = None if isinstance(byte_counts, int) else byte_counts
         account = self._accounts.of_owner[owner]
         counts = np.bincount(account, weights, len(self.visited)).astype(np.int64)
@@ -133,7 +140,8 @@ class Scope:
         """
         offsets = self.arena.i32[words]
         targets: Ints = words + (offsets >> 2)
-        ok = (offsets > 0) & (offsets & 3 == 0) & (targets * 4 + 4 <= self.end[owner])
+        ok = (offsets > 0) & (offsets & 3 == 0)
+        ok &= targets * 4 + 4 <= self.of_owner(self.end, owner)
         self.require(
             ok, owner, words * 4, reason="offset_out_of_bounds",
             detail="an offset leads out of the file, wanted a 4-aligned place after it",

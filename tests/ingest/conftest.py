@@ -2,7 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ingest import decode
 from ingest.etdump import runs
+from ingest.known_dumps import KnownDumps
 from tests.support.stand_in_service import StandIn, stand_in_service
 
 
@@ -12,6 +14,12 @@ def _small_dumps_repeat_runs_too():
     usual, runs.FEWEST_WORDS = runs.FEWEST_WORDS, 0
     yield
     runs.FEWEST_WORDS = usual
+
+
+@pytest.fixture(autouse=True)
+def _no_dump_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dumps that earlier tests decoded are read in full."""
+    monkeypatch.setattr(decode, "KNOWN", KnownDumps())
 
 
 @pytest.fixture

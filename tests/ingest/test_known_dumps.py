@@ -23,11 +23,9 @@ _SMALL = [
 
 
 @pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> KnownDumps:
+def known() -> KnownDumps:
     """What this process knows: nothing yet."""
-    fresh = KnownDumps()
-    monkeypatch.setattr(decode, "KNOWN", fresh)
-    return fresh
+    return decode.KNOWN
 
 
 def know(dump: bytes) -> None:

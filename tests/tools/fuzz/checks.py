@@ -7,7 +7,7 @@ import tracemalloc
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ingest import DecodedBatch, decode, decode_dumps
 from ingest.etdump import long_runs, runs
+from ingest.known_dumps import KnownDumps
 from ingest.profiler_blob.blocks import is_profiler_blob
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
@@ -93,6 +94,7 @@ def parts_of(byte_count: int, event_count: int = 1 << 16) -> Iterator[None]:
     Large are runs in which more than `byte_count` bytes are to be visited.
     """
     with (
+        knowing_no_dump(),
         patch.object(decode, "ARENA_BYTES", 1),
         patch.object(runs, "PART_BYTES", byte_count),
         patch.object(long_runs, "PART_BYTES", byte_count),
@@ -104,11 +106,13 @@ def parts_of(byte_count: int, event_count: int = 1 << 16) -> Iterator[None]:
 @contextmanager
 def always_looking_for_repeats() -> Iterator[None]:
     """Within it, repeats are looked for in few bytes too."""
-    usual, runs.FEWEST_WORDS = runs.FEWEST_WORDS, 0
-    try:
+    with knowing_no_dump(), patch.object(runs, "FEWEST_WORDS", 0):
         yield
-    finally:
-        runs.FEWEST_WORDS = usual
+
+
+def knowing_no_dump() -> AbstractContextManager[object]:
+    """Within it, dumps are read in full, until one is known again."""
+    return patch.object(decode, "KNOWN", KnownDumps())
 
 
 def measure(dump: bytes) -> Cost:
@@ -138,7 +142,8 @@ def _decode(dumps: Sequence[bytes]) -> DecodedBatch:
     """Decode; a warning is an exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return decode_dumps(dumps)
+        with knowing_no_dump():
+            return decode_dumps(dumps)
 
 
 def _time(dump: bytes) -> float:
