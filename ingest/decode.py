@@ -14,9 +14,9 @@ from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import SignatureBook
 from ingest.etdump.runs import read_dumps
-from ingest.known_dumps import KNOWN
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from ingest.profiler_blob.runs import read_blob
+from ingest.repeated_dumps import EARLIER
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.arrow_columns import EMPTY
 from ingest.tables.build import build_tables
@@ -59,7 +59,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     Returns:
         The decoded tables and the refusals; ``dump_index`` is the position in `buffers`.
     """
-    if len(buffers) == 1 and (known := KNOWN.read(buffers[0])):
+    if len(buffers) == 1 and (known := EARLIER.read(buffers[0])):
         record, tables = known
         sizes = np.array([memoryview(buffers[0]).nbytes])
         return DecodedBatch(build_tables(record, sizes) | tables, _NO_ERRORS)
@@ -73,7 +73,7 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
             signatures.add(decoded.book)
     tables = signatures.tables()
     if len(buffers) == 1 and not (faults or is_profiler_blob(buffers[0])):
-        KNOWN.add(buffers[0], tables)
+        EARLIER.add(buffers[0], tables)
     return DecodedBatch(_join(parts) | tables, _errors(faults))
 
 

@@ -43,9 +43,9 @@ ROOMS = {
     "ingest.tables": {"etdump", "producers", "schemas", "signatures"},
     "ingest.profiler_blob": {"errors", "etdump", "signatures"},
     "ingest.file_magic": {"etdump", "profiler_blob"},
-    "ingest.known_dumps": {"etdump"},
+    "ingest.repeated_dumps": {"etdump"},
     "ingest.decode": {
-        "batching", "errors", "etdump", "known_dumps", "profiler_blob", "schemas", "tables",
+        "batching", "errors", "etdump", "profiler_blob", "repeated_dumps", "schemas", "tables",
     },
     "ingest.etrecord": {
         "allowance", "debug_buffer", "errors", "etdump", "schemas", "sources", "strict_json",

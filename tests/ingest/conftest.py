@@ -4,7 +4,7 @@ import pytest
 
 from ingest import decode
 from ingest.etdump import runs
-from ingest.known_dumps import KnownDumps
+from ingest.repeated_dumps import EarlierDumps
 from tests.support.stand_in_service import StandIn, stand_in_service
 
 
@@ -19,7 +19,7 @@ def _small_dumps_repeat_runs_too():
 @pytest.fixture(autouse=True)
 def _no_dump_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dumps that earlier tests decoded are read in full."""
-    monkeypatch.setattr(decode, "KNOWN", KnownDumps())
+    monkeypatch.setattr(decode, "EARLIER", EarlierDumps())
 
 
 @pytest.fixture

@@ -36,10 +36,15 @@ class Committer:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, archive: Archive | None, decoder: Decoder
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        archive: Archive | None,
+        decoder: Decoder,
+        *,
+        indexed: int = 0,
     ) -> None:
         self._decoder = decoder
-        self.loader = Loader(connection, archive)
+        self.loader = Loader(connection, archive, indexed=indexed)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
     def commit(self, batches: Sequence[Batch]) -> IngestSummary:

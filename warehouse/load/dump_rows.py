@@ -32,9 +32,12 @@ Facts = dict[str, Any]  # columns of dumps
 
 _PER_DUMP = ("runs", "events", "allocators", "allocations")
 _SIGNATURES = ("run_signatures", "event_signatures")
+# Two questions: for an OR of both, DuckDB would read all dumps.
 _TAKEN = """
-SELECT count(*) FROM dumps
-WHERE sha256 IN (SELECT unnest($hashes)) OR dump_id IN (SELECT unnest($ids))
+SELECT (
+    SELECT count(*) FROM dumps
+    WHERE dump_id > $indexed AND sha256 IN (SELECT unnest($hashes))
+) + (SELECT count(*) FROM dumps WHERE dump_id IN (SELECT unnest($ids)))
 """
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 
@@ -42,8 +45,10 @@ _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_datab
 class DumpRows:
     """Writes rows of dumps; caches the ids in use, so it is void after a rollback."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, indexed: int = 0) -> None:
+        """Dumps up to the id `indexed` are known not to be inserted again."""
         self._connection, self._appender = connection, Appender(connection)
+        self._indexed = indexed
         self._last_dump = last_dump(connection)
         self._devices = NamedIds(connection, "device")
         self._models = NamedIds(connection, "model")
@@ -130,7 +135,7 @@ class DumpRows:
         self._trace({id_: one.program for id_, one in numbered.items() if one.program})
 
     def _check_unique(self, hashes: Sequence[str], ids: Sequence[int]) -> None:
-        values = {"hashes": hashes, "ids": ids}
+        values = {"hashes": hashes, "ids": ids, "indexed": self._indexed}
         ((count,),) = self._connection.execute(_TAKEN, values).fetchall()
         if count or len(set(hashes)) < len(hashes):
             ((path,),) = self._connection.execute(_PATH).fetchall()

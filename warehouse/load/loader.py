@@ -40,13 +40,16 @@ class Loader:
         connection: duckdb.DuckDBPyConnection,
         archive: Archive | None = None,
         around: Callable[[Sequence[NewDump]], AbstractContextManager[object]] = nullcontext,
+        *,
+        indexed: int = 0,
     ) -> None:
         """Use the writing connection and the archive, if any, which is sealed before commits.
 
         `around` is entered in each transaction before its dumps are inserted, and left before the
-        commit.
+        commit. Dumps up to the id `indexed` are known not to be loaded again.
         """
         self._connection, self._archive, self._around = connection, archive, around
+        self._indexed = indexed
         self._rows: DumpRows | None = None
 
     def load(self, contents: Sequence[Content], refusals: Sequence[Refusal]) -> Counter[str | None]:
@@ -161,7 +164,7 @@ class Loader:
     @contextmanager
     def _transaction(self) -> Iterator[tuple[DumpRows, History, datetime]]:
         """A transaction; ids assigned in a failed one are discarded."""
-        rows, self._rows = self._rows or DumpRows(self._connection), None
+        rows, self._rows = self._rows or DumpRows(self._connection, self._indexed), None
         with recorded(self._connection, self._archive) as history:
             yield rows, history, datetime.now(UTC)
         self._rows = rows

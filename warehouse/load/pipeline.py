@@ -98,7 +98,7 @@ def ingest_dumps(
         ThreadPoolExecutor(1) as thread,
         tuned_interpreter(),
     ):
-        committer = Committer(stored.writer, archive, decoder)
+        committer = Committer(stored.writer, archive, decoder, indexed=stored.indexed)
         deduplicator = Deduplicator(stored, decoder)
         reading = ((some, pool.submit(read_dumps, some)) for some in plan_batches(dumps))
         read = _buffered(reading, workers, lambda some: sum(map(size_of, some)))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.engine.connection import open_cursor
+from warehouse.load.doubts import last_dump
 
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
@@ -26,12 +27,14 @@ class StoredDumps:
 
     Attributes:
         writer: The store's only writing connection.
+        indexed: Id of the last dump when the index was read.
     """
 
     def __init__(self, writer: duckdb.DuckDBPyConnection) -> None:
         """Read the index, and open a cursor for look-ups."""
         self.writer = writer
         self._cursor = open_cursor(writer)
+        self.indexed = last_dump(writer)
         starts = self._cursor.execute(_STARTS, [_LETTERS]).fetchnumpy()
         self._starts: NDArray[np.uint64] = starts["start"]
         self._recent: set[int] = set()  # starts of dumps that were stored since

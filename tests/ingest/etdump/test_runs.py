@@ -10,7 +10,7 @@ import pytest
 from ingest import DecodedBatch, decode, decode_dumps
 from ingest.etdump import layouts, runs
 from ingest.etdump.layouts import LayoutCache
-from ingest.known_dumps import KnownDumps
+from ingest.repeated_dumps import EarlierDumps
 from tests.support.corpus import CORPUS, read_dump
 
 DUMPS = [path.read_bytes() for path in sorted((CORPUS / "real").glob("*.etdp"))]
@@ -44,7 +44,7 @@ def test_decoding_one_small_dump_takes_few_calls_of_functions(
     dump = read_dump("real/cnn_portable_n20")
     decode_dumps([dump])  # what only the first call does
     monkeypatch.setattr(layouts, "CACHE", LayoutCache())
-    monkeypatch.setattr(decode, "KNOWN", KnownDumps())
+    monkeypatch.setattr(decode, "EARLIER", EarlierDumps())
 
     def count_calls() -> int:
         count = 0

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from ingest import DecodedBatch, decode, decode_dumps
 from ingest.etdump import long_runs, runs
-from ingest.known_dumps import KnownDumps
 from ingest.profiler_blob.blocks import is_profiler_blob
+from ingest.repeated_dumps import EarlierDumps
 from tests.support.plain_rows import Rows, decoded_rows, expected_rows
 from tests.support.reference_reader import DumpFault, read_reference
 
@@ -112,7 +112,7 @@ def always_looking_for_repeats() -> Iterator[None]:
 
 def knowing_no_dump() -> AbstractContextManager[object]:
     """Within it, dumps are read in full, until one is known again."""
-    return patch.object(decode, "KNOWN", KnownDumps())
+    return patch.object(decode, "EARLIER", EarlierDumps())
 
 
 def measure(dump: bytes) -> Cost:

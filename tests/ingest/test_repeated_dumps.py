@@ -10,7 +10,7 @@ from ingest.etdump.arena import Arena
 from ingest.etdump.schema import read_headers, read_runs
 from ingest.etdump.scope import Scope
 from ingest.etdump.templates import find_times
-from ingest.known_dumps import KnownDumps
+from ingest.repeated_dumps import EarlierDumps
 from tests.support.corpus import dump_names, read_dump, read_golden
 from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
@@ -23,9 +23,9 @@ _SMALL = [
 
 
 @pytest.fixture
-def known() -> KnownDumps:
+def known() -> EarlierDumps:
     """What this process knows: nothing yet."""
-    return decode.KNOWN
+    return decode.EARLIER
 
 
 def know(dump: bytes) -> None:
@@ -36,7 +36,7 @@ def know(dump: bytes) -> None:
 
 def read_in_full(dump: bytes, monkeypatch: pytest.MonkeyPatch) -> DecodedBatch:
     with monkeypatch.context() as context:
-        context.setattr(decode, "KNOWN", KnownDumps())
+        context.setattr(decode, "EARLIER", EarlierDumps())
         return decode_dumps([dump])
 
 
@@ -53,7 +53,7 @@ def with_other_times(dump: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", cross_section(_SMALL, 8))
 def test_other_times_are_decoded_as_if_read_in_full(
-    name: str, known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+    name: str, known: EarlierDumps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump = read_dump(name)
     know(dump)
@@ -62,7 +62,7 @@ def test_other_times_are_decoded_as_if_read_in_full(
         assert decode_dumps([other]) == read_in_full(other, monkeypatch)
 
 
-def test_a_dump_with_any_other_byte_is_read_in_full(known: KnownDumps) -> None:
+def test_a_dump_with_any_other_byte_is_read_in_full(known: EarlierDumps) -> None:
     dump = read_dump("real/mlp_xnnpack_n1")
     know(dump)
     changed = np.frombuffer(with_other_times(dump), np.uint8) != np.frombuffer(dump, np.uint8)
@@ -74,7 +74,7 @@ def test_a_dump_with_any_other_byte_is_read_in_full(known: KnownDumps) -> None:
 
 @pytest.mark.parametrize("bits", [1, 8])
 def test_damaged_dumps_get_the_same_answer(
-    bits: int, known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+    bits: int, known: EarlierDumps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump, chance = read_dump("real/identity_portable_n3"), np.random.default_rng(bits)
     know(dump)
@@ -86,7 +86,7 @@ def test_damaged_dumps_get_the_same_answer(
 
 
 def test_a_time_that_is_also_a_name_is_compared(
-    known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+    known: EarlierDumps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name of the second event is read from the bytes of the first one's start."""
 
@@ -113,7 +113,7 @@ def test_a_time_that_is_also_a_name_is_compared(
     assert other == read_in_full(overlapping(b"xyz"), monkeypatch)
 
 
-def test_a_size_whose_dumps_never_repeat_is_rarely_studied(known: KnownDumps) -> None:
+def test_a_size_whose_dumps_never_repeat_is_rarely_studied(known: EarlierDumps) -> None:
     dumps = [
         build_etdump({"run_data": [{"name": f"{number:04}", "events": []}]}) for number in range(40)
     ]
@@ -124,10 +124,10 @@ def test_a_size_whose_dumps_never_repeat_is_rarely_studied(known: KnownDumps) ->
 
 
 def test_known_dumps_take_limited_memory(
-    known: KnownDumps, monkeypatch: pytest.MonkeyPatch
+    known: EarlierDumps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["real/mlp_xnnpack_n1", "real/identity_portable_n3"]
-    monkeypatch.setattr("ingest.known_dumps._MOST_BYTES", len(read_dump(names[1])))
+    monkeypatch.setattr("ingest.repeated_dumps._MOST_BYTES", len(read_dump(names[1])))
     for name in names:
         know(read_dump(name))
     know(read_dump(names[1]))  # the first time, others were forgotten for it

@@ -28,7 +28,7 @@ _MOST_SIZES = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class _KnownDump:
+class _EarlierDump:
     """A dump that was read in full.
 
     Attributes:
@@ -58,12 +58,12 @@ class _KnownDump:
 class _Size:
     """The known dumps of one size, and how many dumps of this size were read in full."""
 
-    dumps: list[_KnownDump] = field(default_factory=list)
+    dumps: list[_EarlierDump] = field(default_factory=list)
     reads: int = 0
 
 
-class KnownDumps:
-    """The dumps that a process knows. Threads may share them: at worst, one is forgotten."""
+class EarlierDumps:
+    """The earlier dumps that a process knows; threads may share them, and at worst lose one."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, _Size] = {}
@@ -98,10 +98,10 @@ class KnownDumps:
             self._bytes += byte_count
 
 
-KNOWN = KnownDumps()
+EARLIER = EarlierDumps()
 
 
-def _study(buffer: Any, signatures: dict[str, pa.Table]) -> _KnownDump | None:
+def _study(buffer: Any, signatures: dict[str, pa.Table]) -> _EarlierDump | None:
     """The dump to be known; None if a part of it overlaps the time of an event."""
     arena, units = Arena([buffer]), _units(buffer)
     head = Scope.of_dumps(arena, np.zeros(1, np.int64))
@@ -119,7 +119,7 @@ def _study(buffer: Any, signatures: dict[str, pa.Table]) -> _KnownDump | None:
     uses = _count_uses(arena, [head, body], len(units)).reshape(-1, 8)
     if (uses[~is_fixed] != 1).any() or len(find_overlapping_fields(profiles.tables)):
         return None
-    return _KnownDump(units, is_fixed, start, end, record, signatures)
+    return _EarlierDump(units, is_fixed, start, end, record, signatures)
 
 
 def _order_events(record: Dumps, run: Ints) -> Ints:
