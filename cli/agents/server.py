@@ -34,6 +34,7 @@ from mcp_types import (
 )
 
 from cli.agents.asked_store import AskedStore
+from cli.agents.pages import MOST_BYTES, cut
 from cli.agents.resources import resources
 from cli.agents.tools import AgentTool, list_tools, shared_parameters
 from cli.errors import OutputError, UsageError
@@ -121,7 +122,7 @@ async def _call_tool(
     try:
         text, is_error = await run_sync(ask, abandon_on_cancel=True), False
     except _ERRORS as error:
-        text, is_error = "\n".join(map(printable, str(error).splitlines())), True
+        text, is_error = cut(printable(str(error)), MOST_BYTES), True
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
 
 
