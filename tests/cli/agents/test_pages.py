@@ -44,7 +44,7 @@ def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
     )
     page = table_answer("Operators.", table, following="Ask next: dumps.").page(None)
     assert page.splitlines() == [
-        "Operators. 3 rows. By verdict: 2 unchanged, 1 regression. In all rows: device = \"d\". "
+        'Operators. 3 rows. By verdict: 2 unchanged, 1 regression. In all rows: device = "d". '
         "Empty: pool.",
         "Lines 1 to 3 of 3.",
         "```csv",
