@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -21,6 +22,9 @@ HOSTILE = (
     "#12",
     "[x](y)",
     "![x](y)",
+    "https://evil.example",
+    "HTTP://x WWW.evil.example",
+    'GH-12 !12 $12 %12 &12 ~12 %"a" ~bug',
     "*a*",
     *NAMES,
 )
@@ -57,6 +61,8 @@ def test_names_mark_nothing_up_and_call_nobody(name: str) -> None:
     bare = bare.replace("\n> [!CAUTION]\n", "", 1)
     assert not re.search(r"[@`\[\]\\]|<(?!/?(details|summary)>)", bare)
     assert not re.search(r"(?<!&)#\d", bare)
+    bare = html.unescape(bare)
+    assert not re.search(r'://|www\.|GH-\d|[!$&]\d|[%~][\w"]', bare, re.IGNORECASE)
     assert text.replace("\n", "").isprintable()
 
 
