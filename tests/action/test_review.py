@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,7 +110,8 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
         return subprocess.run(command, cwd=code, env=env | given, capture_output=True, text=True)
 
     old = commit(code)
-    assert act(before, None).returncode == 0  # a push to the branch
+    copied = shutil.copy(before, tmp_path / "copied.zip")  # whose dumps are stored once
+    assert act(f"{before}\n{copied}", None).returncode == 0  # a push to the branch
     assert (desk / "summary.md").read_text() == f"12 dumps of `{old[:12]}` are in the store.\n"
     assert forge.asked == []
     (desk / "summary.md").unlink()
@@ -126,6 +128,14 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
     assert (desk / "summary.md").read_text() == comment["body"]
     assert len(comment["body"]) < 65_536
     assert [method for method, _ in forge.asked] == ["GET", "POST"]
+
+
+def test_a_setting_that_is_neither_true_nor_false_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REVIEW_FAILS", "yes")
+    with pytest.raises(SystemExit, match="fail-on-regression: found 'yes', wanted true or false"):
+        review.main()
 
 
 def test_a_job_without_anything_to_compare_with_says_so() -> None:
