@@ -77,7 +77,7 @@ def _quote(found: re.Match[str]) -> str:
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    yield f"## {report.verdict.light} {verdict_text(report)}\n\n"
+    yield f"## {report.verdict.light} {plain(verdict_text(report))}\n\n"
     yield f"> [!{_ALERTS[report.verdict.light]}]\n> {plain(report.summary)}\n"
     for note in report.notes:
         yield f">\n> {plain(note)}\n"
