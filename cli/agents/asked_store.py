@@ -11,6 +11,7 @@ from cli.remote.questions import RemoteStore
 from queries.computed import COMPUTED, answer_computed
 from queries.report.settings import Settings, read_settings
 from warehouse.catalogue.queries import find_query
+from warehouse.errors import QueryError
 from warehouse.store import Warehouse
 
 if TYPE_CHECKING:
@@ -58,11 +59,17 @@ class AskedStore:
     def report(
         self, head: str | None = None, *, base: str | None = None, branch: str | None = None
     ) -> str:
-        """A report in Markdown: of a build, by default the last, or its comparison with a base."""
+        """A report in Markdown: of a build, by default the last, or its comparison with a base.
+
+        Raises:
+            QueryError: Both a head and a branch are given, or the store has no such build.
+        """
         from queries.report.forms import render
         from queries.report.pairwise import compare_report
         from queries.report.stored_nights import read_night
 
+        if head is not None and branch is not None:
+            raise QueryError("branch: name either a head or a branch, not both")
         with self._open() as store:
             if isinstance(store, RemoteStore):
                 builds = {"head": head, "base": base, "branch": branch}

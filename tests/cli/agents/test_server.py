@@ -142,6 +142,7 @@ def test_pages_are_of_one_answer_even_if_the_store_changes(store: Path, tmp_path
         ("compare", {"base": "bass", "head": "ch26"}, "base"),
         ("compare", {"base": "base", "head": 26}, "compare: head is 26, wanted a text"),
         ("report", {"head": ["base"]}, "report: head is ['base'], wanted a text"),
+        ("report", {"head": "base", "branch": "ab"}, "either a head or a branch, not both"),
         ("coverage", {"cursor": f"{'9' * 5000}.a"}, "wanted the cursor of an earlier answer"),
         ("sql", {"statement": "SELECT CAST(repeat('x', 99999) AS INT)"}, "Could not convert"),
         ("percentiles", {"device": "x" * 99_999}, "parameter 'device'"),
