@@ -120,3 +120,9 @@ def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     answer = client.post("/mcp", json=body, headers=HEADERS | {"Origin": "http://evil.example"})
     assert answer.status_code in {401, 403}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -> None:
+    answer = client.request(method, "/mcp", headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
