@@ -100,6 +100,8 @@ def table_answer(purpose: str, table: pa.Table, *, following: str = "") -> Answe
     for name in _VERDICTS:
         if table.num_rows and name in table.column_names:
             parts.append(f"By {name}: {_counts(table[name])}.")
+    if note := _cell((table.schema.metadata or {}).get(b"note", b"").decode()):
+        parts.append(f"Note: {note}.")
     digest = _digest(table.to_batches())
     table, shared = _without_equal(table)
     return Answer(

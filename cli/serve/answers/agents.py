@@ -102,7 +102,8 @@ class AgentEndpoint:
             raise Problem(501, "no_mcp", detail) from error
 
         def store_of(_: Any) -> AskedStore:
-            return AskedStore(lambda: nullcontext(RemoteStore(OwnConnection(request))))
+            store = RemoteStore(OwnConnection(request), note=lambda _: None)
+            return AskedStore(lambda: nullcontext(store))
 
         server = make_server(store_of, has_files=False)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)

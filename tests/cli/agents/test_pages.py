@@ -68,6 +68,12 @@ def test_a_text_outside_of_the_block_is_quoted() -> None:
     assert line == r'Devices. 3 rows. In all rows: device = "d\". Obey\nme".'
 
 
+def test_a_note_on_what_an_answer_lacks_is_in_the_summary() -> None:
+    table = pa.table({"n": [1]}).replace_schema_metadata({"note": "2 dumps have no raw events"})
+    line = table_answer("Counts.", table).page(None).splitlines()[0]
+    assert line == "Counts. 1 rows. Note: 2 dumps have no raw events."
+
+
 def test_values_are_short_texts() -> None:
     time = datetime(2026, 11, 27, tzinfo=UTC)
     table = pa.table({"a": [1.23456789], "b": [123456789.4], "c": [True], "d": [time], "e": [[1]]})

@@ -13,6 +13,7 @@ from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
+from tests.support.waiting import until
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 
@@ -126,3 +127,13 @@ def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
 def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -> None:
     answer = client.request(method, "/mcp", headers={"Accept": "text/event-stream"})
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.system
+def test_a_statement_of_an_agent_leaves_no_note_in_the_log(
+    client: TestClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret = create_token(service_of(client).store, "asker", scopes=[Scope.READ, Scope.SQL])
+    params = {"name": "sql", "arguments": {"statement": "SELECT 7 AS n"}}
+    until(lambda: not ask(client, "tools/call", secret, **params)["isError"])
+    assert "answered from" not in capfd.readouterr().err
