@@ -235,7 +235,10 @@ def find_base(tips: Sequence[str], known: Mapping[str, int]) -> Base:
         raise SystemExit("the checkout is shallow: check out with 'fetch-depth: 0' (GIT_DEPTH: 0)")
     verify = "git", "rev-parse", "--verify", "--quiet"  # prints nothing for an unknown commit
     found_tips = (run(*verify, f"{tip}^{{commit}}", allowed=frozenset({0, 1}))[1] for tip in tips)
-    fork = git("merge-base", "HEAD", next(filter(None, found_tips), tips[-1]).strip())
+    head = git("rev-parse", "HEAD")
+    forks = (git("merge-base", "HEAD", tip.strip()) for tip in found_tips if tip)
+    # A branch that took the pull request meanwhile has the head itself.
+    fork = next((one for one in forks if one != head), None) or git("merge-base", "HEAD", tips[-1])
     ancestors = git("rev-list", "--first-parent", f"-{MOST_ANCESTORS + 1}", fork).split()
     found = ((place, one) for place, one in enumerate(ancestors) if one in known)
     distance, build = next(found, (0, None))

@@ -187,6 +187,18 @@ def test_an_event_older_than_the_merge_does_not_charge_others_changes(
     assert review.find_base(review.read_change(env).tips, {old: 3, tip: 3}).build == tip
 
 
+def test_a_branch_that_took_the_change_meanwhile_is_not_its_own_base(
+    forge: FakeForge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
+    old, head = commit(tmp_path), commit(tmp_path)
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", head)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_API_V4_URL", raising=False)
+    tips = review.read_change(github(forge, tmp_path, old)).tips
+    assert review.find_base(tips, {old: 3, head: 3}).build == old
+
+
 def test_a_shallow_checkout_is_refused_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
