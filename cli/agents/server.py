@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from threading import Event
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -118,11 +120,14 @@ async def _call_tool(
     tool = tools.get(params.name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"unknown tool {params.name}; tools/list has all")
-    ask = partial(tool.page, store_of(context), params.arguments or {})
+    stop = Event()
+    ask = partial(tool.page, replace(store_of(context), stop=stop), params.arguments or {})
     try:
         text, is_error = await run_sync(ask, abandon_on_cancel=True), False
     except _ERRORS as error:
         text, is_error = cut(printable(str(error)), MOST_BYTES), True
+    finally:
+        stop.set()  # the agent may have withdrawn the call, or ended
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
 
 

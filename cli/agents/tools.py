@@ -41,9 +41,9 @@ class AgentTool(NamedTuple):
         given = {name: value for name, value in arguments.items() if value is not None}
         cursor = Cursor.parse(given.pop("cursor", None))
         self._check(given)
-        answer = store.last
-        if not (answer and cursor and answer.digest == cursor.digest):
-            answer = store.last = self.answer(store, given)
+        known = [one for one in store.last if cursor and one.digest == cursor.digest]
+        answer = known[0] if known else self.answer(store, given)
+        store.last[:] = [answer]
         return answer.page(cursor)
 
     def _check(self, given: Arguments) -> None:
