@@ -347,6 +347,12 @@ def test_inputs_never_become_text_of_a_shell() -> None:
             assert text[: variable.start()].count('"') % 2, text  # quoted
 
 
+def test_reports_of_one_job_have_stores_of_their_own() -> None:
+    kept = [STEPS[name]["with"]["path"] for name in ("Restore the store", "Save the store")]
+    assert kept == [STEPS["Compare"]["env"]["TRACEHOUSE_STORE"]] * 2
+    assert kept[0].endswith("/${{ inputs.key }}.store")
+
+
 def test_both_forges_set_what_the_script_reads() -> None:
     read = set(re.findall(r"REVIEW_\w+", (ROOT / "action/review.py").read_text()))
     files = {"REVIEW_JUNIT", "REVIEW_SUMMARY"}  # GitHub has a summary, and no reports of tests
