@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 
@@ -49,10 +50,11 @@ def workers(store: Path) -> list[int]:
     """Workers of this process for a store; others have theirs."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            line = Path(f"/proc/{child}/cmdline").read_bytes()
-            if WORKER_PROGRAM in line and os.fsencode(store) in line:
-                found.append(int(child))
+        with suppress(FileNotFoundError):  # a thread or a child that ends meanwhile
+            for child in (task / "children").read_text().split():
+                line = Path(f"/proc/{child}/cmdline").read_bytes()
+                if WORKER_PROGRAM in line and os.fsencode(store) in line:
+                    found.append(int(child))
     return found
 
 
