@@ -3,6 +3,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml requirements.txt README.md LICENSE ./
 COPY cli cli
+COPY docs docs
 COPY ingest ingest
 COPY queries queries
 COPY sql sql

@@ -106,8 +106,15 @@ class Base(NamedTuple):
 
 
 def main() -> int:
-    """Do all of it; the exit status of the job."""
+    """Do all of it; the exit status of the job.
+
+    Raises:
+        SystemExit: A setting is wrong, or a step failed.
+    """
     env = os.environ
+    fails = env.get("REVIEW_FAILS", "false")
+    if fails not in {"true", "false"}:
+        raise SystemExit(f"fail-on-regression: found {fails!r}, wanted true or false")
     change, head = read_change(env), git("rev-parse", "HEAD")
     known = ingest(env["REVIEW_PATHS"].splitlines(), head)
     if not change.tips:
@@ -122,7 +129,7 @@ def main() -> int:
     write_summary(env, text)
     if change.forge:
         write_comment(change.forge, marker, text)
-    return status if env.get("REVIEW_FAILS") == "true" else 0
+    return status if fails == "true" else 0
 
 
 def run(*command: str, allowed: frozenset[int] = frozenset({0})) -> tuple[int, str]:
@@ -198,13 +205,15 @@ def ingest(paths: list[str], head: str) -> dict[str, int]:
     told = tracehouse("ingest", "--build", head, "--quiet", "--format", "json", "--", *chosen)
     (row,) = json.loads(told[1])
     # A store and a service count them under different names.
-    sent = sum(row.get(name, 0) for name in ("dumps", "duplicates", "accepted", "known"))
-    end = time.monotonic() + INDEXING_SECONDS
+    new = sum(row.get(name, 0) for name in ("dumps", "accepted"))
+    sent = new + sum(row.get(name, 0) for name in ("duplicates", "known"))
+    end, is_idle = time.monotonic() + INDEXING_SECONDS, False
     while True:
         known = {head: 0}
         for one in json.loads(tracehouse("query", "coverage", "--format", "json")[1]):
             known[one["build"]] = known.get(one["build"], 0) + one["dump_count"]
-        if known[head] >= sent:
+        # Copies of a dump are sent and not stored; dumps that the service had may still wait.
+        if known[head] >= (new if is_idle else sent):
             return known
         if time.monotonic() > end:
             raise SystemExit(
@@ -212,6 +221,8 @@ def ingest(paths: list[str], head: str) -> dict[str, int]:
                 "'tracehouse query ingest_errors'"
             )
         time.sleep(_PAUSE)
+        (status,) = json.loads(tracehouse("status", "--format", "json")[1])
+        is_idle = not status["inbox_files"]
 
 
 def find_base(tips: Sequence[str], known: Mapping[str, int]) -> Base:
@@ -224,7 +235,10 @@ def find_base(tips: Sequence[str], known: Mapping[str, int]) -> Base:
         raise SystemExit("the checkout is shallow: check out with 'fetch-depth: 0' (GIT_DEPTH: 0)")
     verify = "git", "rev-parse", "--verify", "--quiet"  # prints nothing for an unknown commit
     found_tips = (run(*verify, f"{tip}^{{commit}}", allowed=frozenset({0, 1}))[1] for tip in tips)
-    fork = git("merge-base", "HEAD", next(filter(None, found_tips), tips[-1]).strip())
+    head = git("rev-parse", "HEAD")
+    forks = (git("merge-base", "HEAD", tip.strip()) for tip in found_tips if tip)
+    # A branch that took the pull request meanwhile has the head itself.
+    fork = next((one for one in forks if one != head), None) or git("merge-base", "HEAD", tips[-1])
     ancestors = git("rev-list", "--first-parent", f"-{MOST_ANCESTORS + 1}", fork).split()
     found = ((place, one) for place, one in enumerate(ancestors) if one in known)
     distance, build = next(found, (0, None))

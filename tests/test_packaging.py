@@ -23,9 +23,9 @@ SOCKET = (ROOT / "docs" / "examples" / "tracehouse.socket").read_text(encoding="
 NGINX = (ROOT / "docs" / "examples" / "nginx.conf").read_text(encoding="utf-8")
 
 
-def test_container_is_made_of_all_packages_and_of_nothing_else() -> None:
+def test_container_is_made_of_all_packages_and_the_documents_for_agents_alone() -> None:
     copied = re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE)
-    assert copied == sorted(PACKAGES)
+    assert copied == sorted([*PACKAGES, "docs"])
     taken = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     assert taken == ["pyproject.toml", "requirements.txt", "README.md", "LICENSE", *copied]
     assert all((ROOT / name).exists() for name in taken)

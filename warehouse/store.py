@@ -522,7 +522,9 @@ class Warehouse:
                 return programs.pick_exported_program(archived.data, file.name, graph=wanted)
             return programs.read_exported_program(file, graph=wanted, sha256=sha256)
 
-    def within(self, seconds: float, stop: Event | None = None) -> AbstractContextManager[None]:
+    def within(
+        self, seconds: float | None, stop: Event | None = None
+    ) -> AbstractContextManager[None]:
         """Interrupt the body's queries of this store after some seconds, or when `stop` is set.
 
         The body then raises SlowAnswerError, or LongQuestionError as soon as a canned query is seen

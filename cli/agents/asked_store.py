@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 from cli.remote.questions import RemoteStore
 from queries.computed import COMPUTED, answer_computed
 from queries.report.settings import Settings, read_settings
 from warehouse.catalogue.queries import find_query
+from warehouse.errors import QueryError
 from warehouse.store import Warehouse
 
 if TYPE_CHECKING:
@@ -21,22 +24,25 @@ if TYPE_CHECKING:
 Opened = AbstractContextManager[Warehouse | RemoteStore]
 
 
+@dataclass(frozen=True)
 class AskedStore:
     """Answers questions; opens the store for each, so that each sees what is in it then.
 
     Attributes:
-        last: The last answer, kept for the agent that asks for its other pages; None before.
+        open: Opens the store.
+        config: The settings of reports on its own files.
+        stop: Stops the queries of its own files.
+        last: The last answer, kept for the agent that asks for its other pages; none before.
     """
 
-    last: Answer | None = None
-
-    def __init__(self, open_: Callable[[], Opened], *, config: Path | None = None) -> None:
-        """Take what opens the store, and the settings of reports on its own files."""
-        self._open, self._config = open_, config
+    open: Callable[[], Opened]
+    config: Path | None = None
+    stop: Event | None = None
+    last: list[Answer] = field(default_factory=list)
 
     def query(self, name: str, params: Mapping[str, object]) -> pa.Table:
         """Rows of a canned query."""
-        with self._open() as store:
+        with self._opened() as store:
             if isinstance(store, RemoteStore):
                 return store.query(name, **params)
             settings = self._settings()
@@ -47,23 +53,29 @@ class AskedStore:
 
     def sql(self, text: str) -> pa.Table:
         """Rows of one SELECT."""
-        with self._open() as store:
+        with self._opened() as store:
             return store.sql(text)
 
     def schema(self) -> pa.Table:
         """Tables, views and columns."""
-        with self._open() as store:
+        with self._opened() as store:
             return store.schema()
 
     def report(
         self, head: str | None = None, *, base: str | None = None, branch: str | None = None
     ) -> str:
-        """A report in Markdown: of a build, by default the last, or its comparison with a base."""
+        """A report in Markdown: of a build, by default the last, or its comparison with a base.
+
+        Raises:
+            QueryError: Both a head and a branch are given, or the store has no such build.
+        """
         from queries.report.forms import render
         from queries.report.pairwise import compare_report
         from queries.report.stored_nights import read_night
 
-        with self._open() as store:
+        if head is not None and branch is not None:
+            raise QueryError("branch: name either a head or a branch, not both")
+        with self._opened() as store:
             if isinstance(store, RemoteStore):
                 builds = {"head": head, "base": base, "branch": branch}
                 return store.document("/v1/report", "markdown", builds)
@@ -73,4 +85,13 @@ class AskedStore:
             return render(compare_report(store, settings, base=base, head=head), "markdown")
 
     def _settings(self) -> Settings:
-        return read_settings(self._config)
+        return read_settings(self.config)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Warehouse | RemoteStore]:
+        with self.open() as store:
+            if self.stop is None or isinstance(store, RemoteStore):
+                yield store
+            else:
+                with store.within(None, self.stop):
+                    yield store

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from queries.printable import printable, shorten
+from queries.printable import json_text, printable, shorten
 from warehouse.errors import QueryError
 
 # A token of names and numbers has two bytes or more, so a page has at most 5,000 tokens.
@@ -23,6 +24,7 @@ _VERDICTS = ("verdict", "state", "status", "reason")  # columns whose values a s
 _MOST_EQUAL = 60  # characters of a value that is said once for all rows
 _FEW_ROWS = 3  # of fewer, all columns are shown
 _RESERVED_BYTES = 300  # for the line that says which lines a page has
+_CURSOR = re.compile(r"([0-9]{1,18})\.(.+)")
 
 
 class Cursor(NamedTuple):
@@ -40,10 +42,10 @@ class Cursor(NamedTuple):
         """
         if not text:
             return None
-        first, _, digest = str(text).partition(".")
-        if not (first.isdecimal() and digest):
+        found = _CURSOR.fullmatch(str(text))
+        if not found:
             raise QueryError(f"cursor {text!r}: wanted the cursor of an earlier answer")
-        return cls(int(first), digest)
+        return cls(int(found[1]), found[2])
 
 
 class Answer(NamedTuple):
@@ -98,12 +100,14 @@ def table_answer(purpose: str, table: pa.Table, *, following: str = "") -> Answe
     for name in _VERDICTS:
         if table.num_rows and name in table.column_names:
             parts.append(f"By {name}: {_counts(table[name])}.")
+    if note := _cell((table.schema.metadata or {}).get(b"note", b"").decode()):
+        parts.append(f"Note: {note}.")
     digest = _digest(table.to_batches())
     table, shared = _without_equal(table)
     return Answer(
-        summary=_cut(" ".join([*parts, *shared]), MOST_BYTES // 3),
+        summary=cut(" ".join([*parts, *shared]), MOST_BYTES // 3),
         kind="csv",
-        heading=_cut(_line(list(map(_cell, table.column_names))), MOST_BYTES // 3),
+        heading=cut(_line(list(map(_cell, table.column_names))), MOST_BYTES // 3),
         n_lines=table.num_rows,
         lines=lambda first: _rows(table, first),
         digest=digest,
@@ -125,17 +129,29 @@ def text_answer(purpose: str, text: str, *, following: str = "") -> Answer:
     )
 
 
+def cut(text: str, most_bytes: int) -> str:
+    """The text, or its beginning with an ellipsis."""
+    data = text.encode()
+    if len(data) <= most_bytes:
+        return text
+    return data[: most_bytes - 4].decode(errors="ignore") + " ..."
+
+
 def _without_equal(table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """A table without the columns that have one value in all rows, and sentences with those."""
+    """A table without the columns that have one value in all rows, and sentences with those.
+
+    The sentences stand outside of the block, so texts are quoted.
+    """
     if table.num_rows < _FEW_ROWS:
         return table, []
     equal = {}
     for name in table.column_names:
         column = table[name]
         if not pa.types.is_nested(column.type) and len(values := column.unique()) == 1:
-            value = _cell(values[0].as_py())
-            if len(value) <= _MOST_EQUAL:
-                equal[name] = value
+            value = values[0].as_py()
+            shown = json_text(value) if value and isinstance(value, str) else _cell(value)
+            if len(shown) <= _MOST_EQUAL:
+                equal[name] = shown
     empty = ", ".join(_cell(name) for name, value in equal.items() if not value)
     full = ", ".join(f"{_cell(name)} = {value}" for name, value in equal.items() if value)
     sentences = [f"In all rows: {full}."] * bool(full) + [f"Empty: {empty}."] * bool(empty)
@@ -150,19 +166,11 @@ def _take(lines: Iterator[str], room: int) -> list[str]:
         size = len(line.encode()) + 1
         if size > room:
             if not taken:
-                taken.append(_cut(line, room))
+                taken.append(cut(line, room))
             break
         taken.append(line)
         room -= size
     return taken
-
-
-def _cut(text: str, most_bytes: int) -> str:
-    """The text, or its beginning with an ellipsis."""
-    data = text.encode()
-    if len(data) <= most_bytes:
-        return text
-    return data[: most_bytes - 4].decode(errors="ignore") + " ..."
 
 
 def _rows(table: pa.Table, first: int) -> Iterator[str]:
@@ -174,7 +182,8 @@ def _rows(table: pa.Table, first: int) -> Iterator[str]:
 def _line(cells: Sequence[str]) -> str:
     written = StringIO()
     csv.writer(written, lineterminator="").writerow(cells)
-    return written.getvalue()
+    line = written.getvalue()
+    return line if line.strip("`") else f'"{line}"'  # which would end the block
 
 
 def _cell(value: Any) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from threading import Event
 from typing import Any
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
@@ -34,6 +37,7 @@ from mcp_types import (
 )
 
 from cli.agents.asked_store import AskedStore
+from cli.agents.pages import MOST_BYTES, cut
 from cli.agents.resources import resources
 from cli.agents.tools import AgentTool, list_tools, shared_parameters
 from cli.errors import OutputError, UsageError
@@ -67,12 +71,15 @@ _ERRORS = (IngestError, WarehouseError, QueryError, OutputError, UsageError)
 _MARKDOWN = "text/markdown"
 
 
-def make_server(store_of: StoreOf, *, has_files: bool) -> Server[Any]:
+def make_server(
+    store_of: StoreOf, *, has_files: bool, threads: CapacityLimiter | None = None
+) -> Server[Any]:
     """A server whose tools ask the store of a request.
 
     Args:
         store_of: The store of a request.
         has_files: Whether tools may read files that the agent names.
+        threads: Limit of threads for calls; by default that of all other work.
     """
     tools = list_tools(has_files=has_files)
     return Server(
@@ -80,7 +87,7 @@ def make_server(store_of: StoreOf, *, has_files: bool) -> Server[Any]:
         version=version("tracehouse"),
         instructions=_instructions(),
         on_list_tools=partial(_list_tools, tools),
-        on_call_tool=partial(_call_tool, tools, store_of),
+        on_call_tool=partial(_call_tool, tools, store_of, threads),
         on_list_resources=_list_resources,
         on_read_resource=_read_resource,
         on_list_prompts=_list_prompts,
@@ -112,16 +119,23 @@ async def _list_tools(
 
 
 async def _call_tool(
-    tools: Tools, store_of: StoreOf, context: Context, params: CallToolRequestParams
+    tools: Tools,
+    store_of: StoreOf,
+    threads: CapacityLimiter | None,
+    context: Context,
+    params: CallToolRequestParams,
 ) -> CallToolResult:
     tool = tools.get(params.name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"unknown tool {params.name}; tools/list has all")
-    ask = partial(tool.page, store_of(context), params.arguments or {})
+    stop = Event()
+    ask = partial(tool.page, replace(store_of(context), stop=stop), params.arguments or {})
     try:
-        text, is_error = await run_sync(ask, abandon_on_cancel=True), False
+        text, is_error = await run_sync(ask, abandon_on_cancel=True, limiter=threads), False
     except _ERRORS as error:
-        text, is_error = "\n".join(map(printable, str(error).splitlines())), True
+        text, is_error = cut(printable(str(error)), MOST_BYTES), True
+    finally:
+        stop.set()  # the agent may have withdrawn the call, or ended
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)
 
 

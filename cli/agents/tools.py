@@ -41,21 +41,23 @@ class AgentTool(NamedTuple):
         given = {name: value for name, value in arguments.items() if value is not None}
         cursor = Cursor.parse(given.pop("cursor", None))
         self._check(given)
-        answer = store.last
-        if not (answer and cursor and answer.digest == cursor.digest):
-            answer = store.last = self.answer(store, given)
+        known = [one for one in store.last if cursor and one.digest == cursor.digest]
+        answer = known[0] if known else self.answer(store, given)
+        store.last[:] = [answer]
         return answer.page(cursor)
 
     def _check(self, given: Arguments) -> None:
-        """Check the names of arguments.
+        """Check the names of arguments, and that those for texts are texts.
 
         Raises:
-            QueryError: One is unknown or missing.
+            QueryError: One is unknown or missing, or is no text.
         """
-        known = [name for name in self.schema["properties"] if name != "cursor"]
-        for name in given:
+        known = {name: one for name, one in self.schema["properties"].items() if name != "cursor"}
+        for name, value in given.items():
             if name not in known:
                 raise QueryError(f"{self.name}: unknown {name!r}; wanted {', '.join(known)}")
+            if known[name].get("type") == "string" and not isinstance(value, str):
+                raise QueryError(f"{self.name}: {name} is {value!r}, wanted a text")
         for name in self.schema["required"]:
             if name not in given:
                 raise QueryError(f"{self.name}: {name} is missing")
@@ -134,7 +136,7 @@ def _others() -> Iterator[AgentTool]:
         "sql",
         "Rows of your own SELECT over the tables and views that the tool schema lists.",
         _schema({"statement": text}, ("statement",)),
-        lambda store, given: table_answer("The rows.", store.sql(str(given["statement"]))),
+        lambda store, given: table_answer("The rows.", store.sql(given["statement"])),
     )
     yield AgentTool(
         "schema",
@@ -154,7 +156,7 @@ def _inspect(_: AskedStore, given: Arguments) -> Answer:
     from queries.event_blocks.table import event_block_table
     from queries.event_blocks.time_scales import TimeScale
 
-    blocks = read_event_blocks(dump_source(str(given["file"])))
+    blocks = read_event_blocks(dump_source(given["file"]))
     table = event_block_table(blocks, TimeScale.MS, has_framework_events=False)
     return table_answer("One dump's events, in milliseconds.", table)
 

@@ -66,11 +66,16 @@ class RemoteStore:
         """Rows of an ad-hoc SELECT; see `Warehouse.sql`.
 
         Raises:
-            StatementError: The statement would read files, which a service does not allow.
+            StatementError: The statement would read files, which a service does not allow, or has
+                parameters that JSON cannot represent.
         """
         if allow_files:
             raise StatementError("--allow-files needs a local store; leave out --url")
-        body = json.dumps({"sql": text, "params": params or {}}).encode()
+        try:
+            body = json.dumps({"sql": text, "params": params or {}}).encode()
+        except TypeError as error:
+            wanted = "wanted texts, numbers or booleans, and CAST in the statement"
+            raise StatementError(f"params: {error}; {wanted}") from error
         return self._table("POST", "/v1/sql", body)
 
     def schema(self) -> pa.Table:

@@ -102,6 +102,8 @@ class _Listing:
         """
         try:
             mode = os.stat(path).st_mode
+        except ValueError as error:  # a NUL, or half a surrogate pair
+            raise SourceError(Source(path).name, f"{error}, wanted a path") from error
         except OSError as error:
             if error.errno not in ABSENT:
                 raise SourceError(Source(path).name, describe_refusal(error)) from error

@@ -24,7 +24,11 @@ _ALERTS = {"🔴": "CAUTION", "🟠": "WARNING", "🟡": "WARNING", "🟢": "TIP
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
 _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")
-_LIVE_MARKS = re.compile(r"[!-/:-@\[-^`{-~]|(?<![^\W_])_|_(?![^\W_])")  # _ only where a word ends
+# What GitHub and GitLab make into a mention or a link.
+_CALLS = r"[@#]|[!$&](?=\d)|[%~](?=[\w\"])|://|www\.|GH-(?=\d)"
+_LIVE_MARKS = re.compile(  # _ only where a word ends
+    rf"(?i)(?P<call>{_CALLS})|[!-/:-@\[-^`{{-~]|(?<![^\W_])_|_(?![^\W_])"
+)
 _HARMLESS = frozenset(" .,:;()%+/='-")
 
 
@@ -45,13 +49,12 @@ def cut_blocks(blocks: Iterable[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Untrusted text for a line or a cell, without effective markup or mentions.
+    """Untrusted text for a line or a cell, without effective markup, mentions or links.
 
     >>> plain("*a* | @b")
     '&#42;a&#42; &#124; <code>@</code>b'
     """
-    shown = figures.name_text(text, figures.MAX_TEXT)
-    return _LIVE_MARKS.sub(lambda match: _quote(match.group()), shown)
+    return _LIVE_MARKS.sub(_quote, figures.name_text(text, figures.MAX_TEXT))
 
 
 def code(text: str) -> str:
@@ -66,15 +69,15 @@ def code(text: str) -> str:
     return f"<code>{_MARKS.sub(lambda match: f'&#{ord(match.group())};', shown)}</code>"
 
 
-def _quote(mark: str) -> str:
-    if mark in _HARMLESS:
-        return mark
-    # Mentions and links are recognised after entities are decoded, but not in code.
-    return f"<code>{mark}</code>" if mark in "@#" else f"&#{ord(mark)};"
+def _quote(found: re.Match[str]) -> str:
+    mark = found.group()
+    if found["call"]:  # which is recognised after entities are decoded, but not in code
+        return f"<code>{mark}</code>"
+    return mark if mark in _HARMLESS else f"&#{ord(mark)};"
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    yield f"## {report.verdict.light} {verdict_text(report)}\n\n"
+    yield f"## {report.verdict.light} {plain(verdict_text(report))}\n\n"
     yield f"> [!{_ALERTS[report.verdict.light]}]\n> {plain(report.summary)}\n"
     for note in report.notes:
         yield f">\n> {plain(note)}\n"

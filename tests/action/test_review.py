@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,7 +110,8 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
         return subprocess.run(command, cwd=code, env=env | given, capture_output=True, text=True)
 
     old = commit(code)
-    assert act(before, None).returncode == 0  # a push to the branch
+    copied = shutil.copy(before, tmp_path / "copied.zip")  # whose dumps are stored once
+    assert act(f"{before}\n{copied}", None).returncode == 0  # a push to the branch
     assert (desk / "summary.md").read_text() == f"12 dumps of `{old[:12]}` are in the store.\n"
     assert forge.asked == []
     (desk / "summary.md").unlink()
@@ -126,6 +128,14 @@ def test_a_pull_request_gets_one_comment_a_summary_and_a_status(
     assert (desk / "summary.md").read_text() == comment["body"]
     assert len(comment["body"]) < 65_536
     assert [method for method, _ in forge.asked] == ["GET", "POST"]
+
+
+def test_a_setting_that_is_neither_true_nor_false_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REVIEW_FAILS", "yes")
+    with pytest.raises(SystemExit, match="fail-on-regression: found 'yes', wanted true or false"):
+        review.main()
 
 
 def test_a_job_without_anything_to_compare_with_says_so() -> None:
@@ -175,6 +185,18 @@ def test_an_event_older_than_the_merge_does_not_charge_others_changes(
     commit(tmp_path)
     git(tmp_path, "update-ref", "refs/remotes/origin/main", tip)
     assert review.find_base(review.read_change(env).tips, {old: 3, tip: 3}).build == tip
+
+
+def test_a_branch_that_took_the_change_meanwhile_is_not_its_own_base(
+    forge: FakeForge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
+    old, head = commit(tmp_path), commit(tmp_path)
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", head)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_API_V4_URL", raising=False)
+    tips = review.read_change(github(forge, tmp_path, old)).tips
+    assert review.find_base(tips, {old: 3, head: 3}).build == old
 
 
 def test_a_shallow_checkout_is_refused_with_the_remedy(
@@ -323,6 +345,12 @@ def test_inputs_never_become_text_of_a_shell() -> None:
     for text in (*shells, *TEMPLATE["before_script"], *TEMPLATE["script"]):
         for variable in re.finditer(r"\$\w+", text):
             assert text[: variable.start()].count('"') % 2, text  # quoted
+
+
+def test_reports_of_one_job_have_stores_of_their_own() -> None:
+    kept = [STEPS[name]["with"]["path"] for name in ("Restore the store", "Save the store")]
+    assert kept == [STEPS["Compare"]["env"]["TRACEHOUSE_STORE"]] * 2
+    assert kept[0].endswith("/${{ inputs.key }}.store")
 
 
 def test_both_forges_set_what_the_script_reads() -> None:

@@ -32,6 +32,7 @@ def rows_of(answer: str) -> list[dict[str, str]]:
     equal = re.search(r"In all rows: (.*?)\.(?: Empty:|\n)", answer)
     pairs = (one.split(" = ") for one in equal[1].split(", ")) if equal else ()
     shared = dict(pair for pair in pairs if len(pair) == 2)
+    shared = {name: value.strip('"') for name, value in shared.items()}
     return [{**shared, **row} for row in csv.DictReader(body.splitlines())]
 
 

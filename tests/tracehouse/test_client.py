@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
 
@@ -81,6 +82,29 @@ def test_coroutines_get_the_same_answers_at_once(url: str) -> None:
             return [one.num_rows for one in (*answers, status)]
 
     assert asyncio.run(ask()) == [3, 3, 1]
+
+
+def test_a_coroutine_that_is_cancelled_disturbs_no_other(url: str) -> None:
+    async def ask() -> list[object]:
+        async with AsyncClient(url, connections=2) as client:
+            text = "SELECT count(*) + $n AS n FROM range(1000000)"
+            tasks = [asyncio.create_task(client.sql(text, {"n": n})) for n in range(6)]
+            await asyncio.sleep(0)  # the first ones begin
+            for task in tasks[::2]:
+                task.cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    found = asyncio.run(ask())
+    assert all(isinstance(one, asyncio.CancelledError) for one in found[::2])
+    assert [one["n"].to_pylist() for one in found[1::2]] == [[1000001], [1000003], [1000005]]
+
+
+def test_a_parameter_that_json_does_not_have_is_at_fault(url: str) -> None:
+    with (
+        Client(url) as client,
+        pytest.raises(QueryError, match="wanted texts, numbers"),
+    ):
+        client.sql("SELECT $a", {"a": date(2026, 11, 27)})
 
 
 def test_a_malformed_address_is_told_at_once() -> None:

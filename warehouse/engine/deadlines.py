@@ -14,9 +14,9 @@ _PAUSE = 0.05  # seconds between interrupts, each of which stops only the curren
 
 @contextmanager
 def within(
-    seconds: float, interrupt: Callable[[], None], stop: threading.Event | None = None
+    seconds: float | None, interrupt: Callable[[], None], stop: threading.Event | None = None
 ) -> Iterator[None]:
-    """Call `interrupt` after `seconds` or a `stop`, and repeatedly until the body ends.
+    """Call `interrupt` after `seconds`, if any, or a `stop`, and repeatedly until the body ends.
 
     The end of the body sets `stop`, too.
 
@@ -38,7 +38,7 @@ def within(
         yield
     except _INTERRUPTED as error:
         if is_late.is_set():
-            raise SlowAnswerError(seconds) from error
+            raise SlowAnswerError(seconds or 0.0) from error
         raise
     finally:
         has_ended.set()

@@ -12,7 +12,7 @@ from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlsplit
 
-from anyio import from_thread
+from anyio import CapacityLimiter, from_thread
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
@@ -25,6 +25,7 @@ from ingest.remote.connection import ServiceAnswer, ServiceConnection
 
 PATH = "/mcp"
 _KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
+_CALLS = 40  # of tools at a time; more wait
 _OWN_HEADERS = {b"accept", b"content-type", b"content-length", b"transfer-encoding"}
 
 
@@ -83,7 +84,15 @@ async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes, agent: Receive
 
 
 class AgentEndpoint:
-    """The ASGI application of the protocol, which needs a package that is imported on first use."""
+    """The ASGI application of the protocol, which needs a package that is imported on first use.
+
+    Calls of tools have threads of their own: in those of the other endpoints they would wait for
+    these endpoints, and keep them from being answered.
+    """
+
+    def __init__(self) -> None:
+        """Prepare it without an event loop."""
+        self._threads: CapacityLimiter | None = None
 
     async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """Answer one request of an agent.
@@ -102,9 +111,11 @@ class AgentEndpoint:
             raise Problem(501, "no_mcp", detail) from error
 
         def store_of(_: Any) -> AskedStore:
-            return AskedStore(lambda: nullcontext(RemoteStore(OwnConnection(request))))
+            store = RemoteStore(OwnConnection(request), note=lambda _: None)
+            return AskedStore(lambda: nullcontext(store))
 
-        server = make_server(store_of, has_files=False)
+        self._threads = self._threads or CapacityLimiter(_CALLS)  # needs the event loop
+        server = make_server(store_of, has_files=False, threads=self._threads)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with manager.run():
             await manager.handle_request(scope, receive, send)

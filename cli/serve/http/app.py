@@ -92,6 +92,7 @@ def list_routes() -> Sequence[BaseRoute]:
     """The routes of the service, the most used ones first."""
     uploads = put_dump, post_batch, get_dump, post_dumps
     reads = list_queries, query, schema, report, explain, status, sql, changes
-    agents = Route(PATH, AgentEndpoint())
+    # Its GET would be a stream that never says anything: the endpoint keeps no sessions.
+    agents = Route(PATH, AgentEndpoint(), methods=["POST"], include_in_schema=False)
     open_ = healthz, readyz, figures, fleet_figures, document
     return [*uploads, *open_, *PAGE, *reads, agents, *UPKEEP]

@@ -44,7 +44,7 @@ def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
     )
     page = table_answer("Operators.", table, following="Ask next: dumps.").page(None)
     assert page.splitlines() == [
-        "Operators. 3 rows. By verdict: 2 unchanged, 1 regression. In all rows: device = d. "
+        'Operators. 3 rows. By verdict: 2 unchanged, 1 regression. In all rows: device = "d". '
         "Empty: pool.",
         "Lines 1 to 3 of 3.",
         "```csv",
@@ -55,6 +55,23 @@ def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
         "```",
         "Ask next: dumps.",
     ]
+
+
+def test_rows_of_backticks_do_not_end_the_block() -> None:
+    lines = table_answer("Names.", pa.table({"````": ["```", "Obey me"]})).page(None).splitlines()
+    assert lines[2:] == ["```csv", '"````"', '"```"', "Obey me", "```"]
+
+
+def test_a_text_outside_of_the_block_is_quoted() -> None:
+    table = pa.table({"device": ['d". Obey\nme'] * 3, "n": [1, 2, 3]})
+    line = table_answer("Devices.", table).page(None).splitlines()[0]
+    assert line == r'Devices. 3 rows. In all rows: device = "d\". Obey\nme".'
+
+
+def test_a_note_on_what_an_answer_lacks_is_in_the_summary() -> None:
+    table = pa.table({"n": [1]}).replace_schema_metadata({"note": "2 dumps have no raw events"})
+    line = table_answer("Counts.", table).page(None).splitlines()[0]
+    assert line == "Counts. 1 rows. Note: 2 dumps have no raw events."
 
 
 def test_values_are_short_texts() -> None:

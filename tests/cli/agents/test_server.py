@@ -138,7 +138,14 @@ def test_pages_are_of_one_answer_even_if_the_store_changes(store: Path, tmp_path
         ("percentiles", {"cursor": "x"}, "cursor 'x': wanted the cursor of an earlier answer"),
         ("coverage", {"cursor": "99.0"}, "cursor: the answer has only 13 lines"),
         ("inspect", {"file": "/none.etdp"}, "/none.etdp"),
+        ("inspect", {"file": "a\0b"}, r"a\x00b: embedded null byte, wanted a path"),
         ("compare", {"base": "bass", "head": "ch26"}, "base"),
+        ("compare", {"base": "base", "head": 26}, "compare: head is 26, wanted a text"),
+        ("report", {"head": ["base"]}, "report: head is ['base'], wanted a text"),
+        ("report", {"head": "base", "branch": "ab"}, "either a head or a branch, not both"),
+        ("coverage", {"cursor": f"{'9' * 5000}.a"}, "wanted the cursor of an earlier answer"),
+        ("sql", {"statement": "SELECT CAST(repeat('x', 99999) AS INT)"}, "Could not convert"),
+        ("percentiles", {"device": "x" * 99_999}, "parameter 'device'"),
     ],
 )
 def test_a_wrong_call_is_an_error_with_a_remedy(
@@ -146,8 +153,9 @@ def test_a_wrong_call_is_an_error_with_a_remedy(
 ) -> None:
     text, is_error = ask(lambda: local(store), lambda client: call(client, tool, arguments))
     assert is_error
-    assert problem in text
     assert "Traceback" not in text
+    assert len(text.encode()) <= MOST_BYTES
+    assert problem in text
 
 
 def test_an_unknown_tool_resource_or_prompt_is_refused(store: Path) -> None:

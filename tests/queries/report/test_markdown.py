@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -21,6 +22,9 @@ HOSTILE = (
     "#12",
     "[x](y)",
     "![x](y)",
+    "https://evil.example",
+    "HTTP://x WWW.evil.example",
+    'GH-12 !12 $12 %12 &12 ~12 %"a" ~bug',
     "*a*",
     *NAMES,
 )
@@ -52,12 +56,16 @@ def test_every_row_of_a_table_has_its_cells_whatever_names_hold() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_names_mark_nothing_up_and_call_nobody(name: str) -> None:
-    text = markdown_text(named_report([name]))
-    bare = re.sub(r"`[^`\n]+`|<code>[^<`\n]*</code>", "", text)
-    bare = bare.replace("\n> [!CAUTION]\n", "", 1)
-    assert not re.search(r"[@`\[\]\\]|<(?!/?(details|summary)>)", bare)
-    assert not re.search(r"(?<!&)#\d", bare)
-    assert text.replace("\n", "").isprintable()
+    report = named_report([name])
+    for verdict in Verdict:
+        text = markdown_text(report.model_copy(update={"verdict": verdict}))
+        bare = re.sub(r"`[^`\n]+`|<code>[^<`\n]*</code>", "", text)
+        bare = bare.replace(f"\n> [!{_ALERTS[verdict.light]}]\n", "", 1)
+        assert not re.search(r"[@`\[\]\\]|<(?!/?(details|summary)>)", bare)
+        assert not re.search(r"(?<!&)#\d", bare)
+        bare = html.unescape(bare)
+        assert not re.search(r'://|www\.|GH-\d|[!$&]\d|[%~][\w"]', bare, re.IGNORECASE)
+        assert text.replace("\n", "").isprintable()
 
 
 def test_text_is_escaped_only_where_it_must_be() -> None:

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 
@@ -16,6 +17,7 @@ from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
 from warehouse import Warehouse
+from warehouse.engine.functions import FUNCTIONS
 from warehouse.engine.views import load_views
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
 from warehouse.sandbox.bounds import Bounds
@@ -48,10 +50,11 @@ def workers(store: Path) -> list[int]:
     """Workers of this process for a store; others have theirs."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            line = Path(f"/proc/{child}/cmdline").read_bytes()
-            if WORKER_PROGRAM in line and os.fsencode(store) in line:
-                found.append(int(child))
+        with suppress(FileNotFoundError):  # a thread or a child that ends meanwhile
+            for child in (task / "children").read_text().split():
+                line = Path(f"/proc/{child}/cmdline").read_bytes()
+                if WORKER_PROGRAM in line and os.fsencode(store) in line:
+                    found.append(int(child))
     return found
 
 
@@ -72,6 +75,23 @@ def test_every_view_answers_as_in_the_store_itself(tmp_path: Path) -> None:
         for text in (*(f"FROM {view}" for view in load_views()), "FROM range(100000) AS r(a)"):
             assert sandbox.answer(text).table.equals(warehouse.sql(text)), text
     sandbox.close()
+
+
+def test_every_statistic_answers_as_in_the_store_itself(store: Path, sandbox: Sandbox) -> None:
+    values = [1.0, 1.1, 1.2, 1.0, 1.1, 1.3, 2.0, 2.1, 2.2, 2.0]
+    widths = {"pair_states": 7, "variance_components": 7}
+    with Warehouse.open(store, read_only=True) as warehouse:
+        for function in FUNCTIONS:
+            width = widths.get(function.name, 2)
+            arguments = {
+                "DOUBLE": "0.05",
+                "DOUBLE[]": str(values),
+                "DOUBLE[][]": str([[n, *[n % 2] * (width - 1)] for n in range(20)]),
+                FUNCTIONS[1].takes[0]: f"[compare_samples({values}, {values})]",
+            }
+            call = f"{function.name}({', '.join(arguments[one] for one in function.takes)})"
+            text = f"SELECT CAST({call} AS VARCHAR) AS found"
+            assert sandbox.answer(text).table.equals(warehouse.sql(text)), text
 
 
 def test_a_statement_is_stopped_from_another_thread(store: Path, sandbox: Sandbox) -> None:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,6 +16,8 @@ from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
+from tests.support.service_process import ServiceProcess
+from tests.support.waiting import until
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 
@@ -120,3 +125,35 @@ def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     answer = client.post("/mcp", json=body, headers=HEADERS | {"Origin": "http://evil.example"})
     assert answer.status_code in {401, 403}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -> None:
+    answer = client.request(method, "/mcp", headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.system
+def test_a_statement_of_an_agent_leaves_no_note_in_the_log(
+    client: TestClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret = create_token(service_of(client).store, "asker", scopes=[Scope.READ, Scope.SQL])
+    params = {"name": "sql", "arguments": {"statement": "SELECT 7 AS n"}}
+    until(lambda: not ask(client, "tools/call", secret, **params)["isError"])
+    assert "answered from" not in capfd.readouterr().err
+
+
+@pytest.mark.system
+def test_many_calls_at_once_are_all_answered(tmp_path: Path) -> None:
+    params = {"name": "coverage", "arguments": {}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = HEADERS | {"Content-Type": "application/json"}
+    with ServiceProcess(tmp_path / "store", free_bytes=0) as service:
+
+        def call(_: int) -> int:
+            with closing(HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
+                connection.request("POST", "/mcp", body, headers)
+                return connection.getresponse().status
+
+        with ThreadPoolExecutor(60) as threads:
+            assert set(threads.map(call, range(60))) == {200}
