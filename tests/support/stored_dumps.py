@@ -20,14 +20,17 @@ class Stored:
         self._connection = open_memory()
         use_database(self._connection)
         self._indexes: list[StoredDumps] = []
-        self._connection.execute("CREATE TABLE dumps (sha256 VARCHAR, manifest VARCHAR)")
+        self._connection.execute(
+            "CREATE TABLE dumps (dump_id INTEGER, sha256 VARCHAR, manifest VARCHAR)"
+        )
         self.add(*numbers)
         self.asked: list[str] = []
 
     def add(self, *numbers: int) -> None:
         """Store dumps of these numbers."""
         for number in numbers:
-            self._connection.execute("INSERT INTO dumps VALUES (?, 'stored')", [sha256_of(number)])
+            text = "INSERT INTO dumps SELECT count(*) + 1, ?, 'stored' FROM dumps"
+            self._connection.execute(text, [sha256_of(number)])
             for index in self._indexes:
                 index.add([sha256_of(number)])
 
