@@ -40,7 +40,7 @@ WITH totals AS (
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
         whole_sum(t.total_ns) AS total_ns,
-        count(DISTINCT CASE WHEN t.total_ns IS NULL THEN t.dump_id END)
+        count_different(CASE WHEN t.total_ns IS NULL THEN t.dump_id END)
             AS untimed_count
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id

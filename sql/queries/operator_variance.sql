@@ -51,7 +51,7 @@ operators AS (
     SELECT
         place_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind,
-        count(DISTINCT dump_id) AS dump_count,
+        count_different(dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
         count(p50_ns) = count(*) AS is_timed,
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
@@ -60,7 +60,7 @@ operators AS (
         count(p50_ns) AS timed_count,
         whole_sum((p99_ns - p50_ns) * sample_count) AS tail_sum,
         exact_sum(tail_ticks * sample_count) AS tail_cycles,
-        count(DISTINCT CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
+        count_different(CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
     FROM stats AS s
     WHERE kind <> 'delegate_call' OR NOT EXISTS (
         SELECT 1
