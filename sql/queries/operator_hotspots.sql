@@ -40,7 +40,7 @@ WITH totals AS (
         t.event_name, t.instruction_id, t.delegate_id, t.kind,
         CAST(sum(t.event_count) AS BIGINT) AS call_count,
         whole_sum(t.total_ns) AS total_ns,
-        count(DISTINCT CASE WHEN t.total_ns IS NULL THEN t.dump_id END)
+        count_different(CASE WHEN t.total_ns IS NULL THEN t.dump_id END)
             AS untimed_count
     FROM complete_run_totals AS t
     JOIN grouped_dumps AS c ON c.dump_id = t.dump_id
@@ -51,55 +51,50 @@ WITH totals AS (
         c.place_id, c.device, c.pool, c.build, c.model, c.backend, c.group_value, n.run,
         t.event_name, t.instruction_id, t.delegate_id, t.kind
 ),
-parents AS (
-    SELECT
-        *,
-        CASE
-            WHEN count(CASE WHEN kind = 'method' AND total_ns IS NULL THEN 1 END)
-                OVER whole = 0
-            THEN sum(CASE WHEN kind = 'method' THEN total_ns END) OVER whole
-        END AS method_ns,
-        sum(CASE WHEN kind IN ('kernel', 'delegate_call') THEN total_ns ELSE 0e0 END)
-            OVER alike AS called_ns,
-        CASE
-            WHEN count(CASE WHEN kind = 'delegate_op' AND total_ns IS NULL THEN 1 END)
-                OVER instruction = 0
-            THEN sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END)
-                OVER instruction
-        END AS op_ns,
-        sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) OVER instruction
-            AS call_ns
+methods AS (
+    SELECT place_id, whole_sum(total_ns) AS method_ns
     FROM totals
-    WINDOW
-        whole AS (
-            PARTITION BY place_id ORDER BY total_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ),
-        alike AS (
-            PARTITION BY place_id, run ORDER BY total_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ),
-        instruction AS (
-            PARTITION BY place_id, run, instruction_id ORDER BY total_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        )
+    WHERE kind = 'method'
+    GROUP BY place_id
+),
+calls AS (
+    SELECT place_id, run, exact_sum(total_ns) AS called_ns
+    FROM totals
+    WHERE kind IN ('kernel', 'delegate_call')
+    GROUP BY place_id, run
+),
+delegates AS (
+    SELECT
+        place_id, run, instruction_id,
+        whole_sum(CASE WHEN kind = 'delegate_op' THEN total_ns ELSE 0e0 END) AS op_ns,
+        exact_sum(CASE WHEN kind = 'delegate_call' THEN total_ns END) AS call_ns
+    FROM totals
+    WHERE kind IN ('delegate_call', 'delegate_op')
+    GROUP BY place_id, run, instruction_id
 ),
 selves AS (
     SELECT
-        *,
-        CASE kind
-            WHEN 'method'
-                THEN CASE WHEN called_ns <= total_ns THEN total_ns - called_ns END
+        t.*,
+        CASE t.kind
+            WHEN 'method' THEN CASE
+                WHEN coalesce(c.called_ns, 0e0) <= t.total_ns
+                    THEN t.total_ns - coalesce(c.called_ns, 0e0)
+            END
             WHEN 'delegate_call'
-                THEN CASE WHEN op_ns <= total_ns THEN total_ns - op_ns END
-            ELSE total_ns
+                THEN CASE WHEN d.op_ns <= t.total_ns THEN t.total_ns - d.op_ns END
+            ELSE t.total_ns
         END AS self_ns,
         CASE
-            WHEN kind = 'delegate_op' AND op_ns > call_ns OR total_ns > method_ns
-                THEN NULL
-            ELSE nullif(method_ns, 0e0)
+            WHEN t.kind = 'delegate_op' AND d.op_ns > d.call_ns
+                OR t.total_ns > m.method_ns THEN NULL
+            ELSE nullif(m.method_ns, 0e0)
         END AS of_ns
-    FROM parents
+    FROM totals AS t
+    LEFT JOIN methods AS m ON m.place_id = t.place_id
+    LEFT JOIN calls AS c ON c.place_id = t.place_id AND c.run = t.run
+    LEFT JOIN delegates AS d
+        ON d.place_id = t.place_id AND d.run = t.run
+        AND d.instruction_id IS NOT DISTINCT FROM t.instruction_id
 ),
 ranked AS (
     SELECT

@@ -9,10 +9,11 @@
 -- such, shares are of cycles.
 --
 -- params:
---   run
 --   top_n  INT(1..) = NULL  Only this many rows per build on a device, by tail.
 --
 -- filters: grouped_dumps
+--
+-- parts: run_names
 --
 -- portions: device
 --
@@ -34,25 +35,23 @@
 WITH stats AS (
     SELECT
         g.place_id, g.device, g.pool, g.build, g.model, g.backend, g.group_value,
-        s.dump_id,
-        s.run, s.event_name, s.instruction_id, s.delegate_id, s.kind, s.sample_count,
-        s.p50_ns, s.p99_ns, x.p99_ticks - x.p50_ticks AS tail_ticks,
-        max(CASE WHEN s.kind = 'delegate_op' THEN 1 ELSE 0 END) OVER (
-            PARTITION BY s.dump_id, s.run_signature_id, s.instruction_id
-        ) AS has_operators
-    FROM named_event_stats AS s
-    JOIN grouped_dumps AS g ON g.dump_id = s.dump_id
-    JOIN event_stats AS x ON x.dump_id = s.dump_id AND same_event(x, s)
+        x.dump_id, x.run_signature_id, r.run,
+        s.event_name, s.instruction_id, s.delegate_id, s.kind, x.sample_count,
+        x.p50_ticks * tick_ns(s, g) AS p50_ns, x.p99_ticks * tick_ns(s, g) AS p99_ns,
+        x.p99_ticks - x.p50_ticks AS tail_ticks
+    FROM event_stats AS x
+    JOIN grouped_dumps AS g ON g.dump_id = x.dump_id
+    JOIN run_names AS r
+        ON r.dump_id = x.dump_id AND r.run_signature_id = x.run_signature_id
+    JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
     WHERE s.kind IN ('kernel', 'delegate_call', 'delegate_op')
-        AND s.dump_id IN (SELECT dump_id FROM grouped_dumps)
         AND x.dump_id IN (SELECT dump_id FROM grouped_dumps)
-        AND is_chosen(:run, s.run)
 ),
 operators AS (
     SELECT
         place_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind,
-        count(DISTINCT dump_id) AS dump_count,
+        count_different(dump_id) AS dump_count,
         CAST(sum(sample_count) AS BIGINT) AS sample_count,
         count(p50_ns) = count(*) AS is_timed,
         median(p50_ns) AS p50_ns, median(p99_ns) AS p99_ns,
@@ -61,30 +60,37 @@ operators AS (
         count(p50_ns) AS timed_count,
         whole_sum((p99_ns - p50_ns) * sample_count) AS tail_sum,
         exact_sum(tail_ticks * sample_count) AS tail_cycles,
-        count(DISTINCT CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
-    FROM stats
-    WHERE kind <> 'delegate_call' OR has_operators = 0
+        count_different(CASE WHEN p50_ns IS NULL THEN dump_id END) AS untimed_count
+    FROM stats AS s
+    WHERE kind <> 'delegate_call' OR NOT EXISTS (
+        SELECT 1
+        FROM stats AS o
+        WHERE o.kind = 'delegate_op' AND o.dump_id = s.dump_id
+            AND o.run_signature_id = s.run_signature_id
+            AND o.instruction_id IS NOT DISTINCT FROM s.instruction_id
+    )
     GROUP BY
         place_id, device, pool, build, model, backend, group_value,
         run, event_name, instruction_id, delegate_id, kind
 ),
+wholes AS (
+    SELECT
+        place_id, sum(timed_count) = 0 AND max(device) IS NOT NULL AS is_of_cycles,
+        whole_sum(tail_cycles) AS tail_cycles, whole_sum(tail_sum) AS tail_sum
+    FROM operators
+    GROUP BY place_id
+),
 weighed AS (
     SELECT
-        *,
-        CASE
-            WHEN sum(timed_count) OVER whole = 0 AND device IS NOT NULL THEN tail_cycles
-            ELSE tail_sum
-        END AS weight
-    FROM operators
-    WINDOW whole AS (PARTITION BY place_id)
+        o.*,
+        CASE WHEN w.is_of_cycles THEN o.tail_cycles ELSE o.tail_sum END AS weight,
+        CASE WHEN w.is_of_cycles THEN w.tail_cycles ELSE w.tail_sum END AS whole_weight
+    FROM operators AS o
+    JOIN wholes AS w ON w.place_id = o.place_id
 ),
 ranked AS (
     SELECT
         *,
-        CASE
-            WHEN count(weight) OVER whole = count(*) OVER whole
-            THEN sum(weight) OVER whole
-        END AS whole_weight,
         row_number() OVER (
             PARTITION BY place_id
             ORDER BY
@@ -92,10 +98,6 @@ ranked AS (
                 delegate_id NULLS LAST, kind, run
         ) AS place
     FROM weighed
-    WINDOW whole AS (
-        PARTITION BY place_id ORDER BY weight
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    )
 )
 SELECT
     device, pool, build, model, backend, group_value AS group,

@@ -50,6 +50,7 @@ WITH facts AS (
         ) AS session_number,
         dense_rank() OVER (ORDER BY build) AS build_number
     FROM named_dumps
+    WHERE is_chosen(:device, device) AND is_chosen(:model, model)
 ),
 split AS (
     SELECT

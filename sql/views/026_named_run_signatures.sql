@@ -62,7 +62,7 @@ same_models AS (
 ran AS (
     SELECT
         v.device_id_of_name AS device_id, m.model_id_of_name AS model_id, d.build_id,
-        k.kind_id, k.shape_id, r.dump_id, r.run_signature_id, r.first_index
+        k.*, r.dump_id, r.first_index
     FROM (
         SELECT dump_id, run_signature_id, min(run_index) AS first_index
         FROM runs
@@ -101,17 +101,19 @@ numbered AS (
         ) AS own_number
     FROM (
         SELECT
-            r.*, b.position, k.size,
+            r.*, b.position,
             min(r.first_index) OVER (
                 PARTITION BY r.device_id, r.model_id, r.build_id, r.kind_id, r.shape_id
             ) AS first_of_shape
         FROM ran AS r
-        JOIN mixed AS x
-            ON x.device_id = r.device_id AND x.model_id = r.model_id
-            AND x.kind_id = r.kind_id
-        JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
         JOIN builds AS n ON n.build_id = r.build_id
         JOIN builds_in_order AS b ON b.build = n.name
+        WHERE EXISTS (
+            SELECT 1
+            FROM mixed AS x
+            WHERE x.device_id = r.device_id AND x.model_id = r.model_id
+                AND x.kind_id = r.kind_id
+        )
     ) AS k
 ),
 settled AS (
@@ -127,8 +129,8 @@ settled AS (
 places AS (
     -- Two that got one number in different builds are distinguished where both occur.
     SELECT
-        dump_id, run_signature_id, number,
-        dense_rank() OVER (
+        dump_id, run_signature_id, run_name, bundled_input_index, rank, has_twins,
+        number, dense_rank() OVER (
             PARTITION BY device_id, model_id, build_id, kind_id, number
             ORDER BY since, shape_id
         ) AS place,
@@ -140,8 +142,8 @@ places AS (
     )
     UNION ALL
     SELECT
-        r.dump_id, r.run_signature_id, 1 AS number, 1 AS place,
-        FALSE AS is_one_of_several
+        r.dump_id, r.run_signature_id, r.run_name, r.bundled_input_index, r.rank,
+        r.has_twins, 1 AS number, 1 AS place, FALSE AS is_one_of_several
     FROM ran AS r
     WHERE NOT EXISTS (
         SELECT 1
@@ -151,17 +153,16 @@ places AS (
     )
 )
 SELECT
-    p.dump_id, p.run_signature_id,
-    coalesce(nullif(k.run_name, ''), 'run')
+    dump_id, run_signature_id,
+    coalesce(nullif(run_name, ''), 'run')
         || CASE
-            WHEN k.bundled_input_index >= 0
-            THEN ' input ' || CAST(k.bundled_input_index AS STRING)
+            WHEN bundled_input_index >= 0
+            THEN ' input ' || CAST(bundled_input_index AS STRING)
             ELSE ''
         END
-        || CASE WHEN p.number > 1 THEN ' #' || CAST(p.number AS STRING) ELSE '' END
-        || CASE WHEN p.place > 1 THEN '.' || CAST(p.place AS STRING) ELSE '' END
-        || CASE WHEN k.rank = 0 THEN ' (incomplete)' ELSE '' END AS run,
-    k.run_name, k.rank = 2 AS is_execution,
-    k.has_twins OR p.is_one_of_several AS has_variants
-FROM places AS p
-JOIN kinds AS k ON k.run_signature_id = p.run_signature_id
+        || CASE WHEN number > 1 THEN ' #' || CAST(number AS STRING) ELSE '' END
+        || CASE WHEN place > 1 THEN '.' || CAST(place AS STRING) ELSE '' END
+        || CASE WHEN rank = 0 THEN ' (incomplete)' ELSE '' END AS run,
+    run_name, rank = 2 AS is_execution,
+    has_twins OR is_one_of_several AS has_variants
+FROM places

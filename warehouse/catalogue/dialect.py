@@ -7,6 +7,8 @@ lists everything that DuckDB spells differently, and the expressions that many f
   number of threads and on both engines, for sums of fractions depend on the order in which an
   engine adds them. `whole_sum(x)` is the same, but null if any value is null. In a window neither
   works: order its rows by `x`, with a frame of all rows, instead.
+* `count_different(x)`: `count(DISTINCT x)` of small groups: DuckDB would group all rows twice, and
+  join both.
 * `is_chosen(:names, x)`: whether x is one of the names of a parameter; true without the parameter.
 * `same_family(a, b)`: whether two rows are of the same model and backend on the same device;
   `same_operator(a, b)`: and of the same operator; `same_event(a, b)`: of the same event of runs
@@ -58,12 +60,14 @@ _MACROS = {  # each may use those after it
     "- percentile_cont(0.25) WITHIN GROUP (ORDER BY {0})) / nullif(median({0}), 0e0))",
     "drift": "(median(CASE WHEN 3 * {1} > 2 * {2} THEN {0} END) "
     "/ nullif(median(CASE WHEN 3 * {1} <= {2} THEN {0} END), 0e0) - 1)",
+    "count_different": "CAST(array_size(array_distinct(array_sort(array_agg({0})))) AS BIGINT)",
     "exact_sum": f"CASE WHEN count({{0}}) > 0 THEN {_SUM}",
     "whole_sum": f"CASE WHEN count({{0}}) = count(*) THEN {_SUM}",
 }
 _OF_DUCKDB = {
     "aggregate(array_sort(array_agg(": "list_sum(list_sort(list(",
     ", 0e0, (a, b) -> a + b)": ")",
+    "array_size(": "len(",
     "ARRAY<STRING>": "STRING[]",
     "percentile(": "quantile_cont(",
     "regexp_like(": "regexp_matches(",

@@ -211,8 +211,9 @@ def weighted_median(group: Ints, value: Floats, weight: Floats, group_count: int
     order = _order(group, value)
     group, value, weight = group[order], value[order], weight[order]
     total = np.bincount(group, weight, minlength=group_count)
-    before = np.concatenate([[0.0], np.cumsum(total)])[:-1]
-    reached = np.cumsum(weight) - before[group]
+    first, running = find_starts([group]), np.cumsum(weight)
+    before = (running - weight)[first]  # of the same sum, whose rounding errors grow over groups
+    reached = running - np.repeat(before, np.diff(first, append=len(group)))
     half = total[group] / 2
     low, high = np.zeros(group_count), np.zeros(group_count)
     is_half, is_more = reached >= half * (1 - 1e-9), reached > half * (1 + 1e-9)

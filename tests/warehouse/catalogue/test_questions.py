@@ -11,6 +11,7 @@ from warehouse.catalogue import portions, questions
 from warehouse.catalogue.answers import answer_query, stream_answer
 from warehouse.catalogue.queries import find_query, load_catalogue
 from warehouse.catalogue.questions import _Cost
+from warehouse.engine.connection import reading
 from warehouse.errors import LongQuestionError, QueryError
 
 PAIR = {"base": "b1", "head": "b2"}
@@ -61,6 +62,18 @@ def test_the_pace_of_the_last_portion_counts_as_the_first_may_have_waited(store,
     clock = iter([0.0, 0.0, 10.0, 10.0, 10.1, 10.1, 10.2])
     monkeypatch.setattr(questions.time, "monotonic", lambda: next(clock))
     assert _ask(store, "dump_values", {}, seconds=20).num_rows
+
+
+def test_portions_share_the_names_of_runs_until_all_are_answered(store, many):
+    query = find_query("dump_values")
+    with Warehouse.open(store._path, read_only=True) as warehouse:
+        connection, before = warehouse._answering.for_query(query, {}), warehouse.schema()
+        with reading(connection):
+            answer = answer_query(connection, query, {})
+            assert connection.table("kept_names").fetchall()
+        assert warehouse.schema() == before
+        assert warehouse.query("dump_values") == answer
+        assert warehouse.schema() == before
 
 
 def test_an_answer_is_a_batch_at_least(store):

@@ -115,6 +115,13 @@ def test_the_weighted_median_of_two_halves_is_between_them():
     assert weighted_median(group, value, weight, 3).tolist() == [2.0, 9.0, 0.0]
 
 
+def test_two_share_the_middle_whatever_groups_come_before():
+    count = 20_000
+    group, value = np.repeat(np.arange(count), 6), np.tile(np.arange(6.0), count)
+    found = weighted_median(group, value, np.full(6 * count, 1 / 6), count)
+    assert np.unique(found).tolist() == [2.5]
+
+
 def _pair(moved, kernel, unit):
     """The states of pairs of builds: by family and dump, the first half of these the base's."""
     families, dumps, count = moved.shape
