@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.engine.connection import open_cursor
-from warehouse.load.doubts import last_dump
 
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
-_STARTS = "SELECT CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start"
+_STARTS = """
+SELECT dump_id, CAST('0x' || left(sha256, ?) AS UBIGINT) AS start FROM dumps ORDER BY start
+"""
 _MANIFESTS = "SELECT sha256, manifest FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 _ARCHIVED = "SELECT sha256 FROM archived_files WHERE sha256 IN (SELECT unnest(?))"
 
@@ -34,8 +35,8 @@ class StoredDumps:
         """Read the index, and open a cursor for look-ups."""
         self.writer = writer
         self._cursor = open_cursor(writer)
-        self.indexed = last_dump(writer)
         starts = self._cursor.execute(_STARTS, [_LETTERS]).fetchnumpy()
+        self.indexed = int(starts["dump_id"].max(initial=0))
         self._starts: NDArray[np.uint64] = starts["start"]
         self._recent: set[int] = set()  # starts of dumps that were stored since
         self._lock, self._querying = threading.Lock(), threading.Lock()
