@@ -81,7 +81,7 @@ class EarlierDumps:
         return None
 
     def add(self, buffer: Any, signatures: dict[str, pa.Table]) -> None:
-        """Know a valid ETDump, if another one of its size was read in full before.
+        """Remember a valid ETDump, if another one of its size was read in full before.
 
         Dumps of a size that never repeat one another are rarely added, as adding takes time.
         """
@@ -102,7 +102,7 @@ EARLIER = EarlierDumps()
 
 
 def _study(buffer: Any, signatures: dict[str, pa.Table]) -> _EarlierDump | None:
-    """The dump to be known; None if a part of it overlaps the time of an event."""
+    """The dump with the places of its times; None if a part of it overlaps the time of an event."""
     arena, units = Arena([buffer]), _units(buffer)
     head = Scope.of_dumps(arena, np.zeros(1, np.int64))
     head.spans = []

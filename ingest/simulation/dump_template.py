@@ -22,7 +22,6 @@ from ingest.etdump.templates import find_times
 _SLAB_BYTES = 16 << 20
 _RUN_WIDTHS = (4, 4, 4, 4)
 _RUN_EVENTS = 3
-_START, _END = 6, 7  # slots of ProfileEvent
 
 Ticks = NDArray[np.uint64]
 
@@ -90,14 +89,15 @@ class DumpTemplate:
         scope = Scope.of_dumps(arena, heads.run_dump)
         profiles = read_runs(scope, heads.run_word).profiles
         tables = profiles.tables
-        if not (tables.has(_START) & tables.has(_END)).all():
+        times = find_times(tables)
+        if min(place.min(initial=0) for place in times) < 0:
             raise DumpError(
                 "template", reason="absent_time", byte_offset=None,
                 detail="an event starts or ends at tick 0; wanted other times",
             )  # fmt: skip
         self._words = np.frombuffer(dump + bytes(-len(dump) % 8), np.uint64)
         self._size = len(dump)
-        self._places = [place >> 1 for place in find_times(tables)]
+        self._places = [place >> 1 for place in times]
         self._event_vectors = _event_vectors(arena, heads.run_word)
         self.starts, self.ends = profiles.start, profiles.end
 
