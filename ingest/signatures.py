@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,9 @@ _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
 _DIMENSION_TAG = "tracehouse {} 1"
 _FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # of the ids of the first lakes
+
+KERNEL = "kernel"
+_OPERATOR_CALL = "operator_call"
 
 Encodable = int | bytes | None
 
@@ -57,6 +60,9 @@ class EventSignature(NamedTuple):
     Attributes:
         name: Name of the profile event, b"" if absent; None without a profile event.
         debug_name: Name of the first debug event, b"" if absent; None if no value was logged.
+        is_unnamed_kernel: Whether the event is a kernel because it is inside an OPERATOR_CALL,
+            although no rule knows its name. It has another id than an event of the same name
+            elsewhere.
     """
 
     name: bytes | None
@@ -64,10 +70,13 @@ class EventSignature(NamedTuple):
     delegate_id_int: int | None
     delegate_id_str: bytes | None
     debug_name: bytes | None
+    is_unnamed_kernel: bool = False
 
     @property
     def kind(self) -> str:
         """Kind of the event."""
+        if self.is_unnamed_kernel:
+            return KERNEL
         return event_kind(self.name or b"", self.delegate_id)
 
     @property
@@ -102,6 +111,9 @@ class RunLayout(NamedTuple):
     occurrence: tuple[int, ...]
 
 
+_Numbered = list[tuple[int, LoggedEvent]]
+
+
 def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
     """Group the events of one run as the Inspector does.
 
@@ -115,7 +127,35 @@ def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
     Returns:
         The layout; the sum of all repeats equals the number of profile events.
     """
-    groups: dict[object, tuple[list[tuple[int, LoggedEvent]], list[LoggedEvent]]] = {}
+    groups = _events_by_operator(events)
+    unnamed = {kernel for profiles, _ in groups for kernel in _unnamed_kernels(profiles)}
+    profile_count = sum(len(profiles) for profiles, _ in groups)
+    ranks: dict[EventSignature, int] = {}
+    rank, occurrence = [0] * profile_count, [0] * profile_count
+    for profiles, values in groups:
+        logged = values[0] if values else None
+        if logged and not profiles:
+            ranks.setdefault(_signature(None, logged), len(ranks))
+        for index, event in profiles:
+            signature = _signature(event, logged)
+            is_kernel = signature.delegate_id is None and _place(event) in unnamed
+            signature = signature._replace(is_unnamed_kernel=is_kernel)
+            rank[index] = ranks.setdefault(signature, len(ranks))
+    seen: dict[int, int] = {}
+    for index, here in enumerate(rank):
+        occurrence[index] = seen.get(here, 0)
+        seen[here] = occurrence[index] + 1
+    return RunLayout(tuple(ranks), tuple(rank), tuple(occurrence))
+
+
+def _events_by_operator(
+    events: Sequence[LoggedEvent],
+) -> Collection[tuple[_Numbered, list[LoggedEvent]]]:
+    """The events with one instruction, chain and delegate ids, in order of first appearance.
+
+    Profile events have their numbers among the profile events; program outputs are left out.
+    """
+    groups: dict[object, tuple[_Numbered, list[LoggedEvent]]] = {}
     profile_count = 0
     for event in events:
         profiles, values = groups.setdefault(event[2:6], ([], []))
@@ -124,19 +164,31 @@ def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
             profile_count += 1
         elif not event.is_output:
             values.append(event)
-    ranks: dict[EventSignature, int] = {}
-    rank, occurrence = [0] * profile_count, [0] * profile_count
-    for profiles, values in groups.values():
-        logged = values[0] if values else None
-        if logged and not profiles:
-            ranks.setdefault(_signature(None, logged), len(ranks))
-        for index, event in profiles:
-            rank[index] = ranks.setdefault(_signature(event, logged), len(ranks))
-    seen: dict[int, int] = {}
-    for index, here in enumerate(rank):
-        occurrence[index] = seen.get(here, 0)
-        seen[here] = occurrence[index] + 1
-    return RunLayout(tuple(ranks), tuple(rank), tuple(occurrence))
+    return groups.values()
+
+
+def _unnamed_kernels(profiles: _Numbered) -> list[tuple[bytes | None, int]]:
+    """Places of kernels whose names no rule knows, among the profile events of one group.
+
+    The runtime logs an event when it ends: what precedes the OPERATOR_CALL of an instruction is
+    inside it. Beside a kernel with a known name, other events are its parts.
+    """
+    if not profiles or profiles[0][1].delegate_str or profiles[0][1].delegate_int != -1:
+        return []
+    inside: list[tuple[bytes | None, int]] = []
+    for _, event in profiles:
+        rule = shipped_producers().rule_of(event.name or b"", None)
+        if rule and rule.kind == _OPERATOR_CALL:
+            return inside
+        if rule and rule.kind == KERNEL:
+            return []
+        if rule is None:
+            inside.append(_place(event))
+    return []
+
+
+def _place(event: LoggedEvent) -> tuple[bytes | None, int]:
+    return event.name, event.instruction
 
 
 def _signature(profile: LoggedEvent | None, logged: LoggedEvent | None) -> EventSignature:
@@ -169,23 +221,26 @@ def kind_without_rule(delegate_id: int | bytes | None) -> str:
 
 
 def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:
-    """The type of an operator: the kernel without its overload, or the delegate's step.
+    """The type of an operator: the kernel without namespace and overload, or the delegate's step.
 
     >>> operator_type("native_call_addmm.out", None, "kernel")
     'addmm'
+    >>> operator_type("llama::custom_sdpa.out", None, "kernel")
+    'custom_sdpa'
     >>> operator_type("DELEGATE_OP", "Convolution (NHWC) IGEMM #3", "delegate_op")
     'Convolution (NHWC) IGEMM'
     """
     if kind == "kernel":
-        return event_name.removeprefix("native_call_").split(".")[0]
+        return event_name.removeprefix("native_call_").split(".")[0].rpartition("::")[2]
     if kind == "delegate_op":
         return re.sub(r"(?<! ) *#\d+$", "", delegate_id or event_name)
     return event_name
 
 
 def event_signature_id(signature: EventSignature) -> int:
-    """Stable 63-bit id of an event signature: its five fields in order."""
-    return _hash(_EVENT_TAG, signature)
+    """Stable 63-bit id of an event signature: its five fields in order, then 1 if it is an unnamed
+    kernel."""
+    return _hash(_EVENT_TAG, signature if signature.is_unnamed_kernel else signature[:5])
 
 
 def run_signature_id(

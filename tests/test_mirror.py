@@ -25,9 +25,9 @@ OTHERS = {
     "tracer_errors",
     "queries/inspector": "changed_blocks",
     "spark": "answers lake object_store producers report session",
-    "sql": "build_lineage byte_stability delegate_phases dump_measures filters golden headers "
-    "mixed_clocks named_run_signatures operator_stats order page pairs portability producers scans "
-    "states",
+    "sql": "build_lineage byte_stability custom_operators delegate_phases dump_measures filters "
+    "golden headers mixed_clocks named_run_signatures operator_stats order page pairs portability "
+    "producers scans states",
     "tracehouse": "public_names",
     "warehouse": "correlation_bounds hostile_stores methods model profiler_blobs sql_attacks "
     "two_versions",

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ingest.producers import Rule, known_producers, user_rules
-from ingest.signatures import kind_without_rule
+from ingest.signatures import KERNEL, kind_without_rule
 
 
 def rule_of_row(row: Mapping[str, Any]) -> Rule | None:
@@ -24,7 +24,8 @@ def with_user_kinds(signatures: pa.Table) -> pa.Table:
     rows = signatures.to_pylist()
     for row in rows:
         rule = rule_of_row(row)
-        row["kind"] = rule.kind if rule else kind_without_rule(_delegate_id(row))
+        if rule or row["kind"] != KERNEL:  # an unnamed kernel stays one
+            row["kind"] = rule.kind if rule else kind_without_rule(_delegate_id(row))
         row["unit"] = rule.unit if rule else None
     return pa.Table.from_pylist(rows, signatures.schema)
 

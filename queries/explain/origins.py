@@ -16,10 +16,10 @@ from typing import NamedTuple
 from queries.explain.content import Origin
 from queries.explain.operators import EventKey, Operator, OperatorKey, RunOperators
 from queries.explain.stored_programs import Node, Program
+from warehouse.programs.operator_names import operator_of_kernel, operator_of_target
 from warehouse.queryable import Queryable
 
 KERNEL = "a kernel"  # where calls outside delegates run
-_PREFIX = "native_call_"
 _ORIGINS = """SELECT etrecord_id, run_signature_id, event_signature_id, method, debug_handles,
 delegate_backend FROM event_origins WHERE list_contains($ids, etrecord_id)"""
 
@@ -92,7 +92,7 @@ class RunOrigins:
         calls: dict[int, str | None] = {}
         for handle in node.handles:
             calls |= self._calls.get(handle, {})
-        if any(node.operator == self._kernels.get(instruction) for instruction in calls):
+        if any(operator_of_target(node.target) == self._kernels.get(at) for at in calls):
             return KERNEL
         backends = sorted({backend for backend in calls.values() if backend})
         return ", ".join(backends) if backends else KERNEL if calls else ""
@@ -132,7 +132,7 @@ class RunOrigins:
     def _kernels(self) -> dict[int | None, str]:
         """The operator of the kernel of each instruction."""
         return {
-            one.instruction_id: key.event_name.removeprefix(_PREFIX).split(".")[0]
+            one.instruction_id: operator_of_kernel(key.event_name)
             for key, one in self._operators.items()
             if one.kind == "kernel"
         }
@@ -141,7 +141,8 @@ class RunOrigins:
         """The calls of an operator, and whether they are those of the whole delegate call."""
         nodes = self.nodes_of(self._event(one).handles)
         if one.kind == "kernel":
-            own = [node for node in nodes if node.operator == self._kernels[one.instruction_id]]
+            name = self._kernels[one.instruction_id]
+            own = [node for node in nodes if operator_of_target(node.target) == name]
             return own or nodes, False
         if one.kind == "delegate_call":
             return self._delegated(nodes), True

@@ -11,7 +11,9 @@
 -- alphabetically first of those ingested together); unknown environment (no
 -- firmware, governor, threads nor temperature); no ETRecord (no modules); events gone
 -- (dropped to save space: rollups are left); unknown units (of what a delegate logs,
--- which may be time or not: no query converts it).
+-- which may be time or not: no query converts it); unclassified time (events of kind
+-- other take more than 5 % of Method::execute in complete runs: what they take outside
+-- of kernels and delegate calls counts as framework tax).
 --
 -- filters: chosen_dumps
 --
@@ -41,9 +43,13 @@ unknown_units AS (
     WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),
 complete AS (
-    SELECT dump_id, sum(run_count) AS run_count, max(run_count) AS most_runs
+    SELECT
+        dump_id, sum(run_count) AS run_count, max(run_count) AS most_runs,
+        sum(execute_ticks) AS execute_ticks
     FROM (
-        SELECT t.dump_id, r.run_signature_id, count(*) AS run_count
+        SELECT
+            t.dump_id, r.run_signature_id, count(*) AS run_count,
+            sum(t.execute_ticks) AS execute_ticks
         FROM run_totals AS t
         JOIN runs_of(chosen_dumps) AS r
             ON r.dump_id = t.dump_id AND r.run_index = t.run_index
@@ -59,6 +65,14 @@ executing AS (
     WHERE l.run_signature_id IS NULL AND r.n_events > 0
         AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
     GROUP BY r.dump_id
+),
+unclassified AS (
+    SELECT t.dump_id, sum(t.total_ticks) AS total_ticks
+    FROM event_totals AS t
+    JOIN event_signatures AS s ON s.event_signature_id = t.event_signature_id
+    WHERE s.kind = 'other' AND s.unit IS NULL
+        AND t.dump_id IN (SELECT dump_id FROM chosen_dumps)
+    GROUP BY t.dump_id
 ),
 facts AS (
     SELECT
@@ -87,6 +101,7 @@ facts AS (
                 ) IS NULL
             WHEN 'no ETRecord' THEN t.etrecord_id IS NULL
             WHEN 'unknown units' THEN u.dump_id IS NOT NULL
+            WHEN 'unclassified time' THEN 20 * n.total_ticks > c.execute_ticks
             ELSE g.dump_id IS NOT NULL
         END AS is_so
     FROM named_dumps AS d
@@ -96,12 +111,13 @@ facts AS (
     LEFT JOIN executing AS e ON e.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
     LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
+    LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
             ('unknown clock rate'), ('no capture time'), ('unordered build'),
             ('conflicting build'),
             ('unknown environment'), ('no ETRecord'), ('events gone'),
-            ('unknown units')
+            ('unknown units'), ('unclassified time')
     ) AS p (problem)
     WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),

@@ -1,6 +1,6 @@
 -- framework_tax: Time that the runtime spends around kernels and delegates.
 --
--- The scope says what is taxed. total: Method::execute less its kernels (native_call_*)
+-- The scope says what is taxed. total: Method::execute less its kernels
 -- and delegate calls, per build on a device; run: the same for each run; operator:
 -- OPERATOR_CALL less the kernel of the same instruction and chain; delegate:
 -- DELEGATE_CALL less the delegate's own operators of the same instruction.

@@ -41,7 +41,9 @@ typed AS (
         event_count, total_ns,
         CASE kind
             WHEN 'kernel'
-                THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+                THEN split_part(split_part(
+                    replace(event_name, 'native_call_', ''), '.', 1
+                ), '::', -1)
             WHEN 'delegate_op'
                 THEN split_part(coalesce(delegate_id, event_name), ' #', 1)
             ELSE event_name

@@ -12,16 +12,18 @@
 --   kind         STRING  method, load, operator_call, kernel, delegate_call,
 --                        delegate_op, delegate_phase, delegate_counter, control or
 --                        other.
---   op_type      STRING  Type of the operator: a kernel's name without native_call_ and
---                        overload, or the name of a delegate's operator without its
---                        number; null for other kinds.
+--   op_type      STRING  Type of the operator: a kernel's name without native_call_,
+--                        namespace and overload, or the name of a delegate's operator
+--                        without its number; null for other kinds.
 --   unit         STRING  Unit of the value: ns, us, ms, s, a counter's unit, or
 --                        unknown; null for ticks of the dump's clocks.
 --   unit_ns      DOUBLE  Nanoseconds of that unit; null if it is none of time.
 SELECT
     event_signature_id, event_name, instruction_id, delegate_id, kind,
     CASE kind
-        WHEN 'kernel' THEN split_part(replace(event_name, 'native_call_', ''), '.', 1)
+        WHEN 'kernel' THEN split_part(split_part(
+            replace(event_name, 'native_call_', ''), '.', 1
+        ), '::', -1)
         WHEN 'delegate_op' THEN split_part(event_name, ' #', 1)
     END AS op_type,
     unit,

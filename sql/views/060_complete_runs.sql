@@ -7,7 +7,7 @@
 --   dump_id, run_index
 --   execute_ns   DOUBLE  Duration of Method::execute; null in cycles of unknown rate,
 --                        like the next columns.
---   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
+--   kernel_ns    DOUBLE  Sum over its kernels, 0 without any.
 --   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
     t.dump_id, t.run_index,

@@ -9,7 +9,7 @@
 --                        cycles of unknown rate, and without a profile event.
 --   execute_ns   DOUBLE  Duration of Method::execute; null in such cycles and for
 --                        incomplete runs, like the next columns.
---   kernel_ns    DOUBLE  Sum over its kernels (native_call_*), 0 without any.
+--   kernel_ns    DOUBLE  Sum over its kernels, 0 without any.
 --   delegate_ns  DOUBLE  Sum over its delegate calls, 0 without any.
 SELECT
     r.dump_id, d.captured_at, d.device, d.pool, d.build, d.model, d.backend,

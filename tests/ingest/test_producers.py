@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.producers import Producers, parse_rule, shipped_producers
-from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS
+from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS, VULKAN_SHADER
 
 MINE = {"producer": "Mine", "delegate_id": "npu .*", "kind": "delegate_counter", "unit": "mJ"}
 
@@ -26,7 +26,10 @@ def _told(text, delegate=True):
         ("Fully Connected (NC, F32) GEMM #12", ("XNNPACK", "delegate_op", None)),
         ("ETVK_COPY_INPUTS", ("Vulkan", "delegate_phase", None)),
         ('{"kernel_name": "conv", "dispatch_id": 1}', ("Vulkan", "delegate_op", None)),
+        (VULKAN_SHADER, ("Vulkan", "delegate_op", None)),
+        ("ETVK_COMPUTE_GRAPH_EXECUTE", ("Vulkan", "delegate_phase", None)),
         ("VGF_EXECUTE", ("VGF", "delegate_phase", None)),
+        ("VGF_QUEUE_SUBMIT_AND_WAIT_FENCE", ("VGF", "delegate_phase", None)),
         ("x:ios17.conv", ("Core ML", "delegate_op", "ns")),
         ("aten_relu_default", None),
         ("a\n (us)", ("QNN", "delegate_phase", "us")),
@@ -41,6 +44,11 @@ def test_a_delegates_event_is_told_by_its_id(text, told):
     [
         ("Method::execute", ("ExecuTorch", "method", None)),
         ("native_call_add.out", ("ExecuTorch", "kernel", None)),
+        ("native_call_llama::gated_delta_rule.out", ("ExecuTorch", "kernel", None)),
+        ("FREE_CALL", ("ExecuTorch", "control", None)),
+        ("llama::custom_sdpa.out", ("Custom operators", "kernel", None)),
+        ("torchao::_linear_8bit_act_4bit_weight.out", ("Custom operators", "kernel", None)),
+        ("Module::forward", None),
         ("+EthosUBackend::execute()NPU", ("Ethos-U", "delegate_phase", None)),
         ("+ArmBackend::execute()processed_data", ("Ethos-U", "delegate_phase", None)),
         ("+EthosUBackend::init()vela_bin_read()", ("Ethos-U", "load", None)),
@@ -73,6 +81,7 @@ def test_rules_of_ones_own_come_before_those_of_producers_but_not_of_the_runtime
     assert rules.rule_of(b"", b"conv (us)").producer == "QNN"
     assert rules.rule_of(b"Method::execute", None).kind == "method"
     assert rules.rule_of(b"mine", None).producer == "Mine"
+    assert rules.rule_of(b"mine::run.copies", None).producer == "Mine"
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,10 @@ def test_runs_group_by_the_inspectors_rule(content):
     for run in rows["runs"]:
         if run["run_signature"] is not None:
             blocks[run["run_signature"]].append(run["run_index"])
-    found = [
-        (block.name, tuple(map(_parts, block.events)), block.bundled_input_index, members)
-        for block, members in blocks.items()
-    ]
-    assert found == _inspector_blocks(content)
+    found = defaultdict(list)  # runs that differ in an unnamed kernel alone are one block there
+    for block, members in blocks.items():
+        found[block.name, tuple(map(_parts, block.events)), block.bundled_input_index] += members
+    assert [(*key, sorted(members)) for key, members in found.items()] == _inspector_blocks(content)
 
 
 def _inspector_blocks(content: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -264,6 +263,10 @@ def _run_id(run: Row) -> int:
         (EventSignature(None, None, 7, None, b""), 3939916086486119413),
         (EventSignature(b"", 2, None, "畳み込み".encode(), b"x"), 106996221036378055),
         (EventSignature(b"\xff", -(2**31), -5, b"a", None), 552179637449925619),
+        (
+            EventSignature(b"my kernel", 3, None, None, None, is_unnamed_kernel=True),
+            7962762119164638124,
+        ),
     ],
 )
 def test_event_signature_ids_are_pinned_for_ever(signature, pinned):
@@ -290,3 +293,78 @@ def test_a_delegate_id_of_spaces_takes_no_longer_than_any(end: str):
     begin = time.process_time()
     operator_type("DELEGATE_OP", "x" + " " * (LONGEST_NAME - 8) + end, "delegate_op")
     assert time.process_time() - begin < 0.5
+
+
+def _kinds(*runs):
+    """Kinds of the events of runs, by name, given as (name, instruction, chain, delegate id)."""
+    events = [
+        [
+            {
+                "profile_event": {
+                    "name": name, "chain_index": chain, "instruction_id": instruction,
+                    "delegate_debug_id_int": delegate, "start_time": 0, "end_time": 1,
+                }
+            }
+            for name, instruction, chain, delegate in run
+        ]
+        for run in runs
+    ]  # fmt: skip
+    content = {"version": 0}
+    content["run_data"] = [{"bundled_input_index": -1, "events": run} for run in events]
+    tables = decode_dumps([build_etdump(content)]).tables
+    rows = {row["event_signature_id"]: row for row in tables["event_signatures"].to_pylist()}
+    order = {row["run_signature_id"]: row["events"] for row in tables["run_signatures"].to_pylist()}
+    return [
+        [(rows[id_]["name"], rows[id_]["kind"]) for id_ in order[run["run_signature_id"]]]
+        for run in tables["runs"].to_pylist()
+    ]
+
+
+def _run(*names, chain=0):
+    return [(name, 3, chain, -1) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("run", "kernels"),
+    [
+        (_run("native_call_add.out", "OPERATOR_CALL"), {"native_call_add.out"}),
+        (_run("llama::custom_sdpa.out", "OPERATOR_CALL"), {"llama::custom_sdpa.out"}),
+        (_run("torch_ao::a::b.out"), {"torch_ao::a::b.out"}),
+        (_run("native_call_a::b.out"), {"native_call_a::b.out"}),
+        (_run("my kernel", "OPERATOR_CALL"), {"my kernel"}),
+        (_run("", "OPERATOR_CALL"), {""}),
+        (_run("my kernel"), set()),
+        (_run("my kernel", "DELEGATE_CALL"), set()),
+        (_run("first", "second", "OPERATOR_CALL"), {"first", "second"}),
+        (_run("a::b.out", "native_call_c.out", "OPERATOR_CALL"), {"a::b.out", "native_call_c.out"}),
+        (_run("its part", "native_call_add.out", "OPERATOR_CALL"), {"native_call_add.out"}),
+        (_run("its part", "a::b.out", "OPERATOR_CALL"), {"a::b.out"}),
+        (_run("my kernel", "OPERATOR_CALL", "Method::step") * 2, {"my kernel"}),
+        (_run("JF_CALL", "EthosUBackend::execute()", "OPERATOR_CALL"), set()),
+        (_run("a::b"), set()),
+        (_run("a.b"), set()),
+        (_run("my kernel") + _run("OPERATOR_CALL", chain=1), set()),
+        ([("my kernel", 3, 0, -1), ("OPERATOR_CALL", 4, 0, -1)], set()),
+        ([("my kernel", 3, 0, 1), ("OPERATOR_CALL", 3, 0, -1)], set()),
+        ([("my kernel", 3, 0, 1), ("OPERATOR_CALL", 3, 0, 1)], set()),
+    ],
+)  # fmt: skip
+def test_a_kernel_has_the_name_of_one_or_is_all_there_is_in_an_operator_call(run, kernels):
+    (found,) = _kinds(run)
+    assert {name for name, kind in found if kind == "kernel"} == kernels
+
+
+def test_an_event_may_be_a_kernel_in_one_run_and_unknown_in_another():
+    inside, alone = _run("mine", "OPERATOR_CALL"), _run("mine")
+    first, second, third = _kinds(inside, alone, inside)
+    assert first == third == [("mine", "kernel"), ("OPERATOR_CALL", "operator_call")]
+    assert second == [("mine", "other")]
+
+
+def test_long_runs_have_the_kernels_of_short_ones():
+    run = _run("mine", "OPERATOR_CALL", "outside")
+    assert (
+        _kinds(run * 300)
+        == _kinds(run)
+        == [[("mine", "kernel"), ("OPERATOR_CALL", "operator_call"), ("outside", "other")]]
+    )

@@ -77,7 +77,10 @@ def decoded_rows(batch: DecodedBatch) -> Rows:
     """The batch's tables as dicts, with signatures in place of ids and offsets."""
     tables = {name: table.to_pylist() for name, table in batch.tables.items()}
     signatures = {
-        row["event_signature_id"]: EventSignature(*(row[key] for key in EventSignature._fields))
+        row["event_signature_id"]: EventSignature(
+            **{key: row[key] for key in EventSignature._fields[:-1]},
+            is_kernel=row["kind"] == "kernel",
+        )
         for row in tables.pop("event_signatures")
     }
     runs = {

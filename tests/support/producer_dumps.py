@@ -41,6 +41,11 @@ QNN_EVENTS = {  # all levels, of an HTP
     "conv2d_1:OpId_12 (cycles)": 20_400_000,
     "conv2d_2:OpId_14 (cycles)": 9_300_000,
 }
+VULKAN_SHADER = (
+    '{"operator": {"name": "aten.convolution.default", "delegate_node_id": 4, "args": [{"type": '
+    '"Tensor", "value_ref": 0, "dtype": "float", "sizes": [1, 3, 8, 8], "storage": "TEXTURE_3D", '
+    '"packed_dim": 2}]}, "kernel_name": "conv2d_float", "operator_id": 3, "dispatch_id": 0}'
+)
 QNN_GPU_EVENTS = {"conv2d_1:OpId_12 (us)": 20_000, "relu_1:OpId_13": 9_000}
 
 
@@ -73,8 +78,7 @@ def _phases(prefix: str) -> Log:
 
 def _vulkan(writer: ETDumpWriter, clock: _Clock) -> None:
     _phases("ETVK")(writer, clock)
-    shader = '{"kernel_name": "conv2d", "operator_id": 3, "dispatch_id": 0}'
-    writer.log_profiling_delegate(shader, 77, 77 + 20_000_000)
+    writer.log_profiling_delegate(VULKAN_SHADER, 77, 77 + 20_000_000)
 
 
 def _core_ml(writer: ETDumpWriter, clock: _Clock) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from ingest.producers import OTHER
+from ingest.signatures import event_kind
 from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     attach_reader,
@@ -24,7 +26,7 @@ from warehouse.engine.memory_limit import reading_limit
 from warehouse.engine.migrations import check_version
 from warehouse.engine.seal import is_sealed
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
-from warehouse.engine.views import make_temporary_views, named_views, reads_events
+from warehouse.engine.views import make_temporary_views, named_views, reads_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +34,20 @@ if TYPE_CHECKING:
 _NO_LIMITS: Mapping[str, str | int] = {}
 # Statements of tracehouse may spill to disk. Those of users access no file, or may read any file.
 Trust = Literal["trusted", "untrusted", "with files"]
+
+
+_DROPPED = (
+    "{:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
+    "figures from raw events do not include them"
+)
+_UNCLASSIFIED = """
+SELECT DISTINCT name FROM event_signatures
+WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIMIT 1000
+"""
+_OLD_KINDS = (
+    "an earlier version took kernels of custom operators for framework tax when it stored some of "
+    "these dumps: 'tracehouse rebuild' corrects it"
+)
 
 
 class StoreConnections:
@@ -60,6 +76,7 @@ class StoreConnections:
         self._views: set[tuple[Trust, str]] = set()
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
+        self._is_old: bool | None = None
 
     def check(self) -> None:
         """Check that the file is a store of this version, through an isolated connection.
@@ -118,16 +135,21 @@ class StoreConnections:
         return self._trusted(query.sql)
 
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
-        """A note about data that the answer to a statement may lack; empty if it is complete."""
-        if not reads_events(text):
-            return ""
-        ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
-        if not count:
-            return ""
-        return (
-            f"{count:,} of the store's dumps have no raw events any more ('tracehouse retention'); "
-            "figures from raw events do not include them"
-        )
+        """Why the answer to a statement may lack data or be wrong; empty if nothing is known."""
+        notes = []
+        if reads_table(text, "events"):
+            ((count,),) = connection.execute("SELECT count(*) FROM dropped_events").fetchall()
+            notes += [_DROPPED.format(count)] if count else []
+        if reads_table(text, "event_signatures") and self._has_old_kinds(connection):
+            notes.append(_OLD_KINDS)
+        return "; ".join(notes)
+
+    def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Whether the store has events of kind other that are known by their names now."""
+        if self._is_old is None:
+            names = [name for (name,) in connection.execute(_UNCLASSIFIED).fetchall()]
+            self._is_old = any(event_kind(name.encode(), None) != OTHER for name in names)
+        return self._is_old
 
     def with_note(
         self, answer: pa.Table, connection: duckdb.DuckDBPyConnection, text: str

@@ -15,7 +15,7 @@ from warehouse.catalogue.header import Header, parse_header
 from warehouse.catalogue.queries import list_views, read_view
 from warehouse.engine.tables import quote
 
-_FROM_EVENTS = re.compile(r"(\bfrom|\bjoin|,)\s+(main\.)?events\b", re.IGNORECASE)
+_FROM_TABLE = r"(\bfrom|\bjoin|,)\s+(main\.)?{}\b"
 
 
 @cache
@@ -48,10 +48,11 @@ def named_views(text: str) -> list[str]:
     return found[::-1]
 
 
-def reads_events(text: str) -> bool:
-    """Whether a statement reads raw events, directly or through a view."""
+def reads_table(text: str, table: str) -> bool:
+    """Whether a statement reads a table, directly or through a view."""
+    pattern = re.compile(_FROM_TABLE.format(table), re.IGNORECASE)
     texts = (text, *(view_text(name) for name in named_views(text)))
-    return any(_FROM_EVENTS.search(one) for one in texts)
+    return any(pattern.search(one) for one in texts)
 
 
 def make_temporary_views(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:

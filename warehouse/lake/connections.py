@@ -51,6 +51,10 @@ class LakeConnections(StoreConnections):
             self._show(connection, files)
         return connection
 
+    def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """False: a lake cannot be rebuilt, and its files are costly to read."""
+        return False
+
     def pruned_files(
         self, query: Query, params: Mapping[str, object]
     ) -> Mapping[str, Sequence[str]]:

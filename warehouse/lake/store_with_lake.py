@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.store_connections import StoreConnections, Trust
-from warehouse.engine.views import reads_events
+from warehouse.engine.views import reads_table
 from warehouse.lake.commits import read_state
 from warehouse.lake.damage import lake_errors
 from warehouse.lake.dump_locations import locate_dumps
@@ -59,7 +59,7 @@ class StoreWithLake(StoreConnections):
     def note(self, connection: duckdb.DuckDBPyConnection, text: str) -> str:
         """A note about data that the answer may lack, and about events from the lake."""
         missed = super().note(connection, text)
-        if not (self._found and reads_events(text)):
+        if not (self._found and reads_table(text, "events")):
             return missed
         read = f"raw events of {self._found:,} dumps were read from {self._lake.name}"
         return f"{read}; {missed}" if missed else read

@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING
 
 from ingest.allowance import Allowance
 from ingest.errors import EtRecordError
+from ingest.signatures import KERNEL, event_kind
 from warehouse.programs.delegate_ids import HANDLE_BYTES, DelegateIds
-from warehouse.programs.operator_names import UnmatchedCounts, count_unmatched
+from warehouse.programs.operator_names import (
+    UnmatchedCounts,
+    count_unmatched,
+    operator_of_kernel,
+    operator_of_target,
+)
 from warehouse.programs.origins import Handles, Origin, Place, as_list
 
 if TYPE_CHECKING:
     from ingest.etrecord.graphs import Graph, GraphNode
     from ingest.etrecord.record import EtRecord
 
-OWN_INSTRUCTION = ("kernel", "delegate_call", "delegate_op")  # kinds with their own handle
+OWN_INSTRUCTION = (KERNEL, "delegate_call", "delegate_op")  # kinds with their own handle
 
-_KERNEL_PREFIX = "native_call_"
 _DELEGATED = ("delegate_call", "delegate_phase")  # and all events with a delegate id
 _NO_OPERATOR = ("getitem", "alloc")  # nodes that select or allocate a tensor, and run no kernel
 _ROW_BYTES = 64  # of an event, a node or a module, without its texts
@@ -119,7 +124,9 @@ class MethodOrigins:
         allowance.take(HANDLE_BYTES * (len(handles) + sum(map(len, lists))))
         allowance.take(_ROW_BYTES * len(unknown))
         nodes = {id(node): node for nodes in lists for node in nodes}
-        unmatched = count_unmatched(unknown, [_operator(node.target) for node in nodes.values()])
+        unmatched = count_unmatched(
+            unknown, [operator_of_target(node.target) for node in nodes.values()]
+        )
         if known is None or not known.count:
             return unmatched
         return unmatched._replace(operators=max(known.count - (len(ids) - len(unknown)), 0))
@@ -144,11 +151,13 @@ class MethodOrigins:
             return True
         if self._has_delegate_map and (id_ in self._delegates) != _is_delegated(place):
             return True
-        return place.kind == "kernel" and not self._runs(id_, place.name, cache)
+        # The name of another kernel says nothing of its operator.
+        is_named = place.kind == KERNEL and event_kind(place.name.encode(), None) == KERNEL
+        return is_named and not self._runs(id_, place.name, cache)
 
     def _runs(self, instruction: int, kernel: str, cache: CorrelationCache) -> bool:
         """Whether an instruction's node has the kernel's operator; true if no node is known."""
-        name = _operator(kernel.removeprefix(_KERNEL_PREFIX))
+        name = operator_of_kernel(kernel)
         key = self.name, instruction, name
         if key not in cache.is_operator:
             handles = as_list(self._handles[instruction])
@@ -160,7 +169,7 @@ class MethodOrigins:
     @cached_property
     def _operators(self) -> dict[int, set[str]]:
         return {
-            handle: {_operator(node.target) for node in nodes}
+            handle: {operator_of_target(node.target) for node in nodes}
             for handle, nodes in self._nodes.items()
         }
 
@@ -208,13 +217,3 @@ def _node_bytes(node: GraphNode) -> int:
         # A module also counts for its outer modules.
         size += len(key) + (path.count(".") + 2) * (_ROW_BYTES + len(path) + len(type_))
     return size
-
-
-def _operator(target: str) -> str:
-    """Name of an operator without namespace, overload and the suffix of in-place operators.
-
-    >>> _operator("aten.index_put.default"), _operator("index_put_.out"), _operator("alloc")
-    ('index_put', 'index_put', 'alloc')
-    """
-    name = target.rpartition(".")[0] or target
-    return name.rpartition(".")[2].strip("_")

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+_KERNEL_PREFIX = "native_call_"  # of kernels that ExecuTorch's code generator registers
 _WORD = re.compile(r"[a-z]+")
 _FEWEST_LETTERS = 3  # of an operator's name, as in add, mul, exp
 _MOST_LETTERS = 100  # of an event's name; the rest is ignored
@@ -65,6 +66,27 @@ def count_unmatched(names: Iterable[str], operators: Iterable[str]) -> Unmatched
             count -= matched
         unmatched += count
     return UnmatchedCounts(unmatched, sum(left[word] for word in left.keys() - _SILENT))
+
+
+def operator_of_target(target: str) -> str:
+    """Operator of a node without namespace, overload and the suffix of in-place operators.
+
+    >>> operator_of_target("aten.index_put_.default"), operator_of_target("alloc")
+    ('index_put', 'alloc')
+    """
+    name = target.rpartition(".")[0] or target
+    return name.rpartition(".")[2].strip("_")
+
+
+def operator_of_kernel(event_name: str) -> str:
+    """Operator of a kernel, spelled as `operator_of_target` spells it.
+
+    >>> operator_of_kernel("native_call_index_put_.out")
+    'index_put'
+    >>> operator_of_kernel("llama::custom_sdpa.out")
+    'custom_sdpa'
+    """
+    return operator_of_target(event_name.removeprefix(_KERNEL_PREFIX).replace("::", "."))
 
 
 @lru_cache(maxsize=4_096)  # names recur with other numbers, and for every method

@@ -3,10 +3,11 @@ from functools import partial
 import pytest
 
 from ingest import decode_dumps
-from ingest.producers import read_user_rules, use_user_rules
+from ingest.producers import parse_rule, read_user_rules, use_user_rules
 from ingest.settings_file import FILE_NAME
 from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from tests.support.producer_dumps import producer_dump
+from tests.support.traced_farm import Step, traced_dump
 
 MINE = """
 [serve]
@@ -54,3 +55,15 @@ def test_ones_own_rule_tells_what_shipped_ones_do_not(signatures):
     )  # fmt: skip
     assert rule_of_row(row).producer == "Mine"
     assert rule_of_row(row | {"delegate_id_int": 3}) is None
+
+
+@pytest.mark.usefixtures("own")
+def test_a_kernel_by_its_place_stays_one_unless_a_rule_names_it():
+    run = Step("my kernel", 5), Step("a::b.out", 5)
+    signatures = decode_dumps([traced_dump(run)]).tables["event_signatures"]
+    kinds = {row["name"]: row["kind"] for row in with_user_kinds(signatures).to_pylist()}
+    assert kinds["my kernel"] == kinds["a::b.out"] == "kernel"
+    rule = {"producer": "Mine", "event_name": "my kernel|a::b.out", "kind": "other"}
+    use_user_rules(lambda: [parse_rule(rule)])
+    kinds = {row["name"]: row["kind"] for row in with_user_kinds(signatures).to_pylist()}
+    assert kinds["my kernel"] == kinds["a::b.out"] == "other"

@@ -18,6 +18,7 @@ KINDS = {
     "delegate_execute": "delegate_call",
     "JF_CALL": "control",
     "MOVE_CALL": "control",
+    "FREE_CALL": "control",
 }
 
 
@@ -92,7 +93,7 @@ def kind_of(signature: EventSignature) -> str:
     if signature.delegate_id_str is not None:
         is_phase = re.fullmatch(r"(ETVK|VGF)_[A-Z_]+", signature.delegate_id_str)
         return "delegate_phase" if is_phase else "delegate_op"
-    if signature.name.startswith("native_call_"):
+    if signature.is_kernel:
         return "kernel"
     return KINDS.get(signature.name, "other")
 
@@ -119,9 +120,9 @@ def name_of(signature: EventSignature) -> str:
 
 
 def operator_type(event: Event) -> str:
-    """The kernel without its overload, the delegate's step without its number, else the name."""
+    """The kernel without namespace and overload, the delegate's step without number, or a name."""
     if event.kind == "kernel":
-        return event.name.removeprefix("native_call_").split(".")[0]
+        return event.name.removeprefix("native_call_").split(".")[0].split("::")[-1]
     if event.kind == "delegate_op":
         return (event.delegate or event.name).split(" #")[0]
     return event.name

@@ -118,6 +118,12 @@ def _looping(seed: int, number: int) -> Content:
     for turn in range(3):
         tape.kernel("add.out", 100 + 10 * turn + noise(seed, number, turn), 1, chain=turn % 2)
     tape.kernel("add.out", 400 + noise(seed, number, 9), 2)
+    tape.kernel("a kernel without a known name", 70 + noise(seed, number, 4), 3)
+    tape.log("part of a kernel", tape.now - 20, 4)
+    tape.kernel("custom::scale.out", 60 + noise(seed, number, 5), 4)
+    tape.kernel("custom::scale.Tensor_out", 50, 4)
+    tape.log("custom::unlogged_call.out", tape.now - 5, 5)
+    tape.log("nothing that anybody knows", tape.now - noise(seed, below=400), 6)
     tape.log("Method::execute", 1_000 + number, 0, chain=-1)
     return tape.run()
 
@@ -204,7 +210,8 @@ def _still(ticks: int) -> Content:
 
 
 def _method(kernels: int, ticks: int, seed: tuple[int, ...]) -> Content:
-    listed = [("mul.out", ticks + noise(*seed, place)) for place in range(kernels)]
+    names = ("mul.out", "llama::custom_sdpa.out")
+    listed = [(names[place % 2], ticks + noise(*seed, place)) for place in range(kernels)]
     return execution(listed, now=10_000 * (1 + seed[-1]))
 
 

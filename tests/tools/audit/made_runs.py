@@ -35,12 +35,13 @@ class Tape:
         self.events.append({"profile_event": event | fields})
 
     def kernel(self, name: str, ticks: int, instruction: int, *, chain: int = 0) -> None:
-        """A kernel in its OPERATOR_CALL."""
+        """A kernel in its OPERATOR_CALL; native_call_ is for names with an overload alone."""
         called = self.now
         self.now += OVERHEAD
         start = self.now
         self.now += ticks
-        self.log(f"native_call_{name}", start, instruction, chain=chain)
+        prefix = "" if "::" in name or "." not in name else "native_call_"
+        self.log(f"{prefix}{name}", start, instruction, chain=chain)
         self.log("OPERATOR_CALL", called, instruction, chain=chain)
 
     def delegate(self, steps: Iterable[tuple[Any, int]], ticks: int, instruction: int) -> None:

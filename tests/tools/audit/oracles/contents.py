@@ -154,6 +154,13 @@ def _most_alike(dump: Recording) -> int:
     return max(counts.values(), default=0)
 
 
+def _is_unclassified(dump: Recording) -> bool:
+    """Whether events that nothing classifies take more than 5 % of its complete runs."""
+    events = [event for run in dump.complete_runs for event in run.of_kind("other")]
+    executed = sum(run.ticks("method") for run in dump.complete_runs)
+    return 20 * sum(event.ticks or 0 for event in events) > executed
+
+
 def _is_conflicting(dump: Recording, build: Row) -> bool:
     """Whether it says something else of its build than what is known of that."""
     names = ("commit", "branch", "ordinal", "parent", "role")
@@ -172,6 +179,7 @@ _PROBLEMS = {
     "unknown environment": lambda d, _: all(d.fact("run", n) is None for n in _ENVIRONMENT),
     "conflicting build": lambda d, b: _is_conflicting(d, b),
     "no ETRecord": lambda d, _: d.etrecord is None,
+    "unclassified time": lambda d, _: _is_unclassified(d),
 }
 
 

@@ -1,0 +1,132 @@
+"""Kernels of custom operators, which log their own names, are kernels in every answer."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from queries.inspector import Inspector
+from queries.report.nightly import nightly_report
+from queries.report.settings import Settings
+from tests.support.documents import ROOT
+from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.stores import ingest
+from tests.support.traced_farm import Step, write_nights
+from warehouse import Warehouse
+from warehouse.engine.store_file import FILE_NAME
+from warehouse.upkeep.rebuild import rebuild_store
+
+REAL = ROOT / "tests" / "data" / "custom_operators"
+SDPA, CACHE = "llama::custom_sdpa.out", "llama::update_cache.out"
+
+
+def _layers(sdpa_ns):
+    steps = [Step("native_call_embedding.out", 20_000)]
+    for _ in range(3):
+        steps += [
+            Step("native_call_mul.out", 15_000),
+            Step("native_call_linear.out", 90_000),
+            Step(CACHE, 30_000),
+            Step(SDPA, sdpa_ns),
+            Step("native_call_add.out", 12_000),
+        ]
+    return steps
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Eight builds of a language model, whose attention takes 25 % longer from b7; a real dump."""
+    folder = tmp_path_factory.mktemp("llm")
+    nights = [_layers(400_000)] * 6 + [_layers(500_000)] * 2
+    write_nights(folder / "dumps", nights, name="llm", backend="portable")
+    ingest(folder / "store", folder / "dumps", manifest={})
+    facts = {"device": "lab", "build": "real", "model": {"name": "sdpa", "backend": "portable"}}
+    ingest(folder / "store", REAL, manifest=facts)
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def store(place):
+    with Warehouse.open(place, read_only=True) as store:
+        yield store
+
+
+@pytest.mark.parametrize(("model", "most"), [("llm", 0.01), ("sdpa", 0.012)])
+def test_their_time_is_no_framework_tax(store, model, most):
+    shares = [row["tax_share"] for row in _rows(store, "framework_tax", model)]
+    assert all(0 < share < most for share in shares)
+    rows = _rows(store, "framework_tax", model, scope="operator")
+    taxes = {row["event_name"]: row["tax_share"] for row in rows}
+    assert 0 < taxes[SDPA] < most
+
+
+def test_attention_leads_the_hotspots(store):
+    rows = _rows(store, "operator_hotspots", "llm", build=["b1"])
+    assert [(row["event_name"], row["kind"]) for row in rows[:3]] == [(SDPA, "kernel")] * 3
+    assert {row["event_name"] for row in rows} >= {CACHE}
+
+
+def test_they_have_an_operator_type_and_are_covered(store):
+    types = {row["op_type"] for row in _rows(store, "op_type_history", "llm")}
+    assert types == {"embedding", "mul", "linear", "update_cache", "custom_sdpa", "add"}
+    covered = _rows(store, "delegation_coverage", "llm", build=["b1"])
+    shares = {row["op_type"]: row["time_share"] for row in covered}
+    assert shares["custom_sdpa"] == pytest.approx(0.72, abs=0.01)
+    assert sum(shares.values()) > 0.99
+
+
+def test_their_nodes_of_the_program_are_found(store):
+    coverage = _rows(store, "delegation_coverage", "sdpa")
+    nodes = {row["op_type"]: row["run_nodes"] for row in coverage}
+    assert nodes["custom_sdpa"] == nodes["addmm"] == 1
+    rows = {row["event_name"]: row for row in _rows(store, "roofline", "sdpa")}
+    assert rows[SDPA]["call_ns"] == pytest.approx(168_343.5, abs=0.1)
+    (whole,) = [row for row in _rows(store, "module_totals", "sdpa") if not row["module_path"]]
+    assert whole["run_ns"] == pytest.approx(391_721.8, abs=0.1)
+
+
+def test_the_inspector_counts_them_for_their_module():
+    inspector = Inspector(etdump_path=REAL / "sdpa.etdp", etrecord=REAL / "sdpa.etrecord")
+    assert inspector.find_total_for_module("L__self__") == pytest.approx(0.3917, abs=1e-4)
+
+
+@pytest.mark.parametrize(("head", "state"), [("b6", None), ("b7", "new"), ("b8", "confirmed")])
+def test_slower_attention_is_suspected_and_then_confirmed(store, head, state):
+    report = nightly_report(store, Settings(), head=head)
+    found = {
+        (one.event_name, group.state.value) for group in report.groups for one in group.members
+    }
+    assert found == ({(SDPA, state)} if state else set())
+
+
+def test_a_store_that_took_them_for_tax_says_how_to_correct_it(tmp_path):
+    place = tmp_path / "store"
+    ingest(place, REAL, manifest={"device": "lab", "build": "real", "model": "sdpa"})
+    with duckdb.connect(str(place / FILE_NAME)) as connection:  # as an earlier version stored it
+        connection.execute("UPDATE event_signatures SET kind = 'other' WHERE name = ?", [SDPA])
+    assert "'tracehouse rebuild' corrects it" in _note(place)
+    rebuild_store(place)
+    assert _note(place) is None
+
+
+def _note(place):
+    with Warehouse.open(place, read_only=True) as store:
+        assert store.sql("SELECT 1 AS one").schema.metadata is None
+        answers = [store.query("framework_tax"), store.sql("SELECT kind FROM operator_stats")]
+        notes = {(answer.schema.metadata or {}).get(b"note", b"").decode() for answer in answers}
+        (note,) = notes
+        return note or None
+
+
+def test_time_of_events_that_nothing_classifies_is_named():
+    rows = StoreRows()
+    for model, ns in (("little", 5), ("much", 6)):
+        dump = rows.add_dump(model=model)
+        run = [Event("mine", ns, 0), Event("Method::execute", 100, chain=-1)]
+        rows.add_runs(dump, [run] * 25)
+    found = run_query(rows.connect(), "data_quality")
+    assert [r["model"] for r in found if r["problem"] == "unclassified time"] == ["much"]
+
+
+def _rows(store, query, model, **params):
+    return store.query(query, model=[model], **params).to_pylist()

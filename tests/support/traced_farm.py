@@ -1,0 +1,85 @@
+"""Dumps of a list of operators, written by our own tracer with a clock that is told the time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from ingest.tracer import ETDumpWriter
+
+RUNS = 40
+
+
+class Step(NamedTuple):
+    """One instruction of a program.
+
+    Attributes:
+        name: Name of the kernel, or of the event itself if there is no OPERATOR_CALL.
+        ns: Its typical duration.
+        parts: Events inside a DELEGATE_CALL, as (delegate id, nanoseconds); empty for a kernel.
+        is_called: Whether an OPERATOR_CALL surrounds the kernel.
+    """
+
+    name: str
+    ns: float = 0
+    parts: Sequence[tuple[str, float]] = ()
+    is_called: bool = True
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def wait(self, ns: float) -> None:
+        self.now += max(1, round(ns))
+
+
+def traced_dump(steps: Sequence[Step], *, seed: int = 0, noise: float = 0.01) -> bytes:
+    """A dump of a load and RUNS runs; a process and each of its events differ by `noise`."""
+    random, clock = Random(seed), _Clock()  # noqa: S311 - noise
+    tracer = ETDumpWriter(clock=clock)
+    process = 1 + noise * random.gauss(0, 1)
+    with tracer.block("Default"), tracer.profile_method("Program::load_method"):
+        clock.wait(500_000)
+    for _ in range(RUNS):
+        clock.wait(10_000)
+        with tracer.block("Execute"), tracer.profile_method("Method::execute"):
+            for number, step in enumerate(steps):
+                clock.wait(200)
+                _run_step(tracer, clock, step, number, lambda: process * random.gauss(1, noise))
+    return tracer.finish().etdump
+
+
+def _run_step(tracer: ETDumpWriter, clock: _Clock, step: Step, number: int, draw: Any) -> None:
+    if not step.is_called:
+        with tracer.profile(step.name, instruction=number):
+            clock.wait(step.ns * draw())
+        return
+    with tracer.profile("DELEGATE_CALL" if step.parts else "OPERATOR_CALL", instruction=number):
+        clock.wait(150)
+        for id_, ns in step.parts:
+            begin = clock.now
+            clock.wait(ns * draw())
+            tracer.log_profiling_delegate(id_, begin, clock.now)
+        if not step.parts:
+            with tracer.profile(step.name):
+                clock.wait(step.ns * draw())
+        clock.wait(150)
+
+
+def write_nights(folder: Path, nights: Iterable[Sequence[Step]], **model: str) -> None:
+    """Eight dumps of each build b1, b2, ... on a phone, with their manifests."""
+    for night, steps in enumerate(nights, 1):
+        build = {"id": f"b{night}", "ordinal": night}
+        manifest = {"device": "phone", "build": build, "model": model}
+        for number in range(8):
+            place = folder / f"b{night}" / f"{number}.etdp"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(traced_dump(steps, seed=100 * night + number))
+            place.with_suffix(".json").write_text(json.dumps(manifest))
