@@ -138,8 +138,8 @@ def group_events(events: Sequence[LoggedEvent]) -> RunLayout:
             ranks.setdefault(_signature(None, logged), len(ranks))
         for index, event in profiles:
             signature = _signature(event, logged)
-            is_kernel = signature.delegate_id is None and _place(event) in unnamed
-            signature = signature._replace(is_unnamed_kernel=is_kernel)
+            if unnamed and signature.delegate_id is None and _place(event) in unnamed:
+                signature = signature._replace(is_unnamed_kernel=True)
             rank[index] = ranks.setdefault(signature, len(ranks))
     seen: dict[int, int] = {}
     for index, here in enumerate(rank):
