@@ -29,6 +29,7 @@ from ingest.manifest.json_files import parse_json
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
 from ingest.manifest.runner_output import add_counters, read_printed
+from ingest.sources.file_names import BENCHMARK_RESULTS, SHARED_MANIFEST, sidecar_names
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.paths import Folder, Source, read_if_present
 from ingest.sources.tops import is_below
@@ -122,12 +123,13 @@ class ManifestResolver:
         return _validate(fields, layers, source.name)
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
-        names = self._names.find(folder)
-        if names is not None and not names:
+        files = self._names.find(folder)
+        if files is not None and not files.by_name:
             return ()
         layers: tuple[_Layer, ...] = ()
-        for name in _sidecar_names(source):
-            if name != source.file_name and (names is None or name in names):
+        for wanted in sidecar_names(source.file_name):
+            name = wanted if files is None else files.find(wanted)
+            if name and name != source.file_name:
                 layers += self._read_layer(folder.file(name))
         return layers
 
@@ -140,13 +142,14 @@ class ManifestResolver:
             above = above.parent
         layers = () if above is None else self._inherited[above]
         for below in reversed(unread):
-            layers = (*self._read_layer(below.file("manifest.json")), *layers)
+            manifest = self._names.shared_file(below, SHARED_MANIFEST)
+            layers = (*self._read_layer(manifest), *layers)
             self._inherited[below] = layers
         return layers
 
     def _read_benchmark(self, folder: Folder) -> tuple[_Layer, ...]:
         if folder not in self._benchmarks:
-            file = folder.file("benchmark_results.json")
+            file = self._names.shared_file(folder, BENCHMARK_RESULTS)
             data = read_if_present(file)  # empty where the benchmark failed
             fields = parse_benchmark_results(parse_json(file.name, data)) if data else {}
             self._benchmarks[folder] = (self._flatten(file.name, fields),)
@@ -181,13 +184,14 @@ class ManifestResolver:
 
     def _describe_missing(self, missing: list[str], source: Source) -> str:
         options = " ".join(f"--{name}" for name in missing)
+        sidecar = sidecar_names(source.file_name)[0]
         template = self._layout or "/".join([*(f"{{{name}}}" for name in missing), "*.etdp"])
         matched = " (the given layout does not state them here)" if self._layout else ""
         benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
         return (
-            f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
-            f"{_sidecar_names(source)[0]}, in a manifest.json from its folder up to the given "
-            f"one, by --layout '{template}'{matched}{benchmark}"
+            f"no {', '.join(missing)}; give {options}, or state them in a sidecar {sidecar}, "
+            "in a manifest.json from its folder up to the given one, by --layout "
+            f"'{template}'{matched}{benchmark}"
         )
 
 
@@ -276,10 +280,6 @@ def _is_usual(place: str) -> bool:
     """Whether a path is as short as file systems allow."""
     longest = max(map(len, place.split("/")))
     return len(place) <= _MOST_PATH_LENGTH and longest <= _MOST_SEGMENT_LENGTH
-
-
-def _sidecar_names(source: Source) -> tuple[str, str]:
-    return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
 
 
 def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:

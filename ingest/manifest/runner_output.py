@@ -13,7 +13,6 @@ Three producers are known:
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections import defaultdict
@@ -21,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from ingest.manifest.json_files import parse_json
-from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
 from ingest.sources.paths import Source, read_if_present
 
 _Figure = tuple[str, str, float]  # name, unit, value
@@ -54,18 +53,18 @@ _ARM_EVENTS = re.compile(r"Ethos-U PMU Events:\[([^\[\]\n]*)\]")
 _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
-def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
-    """The counters in the output of a dump's runner; `names` are the files in its folder, if known.
+def read_printed(source: Source, files: FolderFiles | None) -> list[dict[str, object]]:
+    """The counters in the output of a dump's runner; `files` are those of its folder, if known.
 
     Raises:
         ManifestError: A summary is not JSON.
         SourceError: A file exists but cannot be read.
     """
-    stem = os.path.splitext(source.file_name)[0]
+    stem = stem_of(source.file_name)
     counters: list[dict[str, object]] = []
     for suffix in (LOG_SUFFIX, QHAS_SUFFIX):
-        name = f"{stem}{suffix}"
-        if names is None or name in names:
+        name = f"{stem}{suffix}" if files is None else files.find(f"{stem}{suffix}")
+        if name:
             file = source.folder.file(name)
             data = read_if_present(file)
             counters += [] if data is None else parse_printed(file.name, data, suffix)

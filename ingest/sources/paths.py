@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from ingest.sources.folder_names import list_names
 from ingest.sources.listing import find_sources
+from ingest.sources.packings import INFLATION_FREE_BYTES, MAX_INFLATION
 from ingest.sources.places import Folder, Source
 from ingest.sources.reading import (
     MAX_DUMP_BYTES,
     MAX_FILE_BYTES,
     count_bytes,
+    count_dump_bytes,
+    read_dump_bytes,
     read_if_present,
     read_source,
 )
-from ingest.sources.zip_artifacts import INFLATION_FREE_BYTES, MAX_INFLATION
 from ingest.sources.zip_limits import MAX_MEMBER_BYTES
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "Folder",
     "Source",
     "count_bytes",
+    "count_dump_bytes",
     "find_sources",
     "list_names",
+    "read_dump_bytes",
     "read_if_present",
     "read_source",
 ]

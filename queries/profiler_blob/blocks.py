@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.sources.paths import Source, read_source
+from ingest.sources.paths import Source, read_dump_bytes
 from queries.profiler_blob.iterations import Iteration, group_iterations
 from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
@@ -90,7 +90,7 @@ def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[
     An unreadable file raises SourceError, a malformed one DumpError, and iterations of a block that
     differ in their events or allocations raise QueryError.
     """
-    return build_profiler_blocks(read_source(source), time_scale, name=source.name)
+    return build_profiler_blocks(read_dump_bytes(source), time_scale, name=source.name)
 
 
 def build_profiler_blocks(

@@ -126,7 +126,7 @@ def test_damaged_zips_and_what_is_no_file_are_refused_beside_others(
     put(tmp_path / "run.etdp", tiny_dump(1))
     running.run(threading.Event())
     told = capsys.readouterr().err
-    assert f"refused: {tmp_path}/bad.zip: damaged zip" in told
+    assert f"refused: {tmp_path}/bad.zip: not a zip" in told
     assert f"refused: {tmp_path}/pipe.etdp: is not a regular file" in told
     assert take.names == [f"{tmp_path}/run.etdp"]
 
