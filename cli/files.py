@@ -44,8 +44,8 @@ def find_companions(
 
     beside = CompanionFinder().find(dump)
     return Companions(
-        file_source(etrecord) if etrecord else beside.etrecord,
-        file_source(debug_buffer) if debug_buffer else beside.debug_buffer,
+        file_source(etrecord) if etrecord is not None else beside.etrecord,
+        file_source(debug_buffer) if debug_buffer is not None else beside.debug_buffer,
     )
 
 
@@ -64,7 +64,7 @@ def read_etrecord_of(dump: Source, etrecord: str | None) -> EtRecord | None:
     try:
         return source and read_etrecord(source)
     except IngestError as error:
-        if etrecord:
+        if etrecord is not None:
             raise
         write_note(f"note: {error}; {dump.name} is read without it")
         return None

@@ -18,7 +18,8 @@ _HEAD_BYTES = 64 << 10  # of a file that is told by its first bytes
 _TEXT_BYTES = 4 << 10
 _SHOWN_LETTERS = 40
 _LINES_BYTES = 1 << 20  # in which line ends are counted
-_ENOUGH_LINES = 3  # line feeds that all have a carriage return before them
+_ENOUGH_LINES = 2  # line feeds that all have a carriage return before them
+_ENOUGH_MARKS = 3  # in place of bytes that are no text
 _ENOUGH_LETTERS = 3  # different ones beyond ASCII
 _BLOCK_BYTES = 4 << 10  # a block of a file system
 _LEAST_ZEROS = 64  # at the end of a file, which are no part of a dump
@@ -101,6 +102,17 @@ def is_utf16(data: Any) -> bool:
     return len(odd) > 1 and is_little != is_big and _is_text(letters)
 
 
+def decode_text(data: bytes) -> str:
+    """The text in UTF-8, without a byte order mark.
+
+    Raises:
+        ValueError: The bytes are in another encoding.
+    """
+    if is_utf16(data):
+        raise ValueError(f"{_UTF16}: save it as UTF-8")
+    return data.decode("utf-8-sig")
+
+
 def is_text_mode(data: Any) -> bool:
     """Whether each line feed of binary data has a carriage return before it, which is no chance."""
     view = memoryview(data).cast("B")
@@ -126,7 +138,7 @@ def _find_damages(view: memoryview) -> Iterator[str]:
     if is_text_mode(view):
         yield TEXT_MODE
     head = bytes(view[:_LINES_BYTES])
-    if head.count("\ufffd".encode()) >= _ENOUGH_LINES or _is_reencoded(head):
+    if head.count("\ufffd".encode()) >= _ENOUGH_MARKS or _is_reencoded(head):
         yield "read and written as text, which changed its bytes: copy it again as binary"
     yield from _describe_rest(view)
     yield from _describe_zeros(view)

@@ -74,7 +74,11 @@ class FoundDumps:
     @property
     def notes(self) -> list[str]:
         """Oddities of the manifests read so far, as sentences."""
-        return list(self._resolver.notes)
+        doubts = [
+            f"{first}{f' and {count - 1:,} more' if count > 1 else ''}: {doubt}"
+            for doubt, (first, count) in self._resolver.doubts.items()
+        ]
+        return [*self._resolver.notes, *doubts]
 
     def _make_dump(self, listed: Source | SourceError) -> Dump:
         if isinstance(listed, SourceError):

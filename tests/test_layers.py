@@ -30,7 +30,7 @@ ROOMS = {
     "ingest.durable": set(),
     "ingest.strict_json": set(),
     "ingest.file_magic": set(),
-    "ingest.settings_file": {"errors"},
+    "ingest.settings_file": {"errors", "file_magic"},
     "ingest.producers": {"errors", "settings_file"},
     "ingest.signatures": {"producers"},
     "ingest.schemas": set(),

@@ -35,8 +35,11 @@ class FolderNames:
         return self._known[folder]
 
     def shared_file(self, folder: Folder, name: str) -> Source:
-        """The file of this name for all dumps in a folder and below, existing or not."""
-        files = self._known.get(folder)
+        """The file of this name for all dumps in a folder and below, existing or not.
+
+        No folder is listed for it, which may take long; a zip is listed anyway.
+        """
+        files = self._known.get(folder) if folder.inner is None else self.find(folder)
         return folder.file((files and files.find(name)) or name)
 
 

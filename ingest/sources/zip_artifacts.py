@@ -25,6 +25,7 @@ from ingest.sources.zip_limits import (
     ZIP_FAULTS,
     DirectoryError,
     MemoryFile,
+    explain_bad_zip,
     open_zip,
     packing_problem,
 )
@@ -56,6 +57,7 @@ class Artifact:
             what = {"bytes": "has a directory of", "members": "has"}[error.unit]
             problem = f"{what} {error}; {_REMEDY}"
             raise SourceError(name, problem, reason="too_large") from error
+        self._file = opened
         self._finalizer = weakref.finalize(self, opened.close)
         self._unpacked_bytes: dict[str, int] = {}  # of packed dumps
         members = [(plain_member(info.filename), info) for info in self._archive.filelist]
@@ -123,6 +125,7 @@ class Artifact:
         Raises:
             SourceError: Two members have this name, or the member is encrypted, neither stored nor
                 deflated, too large, or would inflate too much.
+            BadZipFile: The zip is damaged; this is one of ZIP_FAULTS.
         """
         info = self._infos.get(member)
         if info is None:
@@ -134,8 +137,12 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
-        with self._archive.open(info) as stream:
-            return gather(stream.read, info.file_size, name)
+        try:
+            with self._archive.open(info) as stream:
+                return gather(stream.read, info.file_size, name)
+        except zipfile.BadZipFile as error:
+            fault = explain_bad_zip(self._file, error)
+            raise fault from error
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:

@@ -53,8 +53,8 @@ def open_zip(
     try:
         archive = zipfile.ZipFile(guarded)
     except zipfile.BadZipFile as error:
-        file.seek(0)
-        fault = _explain(file.read(_HEAD_BYTES) or b"", error)
+        guarded.is_listed = True
+        fault = explain_bad_zip(guarded, error)
         guarded.close()
         raise fault from error
     except BaseException:  # even an interrupt must not leave the file open
@@ -75,8 +75,10 @@ def packing_problem(info: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def _explain(head: bytes, error: zipfile.BadZipFile) -> zipfile.BadZipFile:
+def explain_bad_zip(file: io.BufferedReader, error: zipfile.BadZipFile) -> zipfile.BadZipFile:
     """The error with what the file is, or what became of it, as far as its first bytes tell."""
+    file.seek(0)
+    head = file.read(_HEAD_BYTES)
     if not head.startswith(_FILE_MARK):
         found = describe_bytes(head)
         return NotAZipError(f"not a zip, but {found}") if found else error
