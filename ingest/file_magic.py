@@ -22,6 +22,7 @@ _ENOUGH_LINES = 2  # line feeds that all have a carriage return before them
 _ENOUGH_MARKS = 3  # in place of bytes that are no text
 _ENOUGH_LETTERS = 3  # different ones beyond ASCII
 _BLOCK_BYTES = 4 << 10  # a block of a file system
+_SEARCHED_BYTES = 16 << 20  # at the beginning and the end of a file
 _LEAST_ZEROS = 64  # at the end of a file, which are no part of a dump
 TEXT_MODE = (
     "copied in text mode, which puts a carriage return before each line feed: copy it again as "
@@ -30,9 +31,14 @@ TEXT_MODE = (
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{16,}")
 _BETWEEN_DIGITS = re.compile(rb"[\s:]+")
 _UNPACK = "unpack it"
+_NAMED = "or say so: Content-Encoding, or a name with"
 _MAGICS = (
-    (0, b"\x1f\x8b", f"gzip data: {_UNPACK}, or end its name in .gz"),
-    (0, b"\x28\xb5\x2f\xfd", f"Zstandard data: {_UNPACK}, or end its name in .zst"),
+    (0, b"\x1f\x8b", f"gzip data: {_UNPACK}, {_NAMED} .gz"),
+    (
+        0,
+        b"\x28\xb5\x2f\xfd",
+        f"Zstandard data: {_UNPACK}, {_NAMED} .zst",
+    ),
     (0, b"\xfd7zXZ\0", f"xz data: {_UNPACK}"),
     (0, b"BZh", f"bzip2 data: {_UNPACK}"),
     (0, b"\x04\x22\x4d\x18", f"LZ4 data: {_UNPACK}"),
@@ -66,8 +72,8 @@ _UTF16 = "UTF-16 text, as PowerShell's > writes it"
 def describe_bytes(data: Any) -> str | None:
     """What bytes are and a remedy, if they are neither a dump nor of an unknown kind.
 
-    >>> describe_bytes(bytes.fromhex("1f8b0800")), describe_bytes(b"404: Not Found")
-    ('gzip data: unpack it, or end its name in .gz', "text that begins with '404: Not Found'")
+    >>> describe_bytes(b"%PDF-1.7"), describe_bytes(b"404: Not Found")
+    ('a PDF document', "text that begins with '404: Not Found'")
     """
     head = bytes(memoryview(data).cast("B")[:_HEAD_BYTES])
     if not head or begins_like_dump(head):
@@ -168,14 +174,14 @@ def _describe_zeros(view: memoryview) -> Iterator[str]:
     stated = _stated_bytes(view)
     if stated is not None and stated < len(view):
         return  # the zeros may follow the dump
-    zeros, end = bytes(_BLOCK_BYTES), len(view)
-    while end and not any(view[max(end - 8, 0) : end]):
-        end = max(end - (_BLOCK_BYTES if view[max(end - _BLOCK_BYTES, 0) : end] == zeros else 8), 0)
-    if len(view) - end >= _LEAST_ZEROS:
-        yield f"zero from byte {end:,} to its end: it was copied before it was written, copy again"
-    for start in range(0, end - _BLOCK_BYTES, _BLOCK_BYTES):
-        if view[start : start + _BLOCK_BYTES] == zeros:
-            yield f"zero in the {_BLOCK_BYTES:,} bytes from byte {start:,}: copy it again"
+    tail = bytes(view[-_SEARCHED_BYTES:])
+    start = len(view) - (len(tail) - len(tail.rstrip(b"\0")))
+    start += -start % 8  # a block begins there, and fields of the dump end in zeros
+    if len(view) - start >= _LEAST_ZEROS:
+        yield f"zero from byte {start:,} to its end, which was not written yet: copy it again"
+    hole = bytes(view[:_SEARCHED_BYTES]).find(bytes(_BLOCK_BYTES))
+    if hole >= 0:
+        yield f"zero from byte {hole + -hole % 8:,} for {_BLOCK_BYTES:,} bytes: copy it again"
 
 
 def _stated_bytes(data: bytes | memoryview) -> int | None:

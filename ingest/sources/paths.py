@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ingest.sources.folder_names import list_names
 from ingest.sources.listing import find_sources
-from ingest.sources.packings import INFLATION_FREE_BYTES, MAX_INFLATION
 from ingest.sources.places import Folder, Source
 from ingest.sources.reading import (
     MAX_DUMP_BYTES,
@@ -18,10 +17,8 @@ from ingest.sources.reading import (
 from ingest.sources.zip_limits import MAX_MEMBER_BYTES
 
 __all__ = [
-    "INFLATION_FREE_BYTES",
     "MAX_DUMP_BYTES",
     "MAX_FILE_BYTES",
-    "MAX_INFLATION",
     "MAX_MEMBER_BYTES",
     "Folder",
     "Source",

@@ -30,7 +30,7 @@ def pack_tar(data: bytes) -> bytes:
 FILES = {
     "packed.etdp.gz": (gzip.compress(SMALL), ""),
     "unpacked.etdp.gz": (read_dump("real/mlp_xnnpack_n1"), ""),  # by whoever fetched it
-    "packed.etdp": (gzip.compress(SMALL), "not an ETDump, but gzip data: unpack it, or end its n"),
+    "packed.etdp": (gzip.compress(SMALL), "not an ETDump, but gzip data: unpack it, or say so"),
     "tar.etdp.gz": (pack_tar(SMALL), "not an ETDump, but a tar archive: unpack it"),
     "packed.etdp.xz": (b"\xfd7zXZ\0rest of it all", "not an ETDump, but xz data: unpack it"),
     "textmode.etdp": (LARGE.replace(b"\n", b"\r\n"), "copied in text mode"),

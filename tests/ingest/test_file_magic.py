@@ -90,7 +90,7 @@ def test_dumps_and_unknown_bytes_have_no_other_name() -> None:
 DAMAGES = {
     "text mode": (LARGE.replace(b"\n", b"\r\n"), "copied in text mode"),
     "zeros": (LARGE[:4096] + bytes(len(LARGE) - 4096), "zero from byte 4,096 to its end"),
-    "hole": (LARGE[:8192] + bytes(4096) + LARGE[12288:], "zero in the 4,096 bytes from byte 8,192"),
+    "hole": (LARGE[:8192] + bytes(4096) + LARGE[12288:], "zero from byte 8,192 for 4,096 bytes"),
     "replaced": (LARGE.decode("utf-8", "replace").encode(), "read and written as text"),
     "re-encoded": (LARGE.decode("latin-1").encode(), "read and written as text"),
     "line end": (LARGE + b"\n", "a line end follows the dump"),

@@ -205,3 +205,18 @@ def test_files_of_a_bucket_are_named_by_their_uri(
     now[0] += 60
     running.run(threading.Event())
     assert take.names[1:] == [f"file://{tmp_path}/nameless.etdp"]
+
+
+def test_files_that_are_passed_over_are_told_once_by_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    take = Taker()
+    for name in ("a.txt", "b.txt", "n.tar.gz", "run.etdp.part", "manifest.json"):
+        put(tmp_path / name, b"{}")
+    put(tmp_path / "etdump.in", tiny_dump(1))
+    running = watch(str(tmp_path), take)
+    running.run(threading.Event())
+    running.run(threading.Event())
+    assert take.names == [f"{tmp_path}/etdump.in"]
+    told = {line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()}
+    assert told == {"passed over, like all files *.tar.gz", "passed over, like all files *.txt"}
