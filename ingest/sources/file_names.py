@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
@@ -90,7 +90,7 @@ def is_zip(path: str) -> bool:
 
 def is_apple_double(path: str) -> bool:
     """Whether a file has attributes of another one: macOS makes a ``._NAME`` for each NAME."""
-    return path.rpartition("/")[2].startswith("._")
+    return "._" in path and path.rpartition("/")[2].startswith("._")
 
 
 def is_companion(name: str) -> bool:
@@ -118,7 +118,8 @@ def stem_of(path: str) -> str:
     >>> stem_of("a/run.etdp"), stem_of("a/run.etdp.gz"), stem_of("etdump.in")
     ('a/run', 'a/run', 'etdump')
     """
-    return os.path.splitext(_without_packing(path))[0]
+    stem, end = os.path.splitext(path)
+    return os.path.splitext(stem)[0] if end.lower() in _PACKINGS else stem
 
 
 def dump_names(stem: str) -> list[str]:
@@ -139,8 +140,10 @@ def sidecar_names(dump: str) -> list[str]:
     >>> sidecar_names("run.etdp"), sidecar_names("run.etdp.gz")
     (['run.json', 'run.etdp.json'], ['run.json', 'run.etdp.json', 'run.etdp.gz.json'])
     """
-    stems = dict.fromkeys((stem_of(dump), _without_packing(dump), dump))
-    return [f"{stem}{MANIFEST_SUFFIX}" for stem in stems]
+    stem, end = os.path.splitext(dump)
+    is_packed = end.lower() in _PACKINGS
+    stems = (os.path.splitext(stem)[0], stem, dump) if is_packed else (stem, dump)
+    return [f"{one}{MANIFEST_SUFFIX}" for one in dict.fromkeys(stems)]
 
 
 def companion_names(dump: str) -> list[str]:
@@ -159,6 +162,8 @@ def plain_name(name: str) -> str:
     Suffixes are in lower case, and letters with accents in Unicode's composed form (NFC): some file
     systems change the former (FAT), or the latter (macOS).
     """
+    if name.islower() and name.isascii():
+        return name
     lowered = name.lower()
     if lowered in _SHARED_NAMES:
         return lowered
@@ -182,19 +187,22 @@ def sort_files(names: Iterable[str]) -> FolderFiles:
     return FolderFiles.of(by_name, dump_count)
 
 
-def list_passed_over(names: Sequence[str]) -> Iterator[str]:
-    """The files, of all in a folder, that are neither dumps nor zips nor belong to dumps."""
-    files = sort_files(names)
+def list_passed_over(names: Sequence[str], files: FolderFiles) -> list[str]:
+    """The files, of all in a folder, that are neither dumps nor zips nor belong to dumps.
+
+    `files` is the result of `sort_files` for these names.
+    """
+    used = {SHARED_MANIFEST, BENCHMARK_RESULTS}
+    if files.dump_count:
+        used.update(plain_name(one) for one in (files.etrecord, files.debug_buffer) if one)
+    others = [name for name in names if name.startswith(".") or not name.endswith(_DUMPS)]
+    plain = {name: plain_name(name) for name in others if not (is_dump(name) or is_zip(name))}
+    left = [name for name, one in plain.items() if one not in used]
+    if not left:
+        return []
     dumps = [plain_name(name) for name in names if is_dump(name)]
     stems = {stem for dump in dumps for stem in (stem_of(dump), _without_packing(dump), dump)}
-    used = {SHARED_MANIFEST, BENCHMARK_RESULTS}
-    if dumps:
-        used.update(plain_name(one) for one in (files.etrecord, files.debug_buffer) if one)
-    for name in names:
-        if not (is_dump(name) or is_zip(name)):
-            plain = plain_name(name)
-            if plain not in used and not _is_own(plain, stems):
-                yield name
+    return [name for name in left if not _is_own(plain[name], stems)]
 
 
 def kind_of(name: str) -> str:

@@ -20,18 +20,16 @@ class FolderNames:
     def __init__(self) -> None:
         self._known: dict[Folder, FolderFiles | None] = {}
 
-    def add(self, folder: Folder, names: Iterable[str]) -> None:
+    def add(self, folder: Folder, names: Iterable[str]) -> FolderFiles:
         """Set the names of all files in a folder, which is then not listed."""
-        self._known[folder] = sort_files(names)
+        files = self._known[folder] = sort_files(names)
+        return files
 
     def find(self, folder: Folder) -> FolderFiles | None:
         """The files in a folder; None if they are unknown (no permission, damaged zip)."""
         if folder not in self._known:
             names = list_names(folder)
-            if names is None:
-                self._known[folder] = None
-            else:
-                self.add(folder, names)
+            self._known[folder] = None if names is None else sort_files(names)
         return self._known[folder]
 
     def shared_file(self, folder: Folder, name: str) -> Source:

@@ -191,8 +191,8 @@ class _Lister:
         tree = walk(path)
         self._is_link.update(tree.files)
         for folder, names in tree.names.items():
-            self._names.add(Source(os.path.join(folder, "")).folder, names)
-            others = (os.path.join(folder, name) for name in list_passed_over(names))
+            known = self._names.add(Source(os.path.join(folder, "")).folder, names)
+            others = (os.path.join(folder, name) for name in list_passed_over(names, known))
             for other in filter(tree.files.__contains__, others):  # the rest are folders
                 self._passed_over[self.real_path(other)] = None
         return [

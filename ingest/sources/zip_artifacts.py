@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache, partial
 from typing import IO, NamedTuple
 
 from ingest.errors import SourceError
-from ingest.sources.file_names import is_dump, is_zip, list_passed_over, packing_of
+from ingest.sources.file_names import is_dump, is_zip, list_passed_over, packing_of, sort_files
 from ingest.sources.packings import most_inflated, read_declared_bytes
 from ingest.sources.places import Source, plain_member, split_zip
 from ingest.sources.private_bytes import gather
@@ -93,7 +93,7 @@ class Artifact:
         return [
             f"{folder}/{name}".lstrip("/")
             for folder, files in self.folders.items()
-            for name in list_passed_over(sorted(files))
+            for name in list_passed_over(sorted(files), sort_files(files))
         ]
 
     def __contains__(self, member: str) -> bool:
