@@ -20,7 +20,7 @@ _SHOWN_LETTERS = 40
 _LINES_BYTES = 1 << 20  # in which line ends are counted
 _ENOUGH_LINES = 2  # line feeds that all have a carriage return before them
 _ENOUGH_MARKS = 3  # in place of bytes that are no text
-_ENOUGH_LETTERS = 3  # different ones beyond ASCII
+_ENOUGH_LETTERS = 16  # beyond ASCII
 _BLOCK_BYTES = 4 << 10  # a block of a file system
 _SEARCHED_BYTES = 16 << 20  # at the beginning and the end of a file
 _LEAST_ZEROS = 64  # at the end of a file, which are no part of a dump
@@ -31,13 +31,13 @@ TEXT_MODE = (
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{16,}")
 _BETWEEN_DIGITS = re.compile(rb"[\s:]+")
 _UNPACK = "unpack it"
-_NAMED = "or say so: Content-Encoding, or a name with"
+_UPLOADED = "in an upload, state Content-Encoding:"
 _MAGICS = (
-    (0, b"\x1f\x8b", f"gzip data: {_UNPACK}, {_NAMED} .gz"),
+    (0, b"\x1f\x8b", f"gzip data: {_UNPACK}, or end its name in .gz; {_UPLOADED} gzip"),
     (
         0,
         b"\x28\xb5\x2f\xfd",
-        f"Zstandard data: {_UNPACK}, {_NAMED} .zst",
+        f"Zstandard data: {_UNPACK}, or end its name in .zst; {_UPLOADED} zstd",
     ),
     (0, b"\xfd7zXZ\0", f"xz data: {_UNPACK}"),
     (0, b"BZh", f"bzip2 data: {_UNPACK}"),
@@ -66,6 +66,7 @@ _TEXT_BEGINNINGS = (
     (b"{", "JSON"),
     (b"[", "JSON"),
 )
+_WIDE = (IDENTIFIER.decode().encode("utf-16-le"), IDENTIFIER.decode().encode("utf-16-be"))
 _UTF16 = "UTF-16 text, as PowerShell's > writes it"
 
 
@@ -100,7 +101,7 @@ def begins_like_dump(data: Any) -> bool:
 def is_utf16(data: Any) -> bool:
     """Whether bytes are text in UTF-16, with or without a byte order mark."""
     head = bytes(memoryview(data).cast("B")[:_TEXT_BYTES])
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or any(wide in head[:32] for wide in _WIDE):
         return True
     even, odd = head[::2], head[1::2]
     is_little, is_big = not odd.strip(b"\0"), not even.strip(b"\0")
@@ -151,10 +152,9 @@ def _find_damages(view: memoryview) -> Iterator[str]:
 
 
 def _is_reencoded(head: bytes) -> bool:
-    """Whether the bytes are UTF-8 of letters up to 255 each, as if each byte were a letter."""
-    text = _decode_start(head)
-    letters = [letter for letter in set(text or "") if letter > "\x7f"]
-    return len(letters) >= _ENOUGH_LETTERS and max(letters) <= "\xff"
+    """Whether the bytes are UTF-8 with many letters beyond ASCII, as if bytes were letters."""
+    text = _decode_start(head) or ""
+    return sum(letter > "\x7f" for letter in text) >= _ENOUGH_LETTERS
 
 
 def _describe_rest(view: memoryview) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _describe_text(head: bytes) -> str:
         if text[: len(beginning)].lower() == beginning:
             return kind
     if _is_base64(text):
-        return "an ETDump in base64: decode it, e.g. with base64 -d"
+        return "base64 of an ETDump: decode it, e.g. with base64 -d"
     if any(_is_base64(found.group()) for found in _BASE64.finditer(head)):
         return "text with an ETDump in base64: decode that part, e.g. with base64 -d"
     if IDENTIFIER.hex().encode() in _BETWEEN_DIGITS.sub(b"", head[:_TEXT_BYTES]):

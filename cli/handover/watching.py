@@ -16,6 +16,7 @@ from ingest.found_dumps import FoundDumps
 from ingest.manifest.models import Manifest
 from ingest.sources.file_names import is_zip
 from ingest.sources.folder_names import FolderNames
+from ingest.sources.listing import describe_passed_over
 from ingest.sources.places import Source
 from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.names import CurrentNames
@@ -162,7 +163,10 @@ class Watch:
             yield replace(
                 incoming, name=self._place.restore_paths(incoming.name), manifest=manifest
             )
-        for note in found.notes:
+        notes = found.notes
+        if found.passed_over:  # the file is a zip
+            notes.append(f"{files[0]}: {describe_passed_over(found.passed_over)}")
+        for note in notes:
             self._print_once(f"note: {self._place.restore_paths(note)}")
 
     def _manifest(self, manifest: Callable[[], Manifest]) -> Manifest:

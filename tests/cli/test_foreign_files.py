@@ -30,7 +30,7 @@ def pack_tar(data: bytes) -> bytes:
 FILES = {
     "packed.etdp.gz": (gzip.compress(SMALL), ""),
     "unpacked.etdp.gz": (read_dump("real/mlp_xnnpack_n1"), ""),  # by whoever fetched it
-    "packed.etdp": (gzip.compress(SMALL), "not an ETDump, but gzip data: unpack it, or say so"),
+    "packed.etdp": (gzip.compress(SMALL), "not an ETDump, but gzip data: unpack it, or end its"),
     "tar.etdp.gz": (pack_tar(SMALL), "not an ETDump, but a tar archive: unpack it"),
     "packed.etdp.xz": (b"\xfd7zXZ\0rest of it all", "not an ETDump, but xz data: unpack it"),
     "textmode.etdp": (LARGE.replace(b"\n", b"\r\n"), "copied in text mode"),
@@ -43,7 +43,7 @@ FILES = {
         b'#[RUN THIS]\necho "' + base64.b64encode(SMALL) + b'" | base64 -d >etdump.bin\n',
         "text with an ETDump in base64: decode that part",
     ),
-    "base64.etdp": (base64.b64encode(SMALL), "an ETDump in base64: decode it"),
+    "base64.etdp": (base64.b64encode(SMALL), "base64 of an ETDump: decode it"),
     "html.etdp": (b"<!DOCTYPE html><title>Sign in</title>", "an HTML page"),
     "lfs.etdp": (b"version https://git-lfs.github.com/spec/v1\n", "run 'git lfs pull'"),
     "html.zip": (b"<!DOCTYPE html><title>Sign in</title>", "not a zip, but an HTML page"),

@@ -49,8 +49,8 @@ KINDS = {
     "HTML": (b"\r\n<!DOCTYPE HTML><html>", "an HTML page"),
     "XML": (b"<?xml version='1.0'?><Error><Code>AccessDenied</Code>", "XML, such as the error"),
     "JSON": (b'\xef\xbb\xbf{"device": "pixel8"}', "JSON"),
-    "base64": (base64.encodebytes(DUMP), "an ETDump in base64: decode it"),
-    "bare base64": (base64.b64encode(DUMP[4:]), "an ETDump in base64"),
+    "base64": (base64.encodebytes(DUMP), "base64 of an ETDump: decode it"),
+    "bare base64": (base64.b64encode(DUMP[4:]), "base64 of an ETDump"),
     "script": (
         b'#[RUN THIS]\necho "' + base64.b64encode(DUMP) + b'" | base64 -d >etdump.bin\n#[END]\n',
         "text with an ETDump in base64: decode that part",
@@ -60,6 +60,7 @@ KINDS = {
         "text with an ETDump in hexadecimal",
     ),
     "PowerShell": (("\ufeff" + DUMP.decode("latin-1")).encode("utf-16-le"), "UTF-16 text, as Pow"),
+    "wide": (DUMP.decode("latin-1").encode("utf-16-le"), "UTF-16 text, as Pow"),
     "UTF-16": ('{"device": "pixel8"}'.encode("utf-16-be"), "UTF-16 text"),
     "error": (b"adb: error: no devices/emulators\n", "text that begins with 'adb: error:"),
     "zeros": (bytes(999), "zeros: it was copied before it was written"),
@@ -77,7 +78,7 @@ def test_bytes_in_place_of_a_dump_are_named(name: str) -> None:
 
 
 def test_each_kind_has_words_of_its_own() -> None:
-    assert len({describe_bytes(data) for data, _ in KINDS.values()}) >= len(KINDS) - 2
+    assert len({describe_bytes(data) for data, _ in KINDS.values()}) >= len(KINDS) - 3
 
 
 def test_dumps_and_unknown_bytes_have_no_other_name() -> None:
@@ -92,6 +93,7 @@ DAMAGES = {
     "zeros": (LARGE[:4096] + bytes(len(LARGE) - 4096), "zero from byte 4,096 to its end"),
     "hole": (LARGE[:8192] + bytes(4096) + LARGE[12288:], "zero from byte 8,192 for 4,096 bytes"),
     "replaced": (LARGE.decode("utf-8", "replace").encode(), "read and written as text"),
+    "code page": (b"\xef\xbb\xbf" + LARGE.decode("cp437").encode(), "read and written as text"),
     "re-encoded": (LARGE.decode("latin-1").encode(), "read and written as text"),
     "line end": (LARGE + b"\n", "a line end follows the dump"),
     "joined": (LARGE + DUMP, "another dump follows in the same file"),

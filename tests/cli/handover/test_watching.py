@@ -214,9 +214,13 @@ def test_files_that_are_passed_over_are_told_once_by_kind(
     for name in ("a.txt", "b.txt", "n.tar.gz", "run.etdp.part", "manifest.json"):
         put(tmp_path / name, b"{}")
     put(tmp_path / "etdump.in", tiny_dump(1))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("two.etdp", tiny_dump(2))
+        archive.writestr("notes.md", b"")
     running = watch(str(tmp_path), take)
     running.run(threading.Event())
     running.run(threading.Event())
-    assert take.names == [f"{tmp_path}/etdump.in"]
-    told = {line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()}
-    assert told == {"passed over, like all files *.tar.gz", "passed over, like all files *.txt"}
+    assert take.names == [f"{tmp_path}/etdump.in", f"{tmp_path}/a.zip!two.etdp"]
+    told = {line.partition(": passed")[2] for line in capsys.readouterr().err.splitlines()}
+    kinds = {f" over, like all files *.{end}" for end in ("tar.gz", "txt")}
+    assert told == kinds | {" over: 1 file (1 *.md)"}
