@@ -56,7 +56,7 @@ ROOMS = {
     "ingest.tracer": {"durable", "errors", "etdump", "lazy", "remote"},
     "ingest.recording": {"errors", "manifest", "sources"},
     "ingest.sample": {"errors"},
-    "ingest.simulation": {"errors", "etdump", "signatures", "tracer"},
+    "ingest.simulation": {"errors", "etdump", "signatures", "sources", "tracer"},
     "warehouse": set(),
     "warehouse.errors": set(),
     "warehouse.queryable": set(),

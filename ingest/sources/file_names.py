@@ -21,6 +21,7 @@ LOG_SUFFIX = ".log"
 QHAS_SUFFIX = ".qhas.json"
 SHARED_MANIFEST = "manifest.json"
 BENCHMARK_RESULTS = "benchmark_results.json"
+FARM_TRUTH = "truth.json"  # what 'tracehouse simulate' and 'sample' say of a whole farm
 DEFAULT_ETRECORD = "etrecord.bin"
 DEFAULT_BUFFERS = ("debug_output.bin", "debug_buffer.bin")
 
@@ -172,7 +173,7 @@ def plain_name(name: str) -> str:
     return spelt if spelt.isascii() else unicodedata.normalize("NFC", spelt)
 
 
-_SHARED_NAMES = frozenset((SHARED_MANIFEST, BENCHMARK_RESULTS, *FOLDER_COMPANIONS))
+_SHARED_NAMES = frozenset((SHARED_MANIFEST, BENCHMARK_RESULTS, FARM_TRUTH, *FOLDER_COMPANIONS))
 
 
 def sort_files(names: Iterable[str]) -> FolderFiles:
@@ -192,7 +193,7 @@ def list_passed_over(names: Sequence[str], files: FolderFiles) -> list[str]:
 
     `files` is the result of `sort_files` for these names.
     """
-    used = {SHARED_MANIFEST, BENCHMARK_RESULTS}
+    used = {SHARED_MANIFEST, BENCHMARK_RESULTS, FARM_TRUTH}
     if files.dump_count:
         used.update(plain_name(one) for one in (files.etrecord, files.debug_buffer) if one)
     others = [name for name in names if name.startswith(".") or not name.endswith(_DUMPS)]

@@ -85,7 +85,7 @@ def test_companion_tells_the_names_that_its_dump_may_have() -> None:
 def test_files_that_belong_to_no_dump_are_passed_over() -> None:
     used = [
         "a.etdp", "a.json", "a.etdp.json", "a.log", "a.qhas.json", "a.debug.bin", "net.etrecord",
-        "manifest.json", "benchmark_results.json", "more.zip", "b.etdp.gz", "b.json",
+        "manifest.json", "benchmark_results.json", "truth.json", "more.zip", "b.etdp.gz", "b.json",
     ]  # fmt: skip
     unused = [
         "c.json",
