@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.output.streams import write_note
+
 if TYPE_CHECKING:
+    from ingest.etrecord.record import EtRecord
+    from ingest.sources.companions import Companions
     from ingest.sources.paths import Source
 
 
@@ -32,13 +36,38 @@ def dump_source(file: str) -> Source:
     return sources[0]
 
 
-def debug_buffer_beside(source: Source) -> Source | None:
-    """NAME.debug.bin of the dump NAME.etdp, if it exists."""
-    from ingest.sources.paths import read_if_present
+def find_companions(
+    dump: Source, *, etrecord: str | None = None, debug_buffer: str | None = None
+) -> Companions:
+    """The named ETRecord and debug buffer of a dump; by default those that an ingest would find."""
+    from ingest.sources.companions import CompanionFinder, Companions
 
-    stem = source.file_name.rpartition(".")[0] or source.file_name
-    buffer = source.folder.file(f"{stem}.debug.bin")
-    return None if read_if_present(buffer) is None else buffer
+    beside = CompanionFinder().find(dump)
+    return Companions(
+        file_source(etrecord) if etrecord is not None else beside.etrecord,
+        file_source(debug_buffer) if debug_buffer is not None else beside.debug_buffer,
+    )
+
+
+def read_etrecord_of(dump: Source, etrecord: str | None) -> EtRecord | None:
+    """The named ETRecord of a dump, or the one that an ingest would find, if any.
+
+    If that one cannot be read, a note says so.
+
+    Raises:
+        IngestError: The named one cannot be read.
+    """
+    from ingest.errors import IngestError
+    from ingest.etrecord.record import read_etrecord
+
+    source = find_companions(dump, etrecord=etrecord).etrecord
+    try:
+        return source and read_etrecord(source)
+    except IngestError as error:
+        if etrecord is not None:
+            raise
+        write_note(f"note: {error}; {dump.name} is read without it")
+        return None
 
 
 def etrecord_source(file: str | None) -> Source | None:

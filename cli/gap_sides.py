@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.files import debug_buffer_beside, dump_source, file_source
+from cli.files import dump_source, file_source, find_companions, read_etrecord_of
 from cli.stores import open_to_read
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ def read_sides(
     method = more["method"]
     first = _read(base, (more["debug_buffer"], more["etrecord"]), store, method)
     if head is None:
-        return _reference(more["etrecord"], more["reference_graph"], method), first
+        return _reference(base, more["etrecord"], more["reference_graph"], method), first
     companions = more["head_debug_buffer"], more["head_etrecord"]
     return first, _read(head, companions, store, method)
 
 
-def _reference(etrecord: str | None, graph: str | None, method: str | None) -> Runs:
+def _reference(base: str, etrecord: str | None, graph: str | None, method: str | None) -> Runs:
     """The run of the exported program.
 
     Raises:
@@ -48,9 +48,17 @@ def _reference(etrecord: str | None, graph: str | None, method: str | None) -> R
         problem = f"wanted {METHOD} without HEAD: an ETRecord only has inputs for that method"
         raise typer.BadParameter(problem, param_hint="'--method'")
 
-    if etrecord is None:
+    source = file_source(etrecord) if etrecord else None
+    if source is None and not _is_stored(base):
+        source = find_companions(dump_source(base)).etrecord
+    if source is None:
         raise typer.BadParameter("wanted HEAD, or --etrecord to run the program in it")
-    return [run_reference(file_source(etrecord), graph=graph)]
+    return [run_reference(source, graph=graph)]
+
+
+def _is_stored(name: str) -> bool:
+    """Whether a side is the dump_id of a dump in the store."""
+    return name.isdecimal() and not Path(name).exists()
 
 
 def _read(
@@ -62,18 +70,20 @@ def _read(
         BadParameter: A method is given for a file without an ETRecord.
     """
     debug_buffer, etrecord = companions
-    if name.isdecimal() and not Path(name).exists():
+    if _is_stored(name):
         return _read_stored(int(name), debug_buffer or etrecord, store, method)
+    from queries.event_blocks.build import correlate
     from queries.numeric_gap.logged_operators import read_logged_operators
 
-    if method is not None and etrecord is None:
+    source = dump_source(name)
+    record = read_etrecord_of(source, etrecord)
+    if method is not None and record is None:
         problem = f"{name}: --method needs the ETRecord that defines the method, too"
         raise typer.BadParameter(problem, param_hint="'--method'")
-    source = dump_source(name)
     return read_logged_operators(
         source,
-        debug_buffer=file_source(debug_buffer) if debug_buffer else debug_buffer_beside(source),
-        etrecord=file_source(etrecord) if etrecord else None,
+        debug_buffer=find_companions(source, debug_buffer=debug_buffer).debug_buffer,
+        etrecord=correlate(record) if record else None,
         method=method,
     )
 

@@ -32,6 +32,7 @@ class TextOption(NamedTuple):
         metavar: Type shown in the help.
         is_repeatable: Whether it may be given several times; the value is then a list.
         is_flag: Whether the option takes no value; the value is then a bool.
+        may_be_blank: Whether the value may be empty, as that of a variable that is not set.
     """
 
     name: str
@@ -39,6 +40,7 @@ class TextOption(NamedTuple):
     help: str
     is_repeatable: bool = False
     is_flag: bool = False
+    may_be_blank: bool = False
 
 
 def parse_share_option(text: str, option: str) -> float:
@@ -234,13 +236,28 @@ def parameter_option(parameter: Parameter) -> TextOption:
         "  ".join([parameter.doc, *(f"[{note}]" for note in notes if note)]),
         is_repeatable=is_repeatable,
         is_flag=is_flag,
+        may_be_blank=True,  # what a name or text may be is checked with the parameter
     )
+
+
+def refuse_blank(value: str | None) -> str | None:
+    """The value of an option, unless it is blank.
+
+    Raises:
+        BadParameter: The value is blank.
+    """
+    if value is not None and not value.strip():
+        raise typer.BadParameter(
+            "empty: give a value, or leave the option out (is a variable of the shell not set?)"
+        )
+    return value
 
 
 def _parameter(option: TextOption) -> inspect.Parameter:
     flag = f"--{option.name.replace('_', '-')}"
     metavar = None if option.is_flag else option.metavar
-    declaration = typer.Option(flag, metavar=metavar, help=option.help)
+    check = None if option.is_flag or option.may_be_blank else refuse_blank
+    declaration = typer.Option(flag, metavar=metavar, help=option.help, callback=check)
     type_: object = list[str] | None if option.is_repeatable else str | None
     return inspect.Parameter(
         option.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ from ingest.batching import batches
 from ingest.errors import DumpError
 from ingest.etdump.arena import Arena, Fault, FaultyDumps
 from ingest.etdump.layouts import SignatureBook
+from ingest.etdump.limits import LIMIT_REASONS
 from ingest.etdump.runs import read_dumps
+from ingest.etdump.schema import read_headers
+from ingest.file_magic import explain_fault
 from ingest.profiler_blob.blocks import find_blocks, is_profiler_blob
 from ingest.profiler_blob.runs import read_blob
 from ingest.repeated_dumps import EARLIER
@@ -74,7 +77,34 @@ def decode_dumps(buffers: Sequence[Any]) -> DecodedBatch:
     tables = signatures.tables()
     if len(buffers) == 1 and not (faults or is_profiler_blob(buffers[0])):
         EARLIER.add(buffers[0], tables)
-    return DecodedBatch(_join(parts) | tables, _errors(faults))
+    return DecodedBatch(_join(parts) | tables, _errors(_explain(faults, buffers)))
+
+
+def check_headers(buffers: Sequence[Any]) -> dict[int, Fault]:
+    """The faults in the first bytes of dumps, as `decode_dumps` words them, by position.
+
+    For an ETDump, the size prefix, the identifier, the root table and the vector of runs are
+    checked; for a profiler blob, its blocks.
+
+    Args:
+        buffers: Bytes-like dumps; of a memory map only these parts are read.
+    """
+    faults: dict[int, Fault] = {}
+    flat: list[int] = []
+    for index, buffer in enumerate(buffers):
+        if is_profiler_blob(buffer):
+            faults.update((index, fault) for fault in _blob_faults(buffer))
+        else:
+            flat.append(index)
+    while flat:
+        try:
+            read_headers(Arena([buffers[index] for index in flat]))
+        except FaultyDumps as faulty:
+            faults.update((flat[at], fault) for at, fault in faulty.faults.items())
+            flat = [index for index in flat if index not in faults]
+        else:
+            break
+    return _explain(faults, buffers)
 
 
 def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
@@ -101,7 +131,8 @@ def stream_dump(buffer: Any, source: str = "dump") -> Iterator[DecodedBatch]:
                 tables["run_signatures"] = build_run_signatures(book)
             yield DecodedBatch(tables, _errors({}))
     except FaultyDumps as faulty:
-        raise DumpError(source, **vars(faulty.faults[0])) from faulty
+        (fault,) = _explain({0: faulty.faults[0]}, [buffer]).values()
+        raise DumpError(source, **vars(fault)) from faulty
 
 
 def _join(parts: list[Tables]) -> Tables:
@@ -200,6 +231,24 @@ def _sum_dumps(parts: list[pa.Table]) -> pa.Table:
             total = sum(part[name].to_numpy() for part in parts)
             whole = whole.set_column(index, whole.field(index), pa.array(total))
     return whole
+
+
+def _blob_faults(buffer: Any) -> list[Fault]:
+    try:
+        find_blocks(buffer)
+    except FaultyDumps as faulty:
+        return list(faulty.faults.values())
+    return []
+
+
+def _explain(faults: dict[int, Fault], buffers: Sequence[Any]) -> dict[int, Fault]:
+    """The faults, with the cause of each damage as far as it can be told."""
+    return {
+        index: fault
+        if fault.reason in LIMIT_REASONS
+        else replace(fault, detail=explain_fault(fault.detail, buffers[index]))
+        for index, fault in faults.items()
+    }
 
 
 def _errors(faults: dict[int, Fault]) -> pa.Table:

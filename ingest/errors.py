@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+_WORDS = {  # of pydantic, and our own
+    "Value error, ": "",
+    "Input should be": "wanted",
+    "String should have at least 1 character": "wanted a text that is not blank",
+}
+
 
 class IngestError(Exception):
     """The root of the errors of `ingest`; messages name the place, the problem and the remedy."""
@@ -95,4 +101,6 @@ def pydantic_problem(problem: str) -> str:
     >>> pydantic_problem("Input should be less than or equal to 65535")
     'wanted less than or equal to 65535'
     """
-    return problem.replace("Value error, ", "").replace("Input should be", "wanted")
+    for theirs, ours in _WORDS.items():
+        problem = problem.replace(theirs, ours)
+    return problem

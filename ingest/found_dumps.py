@@ -12,14 +12,25 @@ from ingest.manifest.resolver import ManifestResolver
 from ingest.sources.companions import CompanionFinder
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import list_sources, need_one
-from ingest.sources.paths import MAX_DUMP_BYTES, MAX_FILE_BYTES, Source, count_bytes, read_source
+from ingest.sources.paths import (
+    MAX_FILE_BYTES,
+    Source,
+    count_bytes,
+    count_dump_bytes,
+    read_dump_bytes,
+    read_source,
+)
 from ingest.sources.tops import top_of
 
 AnyPath = str | os.PathLike[str] | Source
 
 
 class FoundDumps:
-    """The dumps at some paths: a sized iterable that creates each dump when it is reached."""
+    """The dumps at some paths: a sized iterable that creates each dump when it is reached.
+
+    Attributes:
+        passed_over: Number of other files in folders and zips that do not belong to dumps, by kind.
+    """
 
     def __init__(
         self,
@@ -51,7 +62,7 @@ class FoundDumps:
         tops = {top_of(path) for path in paths} if tops is None else tops
         self._resolver = ManifestResolver(overrides=manifest, layout=layout, names=names, tops=tops)
         self._companions = CompanionFinder(etrecord, names=names)
-        self._listed = list_sources(paths, names)
+        self._listed, self.passed_over = list_sources(paths, names)
         need_one(self._listed)
 
     def __len__(self) -> int:
@@ -63,7 +74,11 @@ class FoundDumps:
     @property
     def notes(self) -> list[str]:
         """Oddities of the manifests read so far, as sentences."""
-        return list(self._resolver.notes)
+        doubts = [
+            f"{first}{f' and {count - 1:,} more' if count > 1 else ''}: {doubt}"
+            for doubt, (first, count) in self._resolver.doubts.items()
+        ]
+        return [*self._resolver.notes, *doubts]
 
     def _make_dump(self, listed: Source | SourceError) -> Dump:
         if isinstance(listed, SourceError):
@@ -72,9 +87,9 @@ class FoundDumps:
         buffer = companions.debug_buffer
         return Dump(
             listed.name,
-            partial(read_source, listed, most_bytes=MAX_DUMP_BYTES),
+            partial(read_dump_bytes, listed),
             partial(self._resolver.resolve, listed),
-            count_bytes(listed),
+            count_dump_bytes(listed),
             None if companions.etrecord is None else file_at(companions.etrecord),
             None if buffer is None else file_at(buffer, byte_count=count_bytes(buffer)),
         )

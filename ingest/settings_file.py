@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.errors import SourceError
+from ingest.file_magic import decode_text
 
 FILE_NAME = "tracehouse.toml"
 
@@ -23,8 +24,8 @@ def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     import tomllib  # most commands read no settings
 
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(decode_text(file.read_bytes()))
     except OSError as error:
         raise SourceError(str(file), f"{error.strerror or error}; check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of TOML, or of the encoding
         raise SourceError(str(file), f"not TOML: {error}") from error

@@ -15,8 +15,9 @@ TESTS = ROOT / "tests"
 # Files about no single module, by folder: what holds in a whole folder, or of several at once.
 OTHERS = {
     "browser": "accessibility changing_page charts explain_page report_page site timeline_page",
-    "cli": "absurd_clocks against_a_service demo failing_disk json lake_addresses "
-    "strange_names uploading_document",
+    "cli": "absurd_clocks against_a_service default_names demo failing_disk foreign_files "
+    "foreign_manifests foreign_zips json lake_addresses runner_logs strange_names "
+    "uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
     "cli/serve/answers": "hostile_sql",
     "clients": "clients",

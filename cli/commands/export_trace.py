@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import as_usage_errors
-from cli.files import dump_source, file_source
+from cli.files import dump_source, read_etrecord_of
 from cli.options import DEFAULT_STORE, Store, TextOption, add_options
 from cli.output.output_file import standard_output_to
 from cli.output.streams import write_note, write_text
@@ -51,7 +51,7 @@ _PARTS_AT_ONCE = 5_000
 _MOST_DIGITS = 100  # of a dump_id; names of files are as long
 _MORE = (
     TextOption(
-        "etrecord", "FILE", "ETRecord of the files; by default NAME.etrecord in the folder of each."
+        "etrecord", "FILE", "ETRecord of the files; by default found as by 'tracehouse ingest'."
     ),
     TextOption(
         "clock", "CLOCK", "Clock of the files: a unit (by default ns), or ticks per second."
@@ -121,11 +121,11 @@ def _read_dumps(
     names: Sequence[str], store: Path, clocks: Clocks, more: Mapping[str, str | None]
 ) -> list[TimedDump]:
     """The dumps of these names; a number that is not a file is a dump_id of the store."""
-    from queries.timeline.dumps import read_dump, stored_dump
+    from queries.timeline.dumps import stored_dump
 
     stored = {name for name in names if _is_number(name) and not Path(name).exists()}
     found = {
-        name: read_dump(dump_source(name), _etrecord(name, more["etrecord"]), clocks)
+        name: _read_file(dump_source(name), more["etrecord"], clocks)
         for name in names
         if name not in stored
     }
@@ -139,10 +139,12 @@ def _is_number(name: str) -> bool:
     return name.isdecimal() and len(name) <= _MOST_DIGITS
 
 
-def _etrecord(dump: str, given: str | None) -> Source | None:
-    from ingest.sources.companions import CompanionFinder
+def _read_file(dump: Source, etrecord: str | None, clocks: Clocks) -> TimedDump:
+    from queries.event_blocks.build import correlate
+    from queries.timeline.dumps import read_dump
 
-    return file_source(given) if given else CompanionFinder().find(dump_source(dump)).etrecord
+    record = read_etrecord_of(dump, etrecord)
+    return read_dump(dump, correlate(record) if record else None, clocks)
 
 
 def _format_for(file: Path | None) -> TraceFormat:

@@ -11,7 +11,13 @@ import typer
 from cli.exit_codes import fail
 from cli.manifest_options import MANIFEST, find_dumps
 from cli.options import ETRECORD, KeepGoing, Layout, Paths, Quiet, Shared, StoreOptions, add_options
-from cli.output.ingest_report import errors_of, summary_row, write_notes, write_refusals
+from cli.output.ingest_report import (
+    errors_of,
+    summary_row,
+    write_notes,
+    write_passed_over,
+    write_refusals,
+)
 from cli.stores import hand_over_to_service, open_to_write, service_instead_of_store
 from warehouse.errors import StoreLockedError
 
@@ -109,9 +115,10 @@ def ingest(
     except StoreLockedError as error:
         summary = hand_over_to_service(store, found, error)
     summary = replace(summary, seconds=time.perf_counter() - start)
-    options.write_rows([summary_row(summary)])
+    options.write_rows([summary_row(summary, found.passed_over)])
     write_refusals(summary.refused, remedy=errors_of(store))
     if not is_quiet:
+        write_passed_over(found.passed_over)
         write_notes(summary)
     if summary.refused and not keep_going:
         fail()

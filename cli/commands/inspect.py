@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import as_usage_errors
-from cli.files import dump_source, file_source
+from cli.files import dump_source, find_companions, read_etrecord_of
 from cli.options import TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
 from cli.output.options import OutputOptions
@@ -17,13 +17,15 @@ from queries.event_blocks.time_scales import TimeScale
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.sources.paths import Source
     from warehouse.programs.correlation import Correlation
 
 _MORE = (
     TextOption(
         "etrecord",
         "FILE",
-        "ETRecord of the program, which adds operators, modules and stack traces.",
+        "ETRecord of the program, which adds operators, modules and stack traces; by default found "
+        "as by 'tracehouse ingest'.",
     ),
     TextOption("method", "NAME", "Method that was run, if the ETRecord has several."),
     TextOption(
@@ -32,7 +34,11 @@ _MORE = (
         "Graph of the ETRecord to take operators, modules and stack traces from, by default the "
         "edge dialect program. 'etrecord show' lists the graphs.",
     ),
-    TextOption("debug_buffer", "FILE", "Debug buffer, with the elements of logged tensors."),
+    TextOption(
+        "debug_buffer",
+        "FILE",
+        "Debug buffer, with the elements of logged tensors; by default found likewise.",
+    ),
     TextOption("module", "PATH", "Show only the time spent in a module, e.g. layers.0.attention."),
     TextOption(
         "compare_results",
@@ -87,12 +93,13 @@ def inspect(
         target_per_source(source_time_scale, target_time_scale)
         delegate_times = parse_delegate_clocks(more["delegate_clock"] or "")
         metrics = _parse_metrics(more["compare_results"])
-    correlation, buffer = _read_correlation(more, bundled_input), more["debug_buffer"]
+    dump = dump_source(file)
+    correlation = _read_correlation(dump, more, bundled_input)
     use_user_rules(read_user_rules)
     blocks = read_event_blocks(
-        dump_source(file),
+        dump,
         etrecord=correlation,
-        debug_buffer=file_source(buffer) if buffer else None,
+        debug_buffer=find_companions(dump, debug_buffer=more["debug_buffer"]).debug_buffer,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
@@ -126,18 +133,18 @@ add_options(inspect, _MORE)
 
 
 def _read_correlation(
-    more: Mapping[str, str | None], bundled_input: int | None
+    dump: Source, more: Mapping[str, str | None], bundled_input: int | None
 ) -> Correlation | None:
-    """The given ETRecord, with the given method and graph; an unreadable one raises IngestError.
+    """The ETRecord of a dump, with the given method and graph.
 
     Raises:
-        BadParameter: An option about an ETRecord is given without --etrecord.
+        BadParameter: An option about an ETRecord is given, and there is none.
     """
-    from queries.event_blocks.build import read_correlation
+    from queries.event_blocks.build import correlate
 
     method, graph = more["method"], more["reference_graph_name"]
-    if more["etrecord"] is not None:
-        return read_correlation(file_source(more["etrecord"]), method=method, graph=graph)
+    if record := read_etrecord_of(dump, more["etrecord"]):
+        return correlate(record, method=method, graph=graph)
     stated = (
         ("--method", method, "method"),
         ("--reference-graph-name", graph, "graph"),

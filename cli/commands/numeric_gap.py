@@ -16,11 +16,17 @@ from cli.output.options import OutputOptions
 from cli.output.render import Format
 
 _MORE = (
-    TextOption("etrecord", "FILE", "ETRecord of the program that BASE ran."),
     TextOption(
-        "debug_buffer", "FILE", "Debug buffer of BASE; by default NAME.debug.bin in its folder."
+        "etrecord",
+        "FILE",
+        "ETRecord of the program that BASE ran; by default found as by 'tracehouse ingest'.",
     ),
-    TextOption("head_etrecord", "FILE", "ETRecord of the program that HEAD ran."),
+    TextOption("debug_buffer", "FILE", "Debug buffer of BASE; by default found likewise."),
+    TextOption(
+        "head_etrecord",
+        "FILE",
+        "ETRecord of the program that HEAD ran; the default is as for BASE.",
+    ),
     TextOption("head_debug_buffer", "FILE", "Debug buffer of HEAD; the default is as for BASE."),
     TextOption("method", "NAME", "Compare only runs of this method."),
     TextOption(

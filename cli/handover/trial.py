@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from cli.output.ingest_report import write_notes, write_refusals
+from cli.output.ingest_report import write_notes, write_passed_over, write_refusals
 from cli.output.progress import progress_bar
 from cli.output.streams import write_note
 from cli.stores import open_to_read, open_to_write
@@ -44,6 +44,7 @@ def try_ingest(
         hashes = set(trial.sql(_HASHES)["sha256"].to_pylist())
     write_refusals(summary.refused, remedy="correct these first")
     if not is_quiet:
+        write_passed_over(found.passed_over)
         write_notes(summary)
     known = len(hashes & _known(store))
     write_note(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.exit_codes import fail
 from cli.handover.delivering import CONFLICT, DeliveryResult, hand_over, service_uploader
-from cli.output.ingest_report import write_oddities, write_refusals
+from cli.output.ingest_report import write_oddities, write_passed_over, write_refusals
 from cli.output.interrupt import interruptible_bar
 from cli.output.options import OutputOptions
 
@@ -30,12 +30,14 @@ class UploadSummary:
         known: Dumps that the service already had.
         byte_count: Size of both.
         refused: Dumps that the service refused or that could not be sent.
+        passed_over: Number of files that are neither dumps nor belong to dumps.
     """
 
     accepted: int = 0
     known: int = 0
     byte_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
+    passed_over: int = 0
 
     def add(self, one: DeliveryResult) -> None:
         """Count one dump."""
@@ -57,6 +59,7 @@ class UploadSummary:
             "known": self.known,
             "conflicts": conflicts,
             "refused": len(self.refused) - conflicts,
+            "passed_over": self.passed_over,
             "megabytes": self.byte_count / 1e6,
             "seconds": seconds,
         }
@@ -95,7 +98,8 @@ def upload_found(
         ServiceError: The service cannot be reached, or accepts nothing.
         Exit: Dumps were refused, and `keep_going` is off.
     """
-    start, summary = time.perf_counter(), UploadSummary()
+    start = time.perf_counter()
+    summary = UploadSummary(passed_over=found.passed_over.total())
     with (
         service_uploader(service, retry_seconds=options.retry_seconds) as taker,
         interruptible_bar(is_quiet=options.is_quiet, has_events=False) as progress,
@@ -107,6 +111,7 @@ def upload_found(
     output.write_rows([summary.row(time.perf_counter() - start)])
     write_refusals(summary.refused, remedy="correct the first ones and send them again")
     if not options.is_quiet:
+        write_passed_over(found.passed_over)
         write_oddities(found.notes)
     if summary.refused and not options.keep_going:
         fail()

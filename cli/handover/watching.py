@@ -14,9 +14,10 @@ from ingest.dump import Dump
 from ingest.errors import IngestError, ManifestError, SourceError
 from ingest.found_dumps import FoundDumps
 from ingest.manifest.models import Manifest
+from ingest.sources.file_names import is_zip
 from ingest.sources.folder_names import FolderNames
+from ingest.sources.listing import describe_passed_over
 from ingest.sources.places import Source
-from ingest.sources.zip_artifacts import is_zip
 from ingest.watching.follower import Follower, WatchRound
 from ingest.watching.names import CurrentNames
 from ingest.watching.places import WatchedFile, WatchedPlace
@@ -75,6 +76,8 @@ class Watch:
                 raise found.problems[0]
             for problem in found.problems:
                 self._print_once(f"note: {problem}; will be retried")
+            for kind, path in self._follower.passed_over.items():
+                self._print_once(f"note: {path}: passed over, like all files {kind}")
             if found.ready:
                 self._hand_over(found, stop)
             elif self._options.is_once and found.is_settled:
@@ -160,7 +163,10 @@ class Watch:
             yield replace(
                 incoming, name=self._place.restore_paths(incoming.name), manifest=manifest
             )
-        for note in found.notes:
+        notes = found.notes
+        if found.passed_over:  # the file is a zip
+            notes.append(f"{files[0]}: {describe_passed_over(found.passed_over)}")
+        for note in notes:
             self._print_once(f"note: {self._place.restore_paths(note)}")
 
     def _manifest(self, manifest: Callable[[], Manifest]) -> Manifest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-def summary_row(summary: IngestSummary) -> dict[str, object]:
-    """The counts; `files` counts dumps, duplicates, conflicts and refused files."""
+def summary_row(
+    summary: IngestSummary, passed_over: Mapping[str, int] | None = None
+) -> dict[str, object]:
+    """The counts; `files` counts dumps, duplicates, conflicts and refused files.
+
+    `passed_over` are other files in the given places, by kind; without places there are none.
+    """
+    others = {} if passed_over is None else {"passed_over": sum(passed_over.values())}
     return {
         "files": summary.n_files,
         "dumps": summary.n_dumps,
@@ -27,6 +33,7 @@ def summary_row(summary: IngestSummary) -> dict[str, object]:
         "duplicates": summary.n_duplicates,
         "conflicts": summary.n_conflicts,
         "refused": len(summary.refused) - summary.n_conflicts,
+        **others,
         "seconds": summary.seconds,
     }
 
@@ -50,6 +57,14 @@ def write_refusals(refused: Sequence[Refusal], *, remedy: str) -> None:
         write_note(f"refused: {_sentence(group)}")
     if left := len(refused) - sum(map(len, shown)):
         write_note(f"and {left:,} more; {remedy}")
+
+
+def write_passed_over(counts: Mapping[str, int]) -> None:
+    """Print a note about the files that are neither dumps nor belong to dumps, if there are any."""
+    from ingest.sources.listing import describe_passed_over
+
+    if others := describe_passed_over(counts):
+        write_note(f"note: {others}")
 
 
 def write_oddities(notes: Sequence[str]) -> None:

@@ -92,6 +92,8 @@ class Note:
             raise QueryError(f"text: characters of the note: found {found}")
         if unknown := sorted(self.on.keys() - POINT):
             raise QueryError(f"on: found '{unknown[0]}', wanted one of: {', '.join(POINT)}")
+        if blank := sorted(name for name, value in self.on.items() if not value.strip()):
+            raise QueryError(f"on: {blank[0]} is empty: give a value, or leave it out")
         if not self.on.get("build"):
             raise QueryError("on: wanted the build of the points, found none")
         if not self.on.get("ordinal", "1").isdecimal():

@@ -66,6 +66,11 @@ BLOB_TOO_LARGE = Fault(
     f"more than {MOST_BLOB_BLOCKS:,} blocks, or {MOST_BLOB_ENTRIES:,} allocations or events of one "
     "block: wanted several smaller blobs",
 )  # fmt: skip
+LIMIT_REASONS = frozenset(
+    ["too_large", "too_many_runs", "name_too_long"]
+    + [one.reason for one in (TOO_MUCH_TEXT, TOO_MANY_SIGNATURES, EVENT_TOO_LARGE, BLOB_TOO_LARGE)]
+)
+"""Reasons of refusals that are about size; the others are about damage."""
 
 
 def text_budget(sizes: Ints) -> Ints:

@@ -38,6 +38,7 @@ from ingest.etrecord.maps import DelegateMap, Handles, parse_delegate, parse_han
 from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
 from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser
+from ingest.file_magic import begins_like_dump, describe_bytes
 from ingest.sources.paths import Source, read_source
 from ingest.sources.zip_members import ZipMembers
 from ingest.strict_json import parse_integer, parse_json, quote
@@ -191,7 +192,8 @@ def decode_etrecord(data: bytes | memoryview, name: str) -> EtRecord:
             maps cannot be read.
     """
     if bytes(data[:2]) != b"PK":
-        raise EtRecordError(name, f"is {_describe(data)}, wanted an ETRecord (a zip)")
+        found = "an ETDump" if begins_like_dump(data) else describe_bytes(data)
+        raise EtRecordError(name, f"not an ETRecord (a zip){', but ' + found if found else ''}")
     members = ZipMembers(data, name, inflation=MAX_INFLATION)
     if _IDENTIFIER not in members.names:
         raise EtRecordError(name, f"is a zip without {_IDENTIFIER}; wanted an ETRecord")
@@ -210,13 +212,6 @@ def decode_etrecord(data: bytes | memoryview, name: str) -> EtRecord:
         programs,
         members,
     )
-
-
-def _describe(data: bytes | memoryview) -> str:
-    head = bytes(data[:12])
-    if b"ED00" in (head[4:8], head[8:12]):
-        return "an ETDump"
-    return "an ExecuTorch program" if head[4:6] == b"ET" else "not a zip"
 
 
 def _list_programs(names: Sequence[str], methods: Sequence[str]) -> list[ProgramKey]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from ingest.schemas.attributes import SECTIONS, short_name
+from ingest.schemas.attributes import SECTIONS, compose, short_name
 from ingest.strict_json import quote
 
 Key = tuple[str, str]
@@ -154,6 +154,7 @@ def find_key(name: str) -> Key:
     >>> find_key("build"), find_key("device.os"), find_key("clock.delegates.XNNPACK")
     (('build', 'id'), ('device', 'os'), ('clock.delegates', 'xnnpack'))
     """
+    name = compose(name)
     if name in SHORT_NAMES:
         return SHORT_NAMES[name]
     section, _, rest = name.partition(".")

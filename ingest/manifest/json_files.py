@@ -7,6 +7,7 @@ import json
 from pydantic_core import from_json
 
 from ingest.errors import ManifestError
+from ingest.manifest.json_faults import explain_json
 from ingest.strict_json import DuplicateKeyError, unique_keys
 
 MAX_MANIFEST_BYTES = 1 << 20
@@ -32,4 +33,6 @@ def parse_json(
     except DuplicateKeyError as error:
         raise ManifestError(place, str(error)) from error
     except ValueError as error:
-        raise ManifestError(place, f"not valid JSON: {error}") from error
+        found = explain_json(text)
+        problem = f"{found} ({error})" if found else error
+        raise ManifestError(place, f"not valid JSON: {problem}") from error

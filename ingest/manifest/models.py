@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -21,6 +21,8 @@ from pydantic import (
 from pydantic_core import from_json
 
 from ingest.manifest.fields import FullShape, flatten, nest
+from ingest.manifest.times import parse_time, write_time
+from ingest.schemas.attributes import compose
 
 MAX_NAME_LENGTH = 1_000
 MAX_TAGS_LENGTH = 64 << 10  # as JSON; each dump stores a copy
@@ -29,20 +31,17 @@ MAX_COUNTERS_LENGTH = 64 << 10  # likewise
 
 _NS_PER_UNIT = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _CANONICAL = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=datetime.isoformat
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=write_time
 )
 
 
-def _parse_time(value: object) -> datetime:
-    try:
-        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("wanted an ISO 8601 time, e.g. 2026-11-21T08:12:51Z") from None
+def _as_name(value: object) -> object:
+    """A name in its one spelling; a whole number as text.
 
-
-def _integer_as_text(value: object) -> object:
-    """A whole number as text. Other numbers are refused: JSON turns 14.10 into 14.1."""
+    Other numbers are refused: JSON turns 14.10 into 14.1.
+    """
+    if isinstance(value, str):
+        return compose(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -54,6 +53,7 @@ def _check_name(text: str) -> str:
 
 def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
     try:
+        tags = {compose(name): _compose_all(value) for name, value in tags.items()}
         text = _CANONICAL.encode(tags)
         text.encode()
     except RecursionError:
@@ -65,6 +65,17 @@ def _check_tags(tags: dict[str, JsonValue]) -> dict[str, JsonValue]:
             f"wanted at most {MAX_TAGS_LENGTH:,} characters as JSON, found {len(text):,}"
         )
     return tags
+
+
+def _compose_all(value: JsonValue) -> JsonValue:
+    """A value with all texts in their one spelling."""
+    if isinstance(value, str):
+        return compose(value)
+    if isinstance(value, list):
+        return [_compose_all(item) for item in value]
+    if isinstance(value, dict):
+        return {compose(name): _compose_all(item) for name, item in value.items()}
+    return value
 
 
 def _parse_counters(value: object) -> object:
@@ -93,16 +104,16 @@ def _check_backends(rates: dict[str, Rate]) -> dict[str, Rate]:
         if len(name) > MAX_NAME_LENGTH:
             raise ValueError(f"wanted names of at most {MAX_NAME_LENGTH:,} characters")
         name.encode()
-    return rates
+    return {compose(name): rate for name, rate in rates.items()}
 
 
 Name = Annotated[
     str,
     Field(min_length=1, max_length=MAX_NAME_LENGTH),
     AfterValidator(_check_name),
-    BeforeValidator(_integer_as_text),
+    BeforeValidator(_as_name),
 ]
-Time = Annotated[datetime, PlainValidator(_parse_time)]
+Time = Annotated[datetime, PlainValidator(parse_time)]
 
 
 class _Frozen(BaseModel):
@@ -213,7 +224,7 @@ class Clock(Rate):
 
     def delegate_ns_per_tick(self, backend: str | None) -> float | None:
         """Nanoseconds per tick of a backend's events, ignoring case; None if unknown."""
-        wanted = (backend or "").casefold()
+        wanted = compose(backend or "").casefold()
         named = (rate for name, rate in self.delegates.items() if name.casefold() == wanted)
         return next(named, self).ns_per_tick
 

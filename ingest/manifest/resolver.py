@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -29,6 +31,9 @@ from ingest.manifest.json_files import parse_json
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
 from ingest.manifest.runner_output import add_counters, read_printed
+from ingest.manifest.times import describe_doubts
+from ingest.schemas.attributes import compose
+from ingest.sources.file_names import BENCHMARK_RESULTS, SHARED_MANIFEST, sidecar_names
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.paths import Folder, Source, read_if_present
 from ingest.sources.tops import is_below
@@ -39,6 +44,7 @@ __all__ = ["Build", "Clock", "Device", "Manifest", "ManifestResolver", "Model", 
 _MOST_PATH_LENGTH = 4_096  # of a path that a layout is matched with
 _MOST_SEGMENT_LENGTH = 255  # of a name in it
 _MOST_NOTES = 1_000
+_SILENT = "adds no counters: no report of a known runner can be read in it"
 
 
 class _Layer(NamedTuple):
@@ -53,6 +59,8 @@ class ManifestResolver:
 
     Attributes:
         notes: Sentences about fields that look misspelt, in order, up to a limit.
+        doubts: Sentences about times and runners' output, each with the first file that it is true
+            of, and their number.
     """
 
     def __init__(
@@ -74,9 +82,11 @@ class ManifestResolver:
                 By default, the search ends at the root.
         """
         self.notes: dict[str, None] = {}
+        self.doubts: dict[str, tuple[str, int]] = {}
+        self._now = datetime.now(UTC)
         self._overrides = self._flatten("options", overrides or {})
         self._layout = layout
-        self._pattern = None if layout is None else parse_layout(layout, LAYOUT_FIELDS)
+        self._pattern = None if layout is None else parse_layout(compose(layout), LAYOUT_FIELDS)
         self._inherited: dict[Folder, tuple[_Layer, ...]] = {}
         self._benchmarks: dict[Folder, tuple[_Layer, ...]] = {}
         self._names = names or FolderNames()
@@ -95,10 +105,15 @@ class ManifestResolver:
         Raises:
             ManifestError: if device, build or model is unknown, or a field is malformed.
         """
-        folder = source.folder
+        manifest = self._resolve(source, source.folder)
+        self._doubt_times(source, manifest)
+        return manifest
+
+    def _resolve(self, source: Source, folder: Folder) -> Manifest:
         sidecars = self._read_sidecars(source, folder)
         layout = self._match_layout(source)
-        printed = read_printed(source, self._names.find(folder))
+        note_silent = partial(self._doubt, _SILENT)
+        printed = read_printed(source, self._names.find(folder), note_silent)
         is_shared = not sidecars and not layout and not printed
         if is_shared and folder in self._shared:
             return self._shared[folder]
@@ -108,6 +123,19 @@ class ManifestResolver:
         if is_shared:
             self._shared[folder] = manifest
         return manifest
+
+    def _doubt_times(self, source: Source, manifest: Manifest) -> None:
+        for name, time in (
+            ("captured_at", manifest.captured_at),
+            ("build.committed_at", manifest.build.committed_at),
+        ):
+            for doubt in describe_doubts(name, time, self._now):
+                self._doubt(doubt, source.name)
+
+    def _doubt(self, doubt: str, place: str) -> None:
+        first, count = self.doubts.get(doubt, (place, 0))
+        if count or len(self.doubts) < _MOST_NOTES:
+            self.doubts[doubt] = first, count + 1
 
     def _merge(
         self, source: Source, layers: tuple[_Layer, ...], printed: Sequence[Mapping[str, object]]
@@ -122,12 +150,13 @@ class ManifestResolver:
         return _validate(fields, layers, source.name)
 
     def _read_sidecars(self, source: Source, folder: Folder) -> tuple[_Layer, ...]:
-        names = self._names.find(folder)
-        if names is not None and not names:
+        files = self._names.find(folder)
+        if files is not None and not files.by_name:
             return ()
         layers: tuple[_Layer, ...] = ()
-        for name in _sidecar_names(source):
-            if name != source.file_name and (names is None or name in names):
+        for wanted in sidecar_names(source.file_name):
+            name = wanted if files is None else files.find(wanted)
+            if name and name != source.file_name:
                 layers += self._read_layer(folder.file(name))
         return layers
 
@@ -140,13 +169,14 @@ class ManifestResolver:
             above = above.parent
         layers = () if above is None else self._inherited[above]
         for below in reversed(unread):
-            layers = (*self._read_layer(below.file("manifest.json")), *layers)
+            manifest = self._names.shared_file(below, SHARED_MANIFEST)
+            layers = (*self._read_layer(manifest), *layers)
             self._inherited[below] = layers
         return layers
 
     def _read_benchmark(self, folder: Folder) -> tuple[_Layer, ...]:
         if folder not in self._benchmarks:
-            file = folder.file("benchmark_results.json")
+            file = self._names.shared_file(folder, BENCHMARK_RESULTS)
             data = read_if_present(file)  # empty where the benchmark failed
             fields = parse_benchmark_results(parse_json(file.name, data)) if data else {}
             self._benchmarks[folder] = (self._flatten(file.name, fields),)
@@ -174,20 +204,21 @@ class ManifestResolver:
         # Fields that share a name are tried in all ways.
         if self._pattern is None or not _is_usual(source.place):
             return ()
-        found = self._pattern.find(source.place)
+        found = self._pattern.find(compose(source.place))
         if found is None:
             return ()
         return (self._flatten(f"{source.name}: layout {self._layout!r}", found),)
 
     def _describe_missing(self, missing: list[str], source: Source) -> str:
         options = " ".join(f"--{name}" for name in missing)
+        sidecar = sidecar_names(source.file_name)[0]
         template = self._layout or "/".join([*(f"{{{name}}}" for name in missing), "*.etdp"])
         matched = " (the given layout does not state them here)" if self._layout else ""
         benchmark = "" if missing == ["build"] else ", or ExecuTorch's benchmark_results.json"
         return (
-            f"no {', '.join(missing)}; give {options}, or state them in a sidecar "
-            f"{_sidecar_names(source)[0]}, in a manifest.json from its folder up to the given "
-            f"one, by --layout '{template}'{matched}{benchmark}"
+            f"no {', '.join(missing)}; give {options}, or state them in a sidecar {sidecar}, "
+            "in a manifest.json from its folder up to the given one, by --layout "
+            f"'{template}'{matched}{benchmark}"
         )
 
 
@@ -276,10 +307,6 @@ def _is_usual(place: str) -> bool:
     """Whether a path is as short as file systems allow."""
     longest = max(map(len, place.split("/")))
     return len(place) <= _MOST_PATH_LENGTH and longest <= _MOST_SEGMENT_LENGTH
-
-
-def _sidecar_names(source: Source) -> tuple[str, str]:
-    return f"{os.path.splitext(source.file_name)[0]}.json", f"{source.file_name}.json"
 
 
 def _locate(error: ValidationError, layers: Iterable[_Layer], source: str) -> tuple[str, str]:

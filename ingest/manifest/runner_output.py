@@ -13,15 +13,14 @@ Three producers are known:
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from ingest.manifest.json_files import parse_json
-from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
 from ingest.sources.paths import Source, read_if_present
 
 _Figure = tuple[str, str, float]  # name, unit, value
@@ -29,7 +28,10 @@ _Figure = tuple[str, str, float]  # name, unit, value
 _MOST_BYTES = 64 << 20  # of a QHAS summary, or of the end of a log
 # A log may be hostile: matching is linear, and no number has more than 18 digits.
 _OBSERVER = re.compile(r"PyTorchObserver (\{[^{}\[\]]*\})")
+# C++ prints numbers that JSON lacks; those figures are left out.
+_NOT_FINITE = re.compile(r":\s*[-+]?(?:nan|inf)\b", re.IGNORECASE)
 _COUNTED = ("prompt_tokens", "generated_tokens")
+_MIB = 1 << 20
 _SPANS = {
     "model_load_time": ("model_load_start_ms", "model_load_end_ms"),
     "first_token_time": ("inference_start_ms", "first_token_ms"),
@@ -54,21 +56,28 @@ _ARM_EVENTS = re.compile(r"Ethos-U PMU Events:\[([^\[\]\n]*)\]")
 _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
-def read_printed(source: Source, names: frozenset[str] | None) -> list[dict[str, object]]:
-    """The counters in the output of a dump's runner; `names` are the files in its folder, if known.
+def read_printed(
+    source: Source, files: FolderFiles | None, note_silent: Callable[[str], object]
+) -> list[dict[str, object]]:
+    """The counters in the output of a dump's runner; `files` are those of its folder, if known.
+
+    `note_silent` is called with the name of a file without any.
 
     Raises:
         ManifestError: A summary is not JSON.
         SourceError: A file exists but cannot be read.
     """
-    stem = os.path.splitext(source.file_name)[0]
+    stem = stem_of(source.file_name)
     counters: list[dict[str, object]] = []
     for suffix in (LOG_SUFFIX, QHAS_SUFFIX):
-        name = f"{stem}{suffix}"
-        if names is None or name in names:
+        name = f"{stem}{suffix}" if files is None else files.find(f"{stem}{suffix}")
+        if name:
             file = source.folder.file(name)
             data = read_if_present(file)
-            counters += [] if data is None else parse_printed(file.name, data, suffix)
+            found = [] if data is None else parse_printed(file.name, data, suffix)
+            if data is not None and not found:
+                note_silent(file.name)
+            counters += found
     return counters
 
 
@@ -96,12 +105,14 @@ def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> obj
 def parse_log(text: str) -> list[dict[str, object]]:
     """The counters in a log; the median where it has several reports.
 
-    Unknown and truncated lines are ignored.
+    Unknown and truncated lines are ignored. NULs are removed: what PowerShell redirects is UTF-16,
+    in a whole log or where it appends to one.
 
     >>> parse_log('PyTorchObserver {"prompt_tokens":7,"inference_start_ms":0,"first_token_ms":90}')
     [{'name': 'prompt_tokens', 'unit': 'count', 'source': 'LLM runner', 'value': 7.0}, \
 {'name': 'first_token_time', 'unit': 'ms', 'source': 'LLM runner', 'value': 90.0}]
     """
+    text = text.replace("\0", "")
     llm, arm = _read_observers(text), _read_arm(text)
     return [*_list_counters(llm, "LLM runner"), *_list_counters(arm, "Arm runner")]
 
@@ -139,7 +150,7 @@ def _list_counters(figures: Iterable[_Figure], source: str) -> list[dict[str, ob
 def _read_observers(text: str) -> Iterator[_Figure]:
     for found in _OBSERVER.finditer(text):
         try:
-            stats = json.loads(found[1])
+            stats = json.loads(_NOT_FINITE.sub(":null", found[1]))
         except ValueError:
             continue
         yield from _read_observer(stats)
@@ -154,11 +165,21 @@ def _read_observer(stats: Mapping[str, object]) -> Iterator[_Figure]:
     for unit, figures in (
         ("count", {name: _number(stats, name) for name in _COUNTED}),
         ("ms", spans),
+        ("MiB", _read_gpu(stats)),
         ("/s", {name: _rate(stats, name) for name in _RATES}),
     ):
         for name, value in figures.items():
             if value is not None:
                 yield name, unit, value
+
+
+def _read_gpu(stats: Mapping[str, object]) -> dict[str, float | None]:
+    """Memory of a GPU: the most that was used, and what loading the program took."""
+    loaded = _span(stats, "gpu_free_after_load_bytes", "gpu_free_before_load_bytes")
+    return {
+        "gpu_peak_usage_mb": _number(stats, "gpu_peak_usage_mb"),
+        "gpu_load_mb": loaded / _MIB if loaded is not None else None,
+    }
 
 
 def _rate(stats: Mapping[str, object], name: str) -> float | None:
@@ -187,7 +208,7 @@ def _last(found: list[str]) -> str:
 
 
 def _span(stats: Mapping[str, object], start: str, end: str) -> float | None:
-    """The time between two readings; None if one is missing, or the end is before the start."""
+    """What lies between two readings; None if one is missing, or the last one is lower."""
     first, last = _number(stats, start), _number(stats, end)
     return last - first if first is not None and last is not None and last >= first else None
 

@@ -8,6 +8,7 @@ The module imports nothing heavy, because the help of commands needs it.
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 from typing import NamedTuple
 
@@ -92,6 +93,17 @@ def short_name(section: str, name: str) -> str:
     ('device', 'os')
     """
     return section if name in ("name", "id", "unit") else name
+
+
+def compose(name: str) -> str:
+    """A name as manifests, stores and filters spell it: in Unicode's composed form (NFC).
+
+    macOS and some input methods decompose letters with accents, so that one name has two spellings.
+
+    >>> compose("Bu\u0308ro") == "B\u00fcro"
+    True
+    """
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def dimension_columns(kind: str) -> tuple[str, ...]:

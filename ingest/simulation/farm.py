@@ -15,8 +15,8 @@ from ingest.simulation.plan import FarmPlan, Stream
 from ingest.simulation.recorder import ProgramRecorder
 from ingest.simulation.timeline import Floats
 from ingest.simulation.truth import FarmSummary, describe_truth
+from ingest.sources.file_names import FARM_TRUTH
 
-_TRUTH = "truth.json"
 TAGS = {"synthetic": True, "made_by": "tracehouse simulate"}
 
 _NIGHT_BEGINS = timedelta(hours=6)  # after the commit
@@ -78,7 +78,7 @@ class FarmWriter:
                 if progress is not None:
                     done = summary.dumps + len(summary.missing_dumps)
                     progress(FarmProgress(done, self._plan.dump_count, summary.events))
-            _write_json(out / _TRUTH, describe_truth(self._plan, summary), indent=1)
+            _write_json(out / FARM_TRUTH, describe_truth(self._plan, summary), indent=1)
         except OSError as error:
             raise SinkError(
                 f"{error.filename or out}: {error.strerror}; wanted a writable folder"
@@ -97,7 +97,7 @@ class FarmWriter:
     def _is_written(self, out: Path) -> bool:
         """Whether a folder already has this farm, so that writing changes no byte."""
         try:
-            truth = json.loads((out / _TRUTH).read_bytes())
+            truth = json.loads((out / FARM_TRUTH).read_bytes())
         except (OSError, ValueError):
             return False
         wanted = describe_truth(self._plan, FarmSummary())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
-from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX, FolderNames
-from ingest.sources.places import Folder, Source
+from ingest.sources.file_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
+from ingest.sources.folder_names import FolderNames
+from ingest.sources.places import Source
 
 __all__ = ["DEBUG_BUFFER_SUFFIX", "ETRECORD_SUFFIX", "CompanionFinder", "Companions"]
 
@@ -25,28 +25,20 @@ class CompanionFinder:
         """Use `etrecord` for all dumps, if given; otherwise look next to each dump."""
         self._etrecord = etrecord
         self._names = names or FolderNames()
-        self._alone: dict[Folder, str | None] = {}  # a folder's only ETRecord
 
     def find(self, source: Source) -> Companions:
         """The companions of a dump.
 
-        For ``NAME.etdp`` these are ``NAME.debug.bin``, and ``NAME.etrecord`` or the only file
-        with that suffix in the folder.
+        For ``NAME.etdp`` these are ``NAME.etrecord``, or the only ETRecord of the folder
+        (``etrecord.bin`` counts, too), and ``NAME.debug.bin``, or the ``debug_output.bin`` or
+        ``debug_buffer.bin`` of a folder with one dump.
         """
         folder = source.folder
-        names = self._names.find(folder)
-        if not names:
+        files = self._names.find(folder)
+        if files is None or not files.by_name:
             return Companions(self._etrecord)
-        stem = os.path.splitext(source.file_name)[0]
-        own, buffer = f"{stem}{ETRECORD_SUFFIX}", f"{stem}{DEBUG_BUFFER_SUFFIX}"
-        record = own if own in names else self._find_alone(folder, names)
+        record, buffer = files.companions_of(source.file_name)
         return Companions(
             self._etrecord or (folder.file(record) if record else None),
-            folder.file(buffer) if buffer in names else None,
+            folder.file(buffer) if buffer else None,
         )
-
-    def _find_alone(self, folder: Folder, names: frozenset[str]) -> str | None:
-        if folder not in self._alone:
-            records = [name for name in names if name.endswith(ETRECORD_SUFFIX)]
-            self._alone[folder] = records[0] if len(records) == 1 else None
-        return self._alone[folder]

@@ -6,17 +6,11 @@ import os
 from collections.abc import Iterable
 
 from ingest.errors import SourceError
-from ingest.sources.places import Folder
+from ingest.sources.file_names import FolderFiles, sort_files
+from ingest.sources.places import Folder, Source
 from ingest.sources.zip_artifacts import find_artifact
 from ingest.sources.zip_limits import ZIP_FAULTS
 
-ETRECORD_SUFFIX = ".etrecord"
-DEBUG_BUFFER_SUFFIX = ".debug.bin"
-MANIFEST_SUFFIX = ".json"
-LOG_SUFFIX = ".log"
-QHAS_SUFFIX = ".qhas.json"
-
-_OWN_SUFFIXES = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX, MANIFEST_SUFFIX, LOG_SUFFIX, QHAS_SUFFIX)
 _NONE: frozenset[str] = frozenset()
 
 
@@ -24,31 +18,27 @@ class FolderNames:
     """Names of manifests and companions in folders."""
 
     def __init__(self) -> None:
-        self._known: dict[Folder, frozenset[str] | None] = {}
+        self._known: dict[Folder, FolderFiles | None] = {}
 
-    def add(self, folder: Folder, names: Iterable[str]) -> None:
-        """Set the names of a folder, which is then not listed."""
-        self._known[folder] = frozenset(filter(_belongs, names)) or _NONE
+    def add(self, folder: Folder, names: Iterable[str]) -> FolderFiles:
+        """Set the names of all files in a folder, which is then not listed."""
+        files = self._known[folder] = sort_files(names)
+        return files
 
-    def find(self, folder: Folder) -> frozenset[str] | None:
-        """Names in a folder; None if they are unknown (no permission, damaged zip)."""
+    def find(self, folder: Folder) -> FolderFiles | None:
+        """The files in a folder; None if they are unknown (no permission, damaged zip)."""
         if folder not in self._known:
             names = list_names(folder)
-            if names is None:
-                self._known[folder] = None
-            else:
-                self.add(folder, names)
+            self._known[folder] = None if names is None else sort_files(names)
         return self._known[folder]
 
+    def shared_file(self, folder: Folder, name: str) -> Source:
+        """The file of this name for all dumps in a folder and below, existing or not.
 
-def companion_names(dump: str) -> list[str]:
-    """Paths of the files that may belong to a dump, existing or not.
-
-    >>> companion_names("run.etdp")
-    ['run.debug.bin', 'run.etrecord', 'run.json', 'run.log', 'run.qhas.json', 'run.etdp.json']
-    """
-    stem = os.path.splitext(dump)[0]
-    return [*(f"{stem}{end}" for end in _OWN_SUFFIXES), f"{dump}{MANIFEST_SUFFIX}"]
+        No folder is listed for it, which may take long; a zip is listed anyway.
+        """
+        files = self._known.get(folder) if folder.inner is None else self.find(folder)
+        return folder.file((files and files.find(name)) or name)
 
 
 def list_names(folder: Folder) -> frozenset[str] | None:
@@ -60,8 +50,3 @@ def list_names(folder: Folder) -> frozenset[str] | None:
         return artifact.folders.get(inner, _NONE) if artifact else None
     except (OSError, SourceError, *ZIP_FAULTS):
         return None
-
-
-def _belongs(name: str) -> bool:
-    # macOS adds an AppleDouble file "._NAME" for each NAME when it packs or copies files.
-    return name.endswith(_OWN_SUFFIXES) and not name.startswith("._")

@@ -10,51 +10,67 @@ import difflib
 import glob
 import os
 import stat
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import NamedTuple
 
 from ingest.errors import SourceError
+from ingest.sources.file_names import (
+    WANTED,
+    WANTED_DUMPS,
+    is_dump,
+    is_zip,
+    kind_of,
+    list_passed_over,
+    may_belong,
+)
 from ingest.sources.file_tree import describe_absence, expand_glob, walk
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.places import Source, parse_source
 from ingest.sources.reading import ABSENT, describe_refusal, reading_errors
-from ingest.sources.zip_artifacts import (
-    DUMP_SUFFIXES,
-    ZIP_SUFFIX,
-    find_artifact,
-    is_dump,
-    is_zip,
-    list_dumps,
-)
+from ingest.sources.zip_artifacts import find_artifact, list_zip
 
 Path = str | os.PathLike[str] | Source
 
-WANTED = f"*{', *'.join(DUMP_SUFFIXES)} or *{ZIP_SUFFIX}"
-_WANTED_MEMBERS = f"*{', *'.join(DUMP_SUFFIXES[:-1])} or *{DUMP_SUFFIXES[-1]}"
 _MOST_NAMED = 3  # of bad paths, in one message
+_MOST_KINDS = 5  # of files that are passed over, in one message
+
+
+class Listing(NamedTuple):
+    """The result of `list_sources`.
+
+    Attributes:
+        found: The dumps, with an error in place of each faulty path.
+        passed_over: Number of files that are neither dumps nor belong to dumps, by `kind_of`.
+    """
+
+    found: list[Source | SourceError]
+    passed_over: Counter[str]
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
     """Dumps at the paths, in the order of the paths and sorted by name below each, each file once.
 
-    A path is a file of any name, a folder (searched recursively for files of `DUMP_SUFFIXES` and
-    zips, following symlinks but never in a circle), a zip (searched likewise, and the zips in it),
+    A path is a file of any name, a folder (searched recursively for dumps and zips by their names,
+    following symlinks but never in a circle), a zip (searched likewise, and the zips in it),
     ``ZIP!MEMBER``, or a glob (``**`` matches any number of folders). A path that does not exist,
     cannot be listed or holds no dump raises SourceError. A `Source` is returned unchanged.
     """
-    listed = list_sources(paths, FolderNames())
+    listed = list_sources(paths, FolderNames()).found
     for item in listed:
         if isinstance(item, SourceError):
             raise item
     return [item for item in listed if isinstance(item, Source)]
 
 
-def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | SourceError]:
+def list_sources(paths: Iterable[Path], names: FolderNames) -> Listing:
     """The result of `find_sources`, with an error in place of each faulty path.
 
     `names` receives the names in the folders that are searched.
     """
     found: dict[object, Source | SourceError] = {}
-    listing = _Listing(names)
+    listing = _Lister(names)
     for path in paths:
         if isinstance(path, Source):
             listed = [path]
@@ -66,7 +82,23 @@ def list_sources(paths: Iterable[Path], names: FolderNames) -> list[Source | Sou
                 continue
         for source in listed:
             found.setdefault((listing.real_path(source.path), source.member), source)
-    return list(found.values())
+    return Listing(list(found.values()), listing.count_passed_over())
+
+
+def describe_passed_over(counts: Mapping[str, int]) -> str:
+    """Files that are passed over, by kind, in words; empty without any.
+
+    >>> describe_passed_over({"*.gz": 3, "*.txt": 1})
+    'passed over: 4 files (3 *.gz, 1 *.txt)'
+    """
+    if not counts:
+        return ""
+    count = sum(counts.values())
+    kinds = Counter(counts).most_common()
+    shown = [f"{number:,} {kind}" for kind, number in kinds[:_MOST_KINDS]]
+    if left := count - sum(number for _, number in kinds[:_MOST_KINDS]):
+        shown.append(f"{left:,} of other kinds")
+    return f"passed over: {count:,} {'file' if count == 1 else 'files'} ({', '.join(shown)})"
 
 
 def need_one(listed: list[Source | SourceError]) -> None:
@@ -86,11 +118,12 @@ def need_one(listed: list[Source | SourceError]) -> None:
     raise SourceError(first.source, f"{first.problem}; also unusable: {more}")
 
 
-class _Listing:
+class _Lister:
     """Lists paths, and caches their real paths."""
 
     def __init__(self, names: FolderNames) -> None:
         self._names = names
+        self._passed_over: dict[str, None] = {}  # real paths, each once
         self._folders: dict[str, str] = {}
         self._is_link: dict[str, bool] = {}
 
@@ -115,7 +148,12 @@ class _Listing:
             raise SourceError(Source(path).name, describe_absence(path)) from error
         if stat.S_ISDIR(mode):
             return self._list_folder(path)
-        return _list_archive(path) if _is_archive(path) else [Source(path)]
+        return self._list_archive(path) if is_zip(path) else [Source(path)]
+
+    def count_passed_over(self, after: int = 0) -> Counter[str]:
+        """Files that are neither dumps nor belong to dumps, by kind; the first ones left out."""
+        names = islice(self._passed_over, after, None)
+        return Counter(kind_of(name.rpartition("/")[2]) for name in names)
 
     def real_path(self, path: str) -> str:
         """The real path; resolved once per folder, not for each file listed there."""
@@ -131,10 +169,11 @@ class _Listing:
     def _list_folder(self, path: str) -> list[Source]:
         with reading_errors(Source(path).name):
             os.scandir(path).close()
+        before = len(self._passed_over)
         sources = self._list_tree(path)
         if not sources:
             problem = f"no dumps in this folder or below, wanted {WANTED}"
-            raise SourceError(Source(path).name, problem)
+            raise SourceError(Source(path).name, problem + self._describe_others(before))
         return sources
 
     def _list_glob(self, pattern: str) -> list[Source]:
@@ -142,8 +181,8 @@ class _Listing:
         for path in expand_glob(pattern):
             if os.path.isdir(path):
                 sources += self._list_tree(path)
-            elif not path.lower().endswith(".json"):  # a manifest next to the dumps
-                sources += _list_file(path)
+            elif not may_belong(os.path.basename(path)):  # else it stands next to the dumps
+                sources += self._list_file(path)
         if not sources:
             raise SourceError(Source(pattern).name, f"this glob matches no dumps, wanted {WANTED}")
         return sources
@@ -152,30 +191,45 @@ class _Listing:
         tree = walk(path)
         self._is_link.update(tree.files)
         for folder, names in tree.names.items():
-            self._names.add(Source(os.path.join(folder, "")).folder, names)
+            known = self._names.add(Source(os.path.join(folder, "")).folder, names)
+            others = (os.path.join(folder, name) for name in list_passed_over(names, known))
+            for other in filter(tree.files.__contains__, others):  # the rest are folders
+                self._passed_over[self.real_path(other)] = None
         return [
             source
             for file in tree.files
-            if is_dump(file) or _is_archive(file) or file.endswith(os.sep)
-            for source in _list_file(file)
+            if is_dump(file) or is_zip(file) or file.endswith(os.sep)
+            for source in self._list_file(file)
         ]
 
+    def _list_file(self, path: str) -> list[Source]:
+        """Sources in a file found in a folder; a bad zip becomes a source that fails when read."""
+        if not is_zip(path):
+            return [Source(path)]
+        try:
+            return self._list_members(path)
+        except SourceError:
+            return [Source(path, "")]
 
-def _list_file(path: str) -> list[Source]:
-    """Sources in a file found in a folder; a bad zip becomes a source that fails when read."""
-    if not _is_archive(path):
-        return [Source(path)]
-    try:
-        return [Source(path, member) for member in _read_archive(path)]
-    except SourceError:
-        return [Source(path, "")]
+    def _list_archive(self, path: str) -> list[Source]:
+        before = len(self._passed_over)
+        members = self._list_members(path)
+        if not members:
+            problem = f"no dumps in this zip, wanted {WANTED_DUMPS}"
+            raise SourceError(Source(path).name, problem + self._describe_others(before))
+        return members
 
+    def _list_members(self, path: str) -> list[Source]:
+        with reading_errors(Source(path).name):
+            listed = list_zip(path)
+        for member in listed.passed_over:
+            self._passed_over[f"{self.real_path(path)}!{member}"] = None
+        return [Source(path, member) for member in listed.dumps]
 
-def _list_archive(path: str) -> list[Source]:
-    members = _read_archive(path)
-    if not members:
-        raise SourceError(Source(path).name, f"no dumps in this zip, wanted {_WANTED_MEMBERS}")
-    return [Source(path, member) for member in members]
+    def _describe_others(self, before: int) -> str:
+        """The files that were passed over since there were so many, as the end of a message."""
+        others = describe_passed_over(self.count_passed_over(before))
+        return f"; {others}" if others else ""
 
 
 def _list_member(source: Source, member: str) -> list[Source]:
@@ -184,7 +238,8 @@ def _list_member(source: Source, member: str) -> list[Source]:
     Raises:
         SourceError: The member does not exist, or is a zip without dumps.
     """
-    known = _read_archive(source.path)
+    with reading_errors(source.name):
+        known = list_zip(source.path).dumps
     inside = [Source(source.path, name) for name in known if name.startswith(f"{member}!")]
     if inside:
         return inside
@@ -193,7 +248,7 @@ def _list_member(source: Source, member: str) -> list[Source]:
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise SourceError(source.name, f"does not exist: no such member in the zip{hint}")
     if is_zip(member):
-        raise SourceError(source.name, f"no dumps in this zip, wanted {_WANTED_MEMBERS}")
+        raise SourceError(source.name, f"no dumps in this zip, wanted {WANTED_DUMPS}")
     return [source]
 
 
@@ -201,12 +256,3 @@ def _has_member(source: Source, member: str) -> bool:
     with reading_errors(source.name):
         artifact, rest = find_artifact(source.path, member)
         return artifact is not None and rest in artifact
-
-
-def _read_archive(path: str) -> list[str]:
-    with reading_errors(Source(path).name):
-        return list_dumps(path)
-
-
-def _is_archive(path: str) -> bool:
-    return path.lower().endswith(ZIP_SUFFIX)

@@ -9,23 +9,24 @@ from ingest.sources.reading import (
     MAX_DUMP_BYTES,
     MAX_FILE_BYTES,
     count_bytes,
+    count_dump_bytes,
+    read_dump_bytes,
     read_if_present,
     read_source,
 )
-from ingest.sources.zip_artifacts import INFLATION_FREE_BYTES, MAX_INFLATION
 from ingest.sources.zip_limits import MAX_MEMBER_BYTES
 
 __all__ = [
-    "INFLATION_FREE_BYTES",
     "MAX_DUMP_BYTES",
     "MAX_FILE_BYTES",
-    "MAX_INFLATION",
     "MAX_MEMBER_BYTES",
     "Folder",
     "Source",
     "count_bytes",
+    "count_dump_bytes",
     "find_sources",
     "list_names",
+    "read_dump_bytes",
     "read_if_present",
     "read_source",
 ]

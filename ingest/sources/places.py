@@ -80,7 +80,7 @@ def parse_source(text: str) -> Source:
     """The file of that name, or else the zip member that ``ZIP!MEMBER`` names."""
     archive, member = split_zip(text)
     if archive and member and not os.path.exists(text):
-        return Source(archive, member)
+        return Source(archive, plain_member(member))
     return Source(text)
 
 
@@ -92,6 +92,11 @@ def split_zip(text: str) -> tuple[str | None, str]:
     """
     found = _INNER_ZIP.fullmatch(text)
     return (found[1], found[2]) if found else (None, text)
+
+
+def plain_member(name: str) -> str:
+    """The name of a zip's member with ``/`` between folders, where some tools write ``\\``."""
+    return name.replace("\\", "/")
 
 
 def _folder_of(member: str) -> str:

@@ -6,12 +6,15 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ingest.errors import SourceError
+from ingest.sources.file_names import packing_of
+from ingest.sources.packings import read_declared_bytes, unpack
 from ingest.sources.places import Source
 from ingest.sources.private_bytes import read_file
 from ingest.sources.zip_artifacts import find_artifact, read_member
-from ingest.sources.zip_limits import ZIP_FAULTS
+from ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
 
 MAX_DUMP_BYTES = 2 << 30  # FlatBuffers files cannot be larger
 MAX_FILE_BYTES = 4 << 30  # of ETRecords and debug buffers
@@ -28,6 +31,32 @@ def count_bytes(source: Source) -> int:
         return artifact.size_of(member) if artifact else 0
     except (OSError, SourceError, *ZIP_FAULTS):
         return 0
+
+
+def count_dump_bytes(source: Source) -> int:
+    """Size of a dump, unpacked if it is packed; 0 if unknown."""
+    packing = packing_of(source.file_name)
+    byte_count = count_bytes(source)  # of a zip's member, the unpacked size
+    if packing is None or source.member is not None:
+        return byte_count
+    try:
+        with open(source.path, "rb") as file:
+            return read_declared_bytes(partial(_read_at, file.fileno()), byte_count, packing)
+    except OSError:
+        return 0
+
+
+def read_dump_bytes(source: Source) -> bytes | memoryview:
+    """The bytes of a dump, as `read_source` gives them; a packed one is unpacked.
+
+    Raises:
+        SourceError: As of `read_source`; or the packed data is damaged or would inflate too much.
+    """
+    data = read_source(source, most_bytes=MAX_DUMP_BYTES)
+    packing = packing_of(source.file_name)
+    if packing is None:
+        return data
+    return unpack(data, source.name, packing, most_bytes=MAX_DUMP_BYTES)
 
 
 def read_source(source: Source, *, most_bytes: int = MAX_FILE_BYTES) -> bytes | memoryview:
@@ -64,6 +93,10 @@ def read_if_present(
         raise
 
 
+def _read_at(file: int, start: int, count: int) -> bytes:
+    return os.pread(file, count, start)
+
+
 @contextmanager
 def reading_errors(name: str) -> Iterator[None]:
     """Translate errors of reading a file or zip.
@@ -75,6 +108,8 @@ def reading_errors(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise SourceError(name, describe_refusal(error)) from error
+    except NotAZipError as error:
+        raise SourceError(name, str(error)) from error
     except ZIP_FAULTS as error:
         raise SourceError(name, f"damaged zip: {error}; copy it again") from error
 

@@ -11,10 +11,13 @@ import os
 import weakref
 import zipfile
 from collections import Counter
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import IO, NamedTuple
 
 from ingest.errors import SourceError
-from ingest.sources.places import Source, split_zip
+from ingest.sources.file_names import is_dump, is_zip, list_passed_over, packing_of, sort_files
+from ingest.sources.packings import most_inflated, read_declared_bytes
+from ingest.sources.places import Source, plain_member, split_zip
 from ingest.sources.private_bytes import gather
 from ingest.sources.zip_limits import (
     ENCRYPTED,
@@ -22,32 +25,17 @@ from ingest.sources.zip_limits import (
     ZIP_FAULTS,
     DirectoryError,
     MemoryFile,
+    explain_bad_zip,
     open_zip,
     packing_problem,
 )
 
-DUMP_SUFFIXES = (".etdp", ".etdump", ".prof")
-ZIP_SUFFIX = ".zip"
-
 MAX_MEMBERS = 65_535  # as many as a zip has without zip64
 MAX_DIRECTORY_BYTES = 16 << 20
 MAX_MEMBER_DEPTH = 100
-MAX_INFLATION = 250
-INFLATION_FREE_BYTES = 64 << 20
 
 _REMEDY = "unpack it and ingest the folder"
 _UNPACK = "unpack the zip and ingest the folder"
-
-
-def is_dump(path: str) -> bool:
-    """Whether a file is a dump by its name."""
-    # macOS adds an AppleDouble file "._NAME" for each NAME when it packs or copies files.
-    return path.lower().endswith(DUMP_SUFFIXES) and not path.rpartition("/")[2].startswith("._")
-
-
-def is_zip(path: str) -> bool:
-    """Whether a file is a zip by its name."""
-    return path.lower().endswith(ZIP_SUFFIX) and not path.rpartition("/")[2].startswith("._")
 
 
 class Artifact:
@@ -69,21 +57,27 @@ class Artifact:
             what = {"bytes": "has a directory of", "members": "has"}[error.unit]
             problem = f"{what} {error}; {_REMEDY}"
             raise SourceError(name, problem, reason="too_large") from error
+        self._file = opened
         self._finalizer = weakref.finalize(self, opened.close)
-        self._infos = self._archive.NameToInfo
-        counts = Counter(info.filename for info in self._archive.filelist)
-        self._repeated = {name: count for name, count in counts.items() if count > 1}
+        self._unpacked_bytes: dict[str, int] = {}  # of packed dumps
+        members = [(plain_member(info.filename), info) for info in self._archive.filelist]
+        self._infos = {member: info for member, info in members if not member.endswith("/")}
+        counts = Counter(member for member, _ in members)
+        self._repeated = {member: count for member, count in counts.items() if count > 1}
         self.dumps = sorted(filter(is_dump, self._infos))
         self.zips = sorted(filter(is_zip, self._infos))
         if any(name.count("/") > MAX_MEMBER_DEPTH for name in self.dumps):
             raise SourceError(name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
         check_inflation(name, self.inflated_bytes, zip_bytes)
 
-    @property
+    @cached_property
     def inflated_bytes(self) -> int:
         """The declared size of its dumps and zips; members may share bytes of the zip."""
-        infos = [self._infos[name] for name in (*self.dumps, *self.zips)]
-        return sum(i.file_size for i in infos if not _member_problem(i, MAX_MEMBER_BYTES))
+        return sum(
+            self.size_of(name)
+            for name in (*self.dumps, *self.zips)
+            if not _member_problem(self._infos[name], MAX_MEMBER_BYTES)
+        )
 
     @cached_property
     def folders(self) -> dict[str, frozenset[str]]:
@@ -94,13 +88,36 @@ class Artifact:
             folders.setdefault(folder, set()).add(file)
         return {folder: frozenset(files) for folder, files in folders.items()}
 
+    def list_passed_over(self) -> list[str]:
+        """Names of the files that are neither dumps nor zips nor belong to dumps."""
+        return [
+            f"{folder}/{name}".lstrip("/")
+            for folder, files in self.folders.items()
+            for name in list_passed_over(sorted(files), sort_files(files))
+        ]
+
     def __contains__(self, member: str) -> bool:
         return member in self._infos
 
     def size_of(self, member: str) -> int:
-        """Declared size of a member, which reading never exceeds; 0 without the member."""
+        """Declared size of a member, of a packed dump that of the dump; 0 without the member."""
         info = self._infos.get(member)
-        return 0 if info is None else info.file_size
+        if info is None:
+            return 0
+        packing = packing_of(member) if is_dump(member) else None
+        if packing is None or _member_problem(info, MAX_MEMBER_BYTES):
+            return info.file_size
+        if member not in self._unpacked_bytes:
+            self._unpacked_bytes[member] = self._count_unpacked(info, packing)
+        return self._unpacked_bytes[member]
+
+    def _count_unpacked(self, info: zipfile.ZipInfo, packing: str) -> int:
+        """The size that a packed member states; its own size if it cannot be read."""
+        try:
+            with self._archive.open(info) as stream:
+                return read_declared_bytes(partial(_read_at, stream), info.file_size, packing)
+        except ZIP_FAULTS:
+            return info.file_size
 
     def read(self, member: str, name: str, most_bytes: int) -> bytes | memoryview | None:
         """The bytes of a member as `gather` returns them; None without the member.
@@ -108,6 +125,7 @@ class Artifact:
         Raises:
             SourceError: Two members have this name, or the member is encrypted, neither stored nor
                 deflated, too large, or would inflate too much.
+            BadZipFile: The zip is damaged; this is one of ZIP_FAULTS.
         """
         info = self._infos.get(member)
         if info is None:
@@ -119,8 +137,12 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
-        with self._archive.open(info) as stream:
-            return gather(stream.read, info.file_size, name)
+        try:
+            with self._archive.open(info) as stream:
+                return gather(stream.read, info.file_size, name)
+        except zipfile.BadZipFile as error:
+            fault = explain_bad_zip(self._file, error)
+            raise fault from error
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
@@ -129,7 +151,7 @@ def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
     Raises:
         SourceError: The size exceeds the limit.
     """
-    allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
+    allowed = most_inflated(zip_bytes)
     if wanted > allowed:
         problem = (
             f"its dumps would inflate from {zip_bytes:,} to {wanted:,} bytes, "
@@ -138,16 +160,28 @@ def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
         raise SourceError(name, problem, reason="too_large")
 
 
-def list_dumps(path: str) -> list[str]:
-    """Names of the dumps in the zip at a path and in the zips inside it, sorted.
+class ZipListing(NamedTuple):
+    """The contents of a zip.
 
-    An inner zip that cannot be listed appears as ``INNER.zip!``.
+    Attributes:
+        dumps: Names of its dumps, and of those in the zips inside it, sorted; an inner zip that
+            cannot be listed appears as ``INNER.zip!``.
+        passed_over: Names of the other files that do not belong to dumps.
+    """
+
+    dumps: list[str]
+    passed_over: list[str]
+
+
+def list_zip(path: str) -> ZipListing:
+    """The dumps in the zip at a path, and what is passed over there.
 
     Raises:
         SourceError: The dumps would inflate too much, or are too many.
     """
     artifact = open_artifact(path)
     name, found = Source(path).name, list(artifact.dumps)
+    passed_over = artifact.list_passed_over()
     wanted, count = artifact.inflated_bytes, len(artifact.dumps)
     for inner in artifact.zips:
         try:
@@ -161,7 +195,8 @@ def list_dumps(path: str) -> list[str]:
             problem = f"has more than {MAX_MEMBERS:,} dumps in its zips; {_REMEDY}"
             raise SourceError(name, problem, reason="too_large")
         found += [f"{inner}!{dump}" for dump in (*opened.dumps, *opened.zips)]
-    return sorted(found)
+        passed_over += [f"{inner}!{other}" for other in opened.list_passed_over()]
+    return ZipListing(sorted(found), passed_over)
 
 
 def read_member(source: Source, member: str, most_bytes: int) -> bytes | memoryview | None:
@@ -214,15 +249,20 @@ def _keep_artifact(
     return Artifact(MemoryFile(data), name, len(data))
 
 
+def _read_at(stream: IO[bytes], start: int, count: int) -> bytes:
+    stream.seek(start)
+    return stream.read(count)
+
+
 def _member_problem(info: zipfile.ZipInfo, most_bytes: int) -> str | None:
     problem = packing_problem(info)
     if problem == ENCRYPTED:
         return f"{problem}; {_UNPACK}"
     if problem:
-        return f"{problem}, wanted stored or deflated"
+        return f"{problem}, wanted stored or deflated: {_UNPACK}"
     if info.file_size > most_bytes:
         return f"would inflate to {info.file_size:,} bytes, wanted at most {most_bytes:,}"
-    allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * info.compress_size)
+    allowed = most_inflated(info.compress_size)
     if info.file_size > allowed:
         return (
             f"would inflate from {info.compress_size:,} to {info.file_size:,} bytes, "

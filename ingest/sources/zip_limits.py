@@ -12,12 +12,22 @@ import struct
 import zipfile
 import zlib
 
+from ingest.file_magic import TEXT_MODE, describe_bytes, is_text_mode
+
 MAX_MEMBER_BYTES = 4 << 30
 ENCRYPTED = "is encrypted"
 
 ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error)
 
 _MEMBER_MARK = b"PK\1\2"
+_FILE_MARK = b"PK\3\4"
+_HEAD_BYTES = 64 << 10
+_NO_END = "File is not a zip file"  # zipfile's words
+_METHODS = {9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
+
+
+class NotAZipError(zipfile.BadZipFile):
+    """A file is another kind of file; the message says which."""
 
 
 class DirectoryError(Exception):
@@ -42,6 +52,11 @@ def open_zip(
     guarded = _GuardedFile(file, most_bytes, most_members)
     try:
         archive = zipfile.ZipFile(guarded)
+    except zipfile.BadZipFile as error:
+        guarded.is_listed = True
+        fault = explain_bad_zip(guarded, error)
+        guarded.close()
+        raise fault from error
     except BaseException:  # even an interrupt must not leave the file open
         guarded.close()
         raise
@@ -55,8 +70,23 @@ def packing_problem(info: zipfile.ZipInfo) -> str | None:
         return ENCRYPTED
     # Only deflate can be inflated within limits: zipfile expands bzip2 and LZMA without any.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return f"is packed by zip method {info.compress_type}"
+        number = info.compress_type
+        return f"is packed with {_METHODS.get(number, f'zip method {number}')}"
     return None
+
+
+def explain_bad_zip(file: io.BufferedReader, error: zipfile.BadZipFile) -> zipfile.BadZipFile:
+    """The error with what the file is, or what became of it, as far as its first bytes tell."""
+    file.seek(0)
+    head = file.read(_HEAD_BYTES)
+    if not head.startswith(_FILE_MARK):
+        found = describe_bytes(head)
+        return NotAZipError(f"not a zip, but {found}") if found else error
+    if is_text_mode(head):
+        return NotAZipError(TEXT_MODE)
+    if str(error) == _NO_END:
+        return zipfile.BadZipFile("its end with the list of its members is missing")
+    return error
 
 
 class _GuardedFile(io.BufferedReader):

@@ -16,6 +16,7 @@ from ingest.sources.zip_limits import (
     ZIP_FAULTS,
     DirectoryError,
     MemoryFile,
+    NotAZipError,
     open_zip,
     packing_problem,
 )
@@ -54,6 +55,8 @@ class ZipMembers:
         except DirectoryError as error:
             what = {"bytes": "the list of its members takes", "members": "has"}[error.unit]
             raise EtRecordError(place, f"{what} {error}; save it in several files") from error
+        except NotAZipError as error:
+            raise EtRecordError(place, str(error)) from error
         except _FAULTS as error:
             raise EtRecordError(place, f"unreadable zip ({error}); {_TORN}") from error
         self.names = self._archive.namelist()

@@ -14,10 +14,19 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ingest.errors import SourceError
-from ingest.sources.folder_names import ETRECORD_SUFFIX, companion_names
+from ingest.sources.file_names import (
+    BENCHMARK_RESULTS,
+    DEFAULT_BUFFERS,
+    DEFAULT_ETRECORD,
+    ETRECORD_SUFFIX,
+    SHARED_MANIFEST,
+    companion_names,
+    is_dump,
+    plain_name,
+)
 from ingest.watching.places import WatchedFile
 
-_ALWAYS = ("manifest.json", "benchmark_results.json")
+_ALWAYS = (SHARED_MANIFEST, BENCHMARK_RESULTS, DEFAULT_ETRECORD)
 _COPIED_BYTES = 1 << 20
 _SECRETS = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)  # secrets in a URI
 
@@ -87,15 +96,20 @@ class Bucket:
 
     def _list_companions(self, paths: Sequence[str]) -> Iterator[str]:
         """Manifests and companions that may belong to the files."""
-        own = {name for path in paths for name in companion_names(path)}
+        own = {plain_name(name) for path in paths for name in companion_names(path)}
         for folder in {os.path.dirname(path) for path in paths}:
-            for info in self._list(folder):
-                if info.path in own or info.base_name.endswith((*_ALWAYS, ETRECORD_SUFFIX)):
+            infos = self._list(folder)
+            is_alone = sum(is_dump(info.base_name) for info in infos) <= 1
+            wanted = (*_ALWAYS, *DEFAULT_BUFFERS) if is_alone else _ALWAYS
+            for info in infos:
+                name = plain_name(info.base_name)
+                is_shared = name in wanted or name.endswith(ETRECORD_SUFFIX)
+                if is_shared or plain_name(info.path) in own:
                     yield info.path
             above = folder.rstrip("/")
             while above.startswith(self.root) and above != self.root.rstrip("/"):
                 above = os.path.dirname(above)
-                if self.look(manifest := os.path.join(above, "manifest.json")):
+                if self.look(manifest := os.path.join(above, SHARED_MANIFEST)):
                     yield manifest
 
     def _list(self, folder: str) -> list[pafs.FileInfo]:

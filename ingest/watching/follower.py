@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from ingest.errors import SourceError
-from ingest.sources.folder_names import DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX
-from ingest.sources.zip_artifacts import DUMP_SUFFIXES, is_dump, is_zip
+from ingest.sources.file_names import (
+    companion_stem,
+    dump_names,
+    is_companion,
+    is_dump,
+    is_zip,
+    kind_of,
+    may_belong,
+    sort_files,
+)
 from ingest.watching.notices import Notices
 from ingest.watching.places import WatchedFile, WatchedPlace
 from ingest.watching.record import WatchRecord
 
-_COMPANIONS = (DEBUG_BUFFER_SUFFIX, ETRECORD_SUFFIX)
+_MOST_KINDS = 100  # of files that are passed over
+_TEMPORARY = (".tmp", ".part")  # files that are still being written
 
 
 class WatchRound(NamedTuple):
@@ -36,7 +45,7 @@ class WatchRound(NamedTuple):
     @property
     def dumps(self) -> list[str]:
         """Paths of the dumps and zips among the files."""
-        return [seen.path for seen in self.ready if not seen.path.endswith(_COMPANIONS)]
+        return [seen.path for seen in self.ready if not is_companion(_name(seen))]
 
 
 class Follower:
@@ -44,6 +53,9 @@ class Follower:
 
     A file is complete if it has not changed for a while. An ingested file is new again when its
     size or time changes, or when its debug buffer or ETRecord arrives late.
+
+    Attributes:
+        passed_over: The first file of each kind that is neither a dump nor belongs to dumps.
     """
 
     def __init__(
@@ -70,6 +82,7 @@ class Follower:
         self._quiet_seconds, self._most_files, self._now = quiet_seconds, most_files, now
         self._waiting: dict[str, tuple[WatchedFile, float]] = {}  # the file and when it was seen
         self._postponed: dict[WatchedFile, float] = {}  # until when
+        self.passed_over: dict[str, str] = {}
         self._problems: list[SourceError] = []
         self._sweep = self._walk(place.root)
         self._is_clean = True  # nothing new so far in this sweep
@@ -102,7 +115,7 @@ class Follower:
     def _read_notices(self) -> Iterator[WatchedFile]:
         files, folders = self._notices.read()
         for path in files:
-            if _is_wanted(path) and (seen := self._place.look(path)):
+            if self._is_wanted(path) and (seen := self._place.look(path)):
                 yield from self._list_if_new(seen)
         for folder in folders:
             for seen in islice(self._walk(folder), self._most_files):
@@ -139,7 +152,7 @@ class Follower:
                 for seen in self._place.list_folder(folder):
                     if seen.is_folder:
                         folders.append(seen.path)
-                    elif _is_wanted(seen.path):
+                    elif self._is_wanted(seen.path):
                         yield seen
             except SourceError as error:
                 self._problems.append(error)
@@ -152,13 +165,15 @@ class Follower:
 
     def _whole(self, files: Iterable[WatchedFile]) -> Iterator[WatchedFile]:
         """The files that are no longer being written, with late companions' dumps."""
+        late: dict[str, None] = {}
         for seen in files:
-            if not self._is_quiet(seen):
-                continue
-            self._waiting.pop(seen.path, None)
-            yield seen
-            if seen.path.endswith(_COMPANIONS):
-                yield from self._find_ingested(seen.path)
+            if self._is_quiet(seen):
+                self._waiting.pop(seen.path, None)
+                yield seen
+                if is_companion(_name(seen)):
+                    late[seen.path] = None
+        if late and len(self._taken):
+            yield from self._find_ingested(late)
 
     def _is_quiet(self, seen: WatchedFile) -> bool:
         now = self._now()
@@ -170,18 +185,44 @@ class Follower:
             return self._quiet_seconds == 0
         return now - since >= self._quiet_seconds
 
-    def _find_ingested(self, companion: str) -> Iterator[WatchedFile]:
-        """The dump that a late companion belongs to, if the dump was ingested before."""
-        stem = next(companion.removesuffix(end) for end in _COMPANIONS if companion.endswith(end))
-        for suffix in DUMP_SUFFIXES:
-            seen = self._place.look(stem + suffix)
-            if seen and seen in self._taken:
-                yield seen
+    def _find_ingested(self, companions: Iterable[str]) -> Iterator[WatchedFile]:
+        """Dumps that late companions belong to, and that were ingested before."""
+        folders: dict[str, list[WatchedFile]] = {}
+        for companion in companions:
+            folder, name = os.path.split(companion)
+            stem = companion_stem(name)
+            own = [os.path.join(folder, dump) for dump in dump_names(stem)] if stem else []
+            found = [seen for path in own if (seen := self._place.look(path))]
+            if not found:
+                if folder not in folders:
+                    folders[folder] = list(self._list_files(folder))
+                found = _dumps_beside(name, folders[folder])
+            yield from (seen for seen in found if seen in self._taken)
+
+    def _list_files(self, folder: str) -> Iterator[WatchedFile]:
+        try:
+            yield from (seen for seen in self._place.list_folder(folder) if not seen.is_folder)
+        except SourceError as error:
+            self._problems.append(error)
+
+    def _is_wanted(self, path: str) -> bool:
+        """Whether the file is a dump, a zip or a companion, and its name is not a temporary one."""
+        name = os.path.basename(path)
+        if name.startswith("."):
+            return False
+        is_wanted = is_dump(name) or is_zip(name) or is_companion(name)
+        is_known = is_wanted or may_belong(name) or name.endswith(_TEMPORARY)
+        if not is_known and len(self.passed_over) < _MOST_KINDS:
+            self.passed_over.setdefault(kind_of(name), path)
+        return is_wanted
 
 
-def _is_wanted(path: str) -> bool:
-    """Whether the file is a dump, a zip or a companion, and its name is not a temporary one."""
-    name = os.path.basename(path)
-    return not name.startswith(".") and (
-        is_dump(name) or is_zip(name) or name.endswith(_COMPANIONS)
-    )
+def _dumps_beside(companion: str, files: Sequence[WatchedFile]) -> list[WatchedFile]:
+    """The dumps of a folder that a companion belongs to, which bears the name of none of them."""
+    known = sort_files(map(_name, files))
+    is_shared = companion in (known.etrecord, known.debug_buffer)
+    return [seen for seen in files if is_dump(_name(seen))] if is_shared else []
+
+
+def _name(seen: WatchedFile) -> str:
+    return os.path.basename(seen.path)

@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.sources.folder_names import FolderNames, companion_names, list_names
+from ingest.sources.file_names import FOLDER_COMPANIONS, FolderFiles, companion_names, sort_files
+from ingest.sources.folder_names import FolderNames, list_names
 from ingest.sources.places import Folder, Source
 
 _PAUSE = 20  # a folder is listed again after this many times its listing time
@@ -22,7 +23,8 @@ class CurrentNames(FolderNames):
         super().__init__()
         self._clock = clock
         self._due: dict[Folder, float] = {}
-        self._own: dict[Folder, set[str]] = {}
+        self._own: dict[Folder, FolderFiles] = {}
+        self._merged: dict[Folder, FolderFiles] = {}
 
     def begin(self, paths: Sequence[str]) -> None:
         """Look for the companions of local files that are about to be ingested."""
@@ -30,22 +32,39 @@ class CurrentNames(FolderNames):
         for folder in [folder for folder, due in self._due.items() if due <= now]:
             del self._due[folder]
             self._known.pop(folder, None)
-        self._own = {}
+        wanted: dict[Folder, set[str]] = {}
         for path in paths:
-            own = self._own.setdefault(Source(path).folder, set())
-            own.update(
-                os.path.basename(name) for name in companion_names(path) if os.path.lexists(name)
-            )
+            folder = Source(path).folder
+            if folder not in wanted:
+                wanted[folder] = {folder.file(name).path for name in FOLDER_COMPANIONS}
+            wanted[folder].update((path, *companion_names(path)))
+        self._own = {
+            folder: sort_files(os.path.basename(name) for name in names if os.path.lexists(name))
+            for folder, names in wanted.items()
+        }
+        self._merged = {}
 
-    def find(self, folder: Folder) -> frozenset[str] | None:
-        """Names in a folder; None if unknown."""
+    def find(self, folder: Folder) -> FolderFiles | None:
+        """The files in a folder; None if they are unknown."""
         if folder not in self._known:
             start = self._clock()
             names = list_names(folder)
             end = self._clock()
             self._due[folder] = end + _PAUSE * (end - start)
+            self._merged.pop(folder, None)
             if names is None:
                 return None
             self.add(folder, names)
-        known, own = self._known[folder], self._own.get(folder)
-        return known if known is None or not own else known | own
+        known = self._known[folder]
+        if known is None:
+            return None
+        if folder not in self._merged:
+            self._merged[folder] = _merge(known, self._own.get(folder))
+        return self._merged[folder]
+
+
+def _merge(known: FolderFiles, own: FolderFiles | None) -> FolderFiles:
+    if own is None or own.by_name.keys() <= known.by_name.keys():
+        return known
+    dump_count = max(known.dump_count, own.dump_count)
+    return FolderFiles.of({**known.by_name, **own.by_name}, dump_count)

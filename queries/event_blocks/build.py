@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ingest import decode_dumps
 from ingest.errors import DumpError, EtRecordError
-from ingest.sources.paths import Source, read_source
+from ingest.sources.paths import Source, read_dump_bytes, read_source
 from ingest.tables.user_kinds import rule_of_row, with_user_kinds
 from queries.event_blocks.blocks import BlockData, EventData
 from queries.event_blocks.logged_values import LoggedValues
@@ -28,12 +28,15 @@ from queries.event_blocks.values_by_run import BlockValues, ValuesByRun
 from warehouse.programs.correlation import BlockOrigin, Correlation, Origin
 
 if TYPE_CHECKING:
+    from ingest.etrecord.record import EtRecord
     from ingest.etrecord.values import RecordedValue
 
 __all__ = [
     "BlockData",
     "EventData",
+    "as_correlation",
     "build_event_blocks",
+    "correlate",
     "decode_tables",
     "read_correlation",
     "read_event_blocks",
@@ -61,15 +64,20 @@ def read_event_blocks(
     An unreadable file raises SourceError, a malformed dump DumpError, a malformed ETRecord
     EtRecordError.
     """
-    tables = decode_tables(read_source(source), source.name)
+    tables = decode_tables(read_dump_bytes(source), source.name)
     return build_event_blocks(
         tables,
-        correlation=read_correlation(etrecord) if isinstance(etrecord, Source) else etrecord,
+        correlation=as_correlation(etrecord),
         debug_buffer=read_source(debug_buffer) if debug_buffer else None,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
     )
+
+
+def as_correlation(etrecord: Source | Correlation | None) -> Correlation | None:
+    """The ETRecord, read unless it already is; errors are those of `read_correlation`."""
+    return read_correlation(etrecord) if isinstance(etrecord, Source) else etrecord
 
 
 def read_correlation(
@@ -81,11 +89,19 @@ def read_correlation(
     edge_dialect_graph_module) the edge dialect program. An ETRecord that is unreadable or lacks the
     method raises IngestError, one without the graph QueryError.
     """
-    from ingest.etrecord.names import EDGE_PROGRAM
     from ingest.etrecord.record import read_etrecord
 
+    return correlate(read_etrecord(etrecord), method=method, graph=graph)
+
+
+def correlate(
+    record: EtRecord, *, method: str | None = None, graph: str | None = None
+) -> Correlation:
+    """An ETRecord, ready to correlate; see `read_correlation`."""
+    from ingest.etrecord.names import EDGE_PROGRAM
+
     name = EDGE_PROGRAM if graph in (None, EDGE_KEY) else graph
-    return Correlation(read_etrecord(etrecord).of_method(method), graph=name)
+    return Correlation(record.of_method(method), graph=name)
 
 
 def decode_tables(data: Buffer, name: str) -> Mapping[str, pa.Table]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
-from ingest.sources.paths import Source, read_source
+from ingest.sources.paths import Source, read_dump_bytes, read_source
 from queries.errors import WrongValueError
 from queries.event_blocks.blocks import BlockData
 from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
@@ -230,7 +230,9 @@ class Inspector:
 def _tables(path: Path | None, data: bytes | None) -> Any:
     if path is None:
         return decode_tables(data or b"", "etdump_data")
-    return decode_tables(_bytes(path), os.fspath(path))
+    with file_errors():
+        dump = read_dump_bytes(Source(os.fspath(path)))
+    return decode_tables(dump, os.fspath(path))
 
 
 def _bytes(path: Path) -> Buffer:

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.debug_buffer import TensorValue
-from ingest.sources.paths import Source, read_source
+from ingest.sources.paths import Source, read_dump_bytes, read_source
 from queries.event_blocks.build import (
     BlockData,
     Buffer,
     EventData,
+    as_correlation,
     build_event_blocks,
     decode_tables,
-    read_correlation,
 )
 from queries.event_blocks.logged_values import InstructionValue, LoggedValue, LoggedValues
 from queries.numeric_gap.delegate_results import DelegateResults
@@ -58,7 +58,7 @@ def read_logged_operators(
     source: Source,
     *,
     debug_buffer: Source | None = None,
-    etrecord: Source | None = None,
+    etrecord: Source | Correlation | None = None,
     method: str | None = None,
 ) -> list[LoggedRun]:
     """The runs of a dump that logged intermediate values, in file order.
@@ -74,9 +74,9 @@ def read_logged_operators(
         QueryError: if no run logged any.
     """
     runs = build_logged_operators(
-        decode_tables(read_source(source), source.name),
+        decode_tables(read_dump_bytes(source), source.name),
         read_source(debug_buffer) if debug_buffer else None,
-        read_correlation(etrecord) if etrecord else None,
+        as_correlation(etrecord),
         method,
     )
     check_runs(runs, source.name, method)

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.sources.paths import Source, read_source
+from ingest.errors import SourceError
+from ingest.file_magic import describe_bytes
+from ingest.sources.paths import Source, read_dump_bytes
 from queries.profiler_blob.iterations import Iteration, group_iterations
 from queries.profiler_blob.time_scales import ProfilerTimeScale, Time
 
@@ -87,10 +89,16 @@ class ProfilerBlock:
 def read_profiler_blocks(source: Source, time_scale: ProfilerTimeScale) -> list[ProfilerBlock]:
     """The blocks of a blob on disk, by name, in order of first appearance.
 
-    An unreadable file raises SourceError, a malformed one DumpError, and iterations of a block that
-    differ in their events or allocations raise QueryError.
+    A malformed blob raises DumpError, and iterations of a block that differ in their events or
+    allocations raise QueryError.
+
+    Raises:
+        SourceError: The file cannot be read, or is of another kind.
     """
-    return build_profiler_blocks(read_source(source), time_scale, name=source.name)
+    data = read_dump_bytes(source)
+    if found := describe_bytes(data):
+        raise SourceError(source.name, f"not a profiler blob, but {found}")
+    return build_profiler_blocks(data, time_scale, name=source.name)
 
 
 def build_profiler_blocks(

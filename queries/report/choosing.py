@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from ingest.schemas.attributes import compose
 from queries.report.content import Group, Report
 from queries.report.night import OptionError, find_group
 from warehouse.errors import suggest
@@ -48,7 +49,7 @@ def choose_groups(
         find_group(report.groups, group_id, report.head, "accept")
     if not filter_.is_given:
         return list(dict.fromkeys(ids))
-    since = filter_.since
+    since = filter_.since and compose(filter_.since)
     if since is not None and since not in builds:
         problem = (
             f"the report of {report.head} does not know the build '{since}'{suggest(since, builds)}"
@@ -71,4 +72,5 @@ def choose_groups(
 
 def _fits(group: Group, name: str, globs: Collection[str]) -> bool:
     names = {getattr(member, name) or "" for member in group.members}
-    return not globs or any(fnmatchcase(each, glob) for each in names for glob in globs)
+    spelt = list(map(compose, globs))
+    return not globs or any(fnmatchcase(each, glob) for each in names for glob in spelt)

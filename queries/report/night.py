@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from ingest.schemas.attributes import compose
 from queries.report.content import Group
 from queries.report.environment import Family
 from queries.report.findings import Findings, find_in_part, join_findings
@@ -218,7 +219,7 @@ def find_build(store: Queryable, name: str, option: str) -> str:
     Raises:
         OptionError: The store has no such build; `option` is named in the error.
     """
-    names = list_builds(store)
+    names, name = list_builds(store), compose(name)
     if name not in names:
         problem = f"'{name}' is not in the store{suggest(name, names)}"
         raise OptionError("report", option, problem)

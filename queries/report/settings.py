@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from ingest.errors import SourceError, pydantic_problem
+from ingest.schemas.attributes import compose
 from ingest.settings_file import FILE_NAME, read_tables
 from queries.report.amounts import Amount, parse_amount
 from warehouse.catalogue.header import Header
@@ -45,6 +46,7 @@ def _parse_share(value: object) -> object:
 Share = Annotated[float, BeforeValidator(_parse_share)]
 Limit = Annotated[Amount, PlainValidator(parse_amount)]
 PlaceName = Annotated[str, Field(min_length=1), AfterValidator(check_place_name)]
+Glob = Annotated[str, AfterValidator(compose)]  # of names in manifests
 
 
 class _Table(BaseModel):
@@ -54,8 +56,8 @@ class _Table(BaseModel):
 class _Pattern(_Table):
     """The series that a setting applies to: globs, all by default."""
 
-    device: str = "*"
-    model: str = "*"
+    device: Glob = "*"
+    model: Glob = "*"
     event: str = "*"
 
     def fits(self, *, device: str, model: str, event: str) -> bool:
@@ -98,9 +100,9 @@ class BudgetLimit(_Table):
     """A limit of a measure; an amount without a unit is in the measure's unit."""
 
     measure: str = Field(min_length=1)
-    device: str = "*"
-    model: str = "*"
-    backend: str = "*"
+    device: Glob = "*"
+    model: Glob = "*"
+    backend: Glob = "*"
     at_most: Limit | None = None
     at_least: Limit | None = None
 
@@ -152,7 +154,7 @@ def _check_repo_url(url: str) -> str:
 class ReportChoice(_Table):
     """The builds that the nightly report is about, and where their commits are compared."""
 
-    branch: str | None = Field(default=None, min_length=1)
+    branch: Annotated[Glob, Field(min_length=1)] | None = None
     repo_url: Annotated[str, AfterValidator(_check_repo_url)] | None = None
 
 
@@ -186,7 +188,7 @@ class Settings(_Table):
         """The settings with another branch of the report, if one is given."""
         if branch is None:
             return self
-        report = self.report.model_copy(update={"branch": branch})
+        report = self.report.model_copy(update={"branch": compose(branch)})
         return self.model_copy(update={"report": report})
 
     def min_change(self, *, device: str, model: str, event: str) -> float:

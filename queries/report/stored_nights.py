@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from ingest.schemas.attributes import compose
 from queries.report.content import Report
 from queries.report.night import find_head
 from queries.report.nightly import nightly_report
@@ -102,7 +103,9 @@ def last_night(store: Queryable, settings: Settings, head: str | None = None) ->
 
     Its data may have changed since. None if there is none, or another version judged it.
     """
-    found = store.sql(_LAST, {"branch": settings.report.branch, "head": head}).to_pylist()
+    found = store.sql(
+        _LAST, {"branch": settings.report.branch, "head": head and compose(head)}
+    ).to_pylist()
     if not found:
         return None
     key = NightKey(*(found[0][name] for name in NightKey._fields))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ingest.sources.paths import Source, read_source
-from queries.event_blocks.build import decode_tables, read_correlation
+from ingest.sources.paths import Source, read_dump_bytes
+from queries.event_blocks.build import as_correlation, decode_tables
 from queries.timeline.clocks import Clocks
 from warehouse.errors import QueryError
 
@@ -36,13 +36,13 @@ class TimedDump:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_dump(source: Source, etrecord: Source | None, clocks: Clocks) -> TimedDump:
+def read_dump(source: Source, etrecord: Source | Correlation | None, clocks: Clocks) -> TimedDump:
     """A dump on disk; an unreadable or malformed one raises IngestError."""
     return TimedDump(
         source.name,
-        decode_tables(read_source(source), source.name),
+        decode_tables(read_dump_bytes(source), source.name),
         clocks,
-        etrecord and read_correlation(etrecord),
+        as_correlation(etrecord),
         {"source": source.name},
     )
 

@@ -5,15 +5,17 @@
 -- a load nor a Method::execute of a known length: failed ones, or flagged); few runs
 -- (not 25 complete ones of a run signature, so that no comparison takes the dump);
 -- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
--- or --until); unordered build (neither ordinal nor commit time: builds come in the
--- order of their recordings); conflicting build (the dump states another commit,
--- branch, ordinal, parent or role of it than the first ingested dumps, or than the
--- alphabetically first of those ingested together); unknown environment (no
--- firmware, governor, threads nor temperature); no ETRecord (no modules); events gone
--- (dropped to save space: rollups are left); unknown units (of what a delegate logs,
--- which may be time or not: no query converts it); unclassified time (events of kind
--- other take more than 5 % of Method::execute in complete runs: what they take outside
--- of kernels and delegate calls counts as framework tax).
+-- or --until); implausible time (of capture or commit: before 2020, or more than a day
+-- after the ingest); time without zone (of capture or commit: it is read as UTC);
+-- unordered build (neither ordinal nor commit time: builds come in the order of their
+-- recordings); conflicting build (the dump states another commit, branch, ordinal,
+-- parent or role of it than the first ingested dumps, or than the alphabetically first
+-- of those ingested together); unknown environment (no firmware, governor, threads nor
+-- temperature); no ETRecord (no modules); events gone (dropped to save space: rollups
+-- are left); unknown units (of what a delegate logs, which may be time or not: no query
+-- converts it); unclassified time (events of kind other take more than 5 % of
+-- Method::execute in complete runs: what they take outside of kernels and delegate
+-- calls counts as framework tax).
 --
 -- filters: chosen_dumps
 --
@@ -85,6 +87,16 @@ facts AS (
             WHEN 'unknown clock rate'
                 THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
             WHEN 'no capture time' THEN d.captured_at IS NULL
+            WHEN 'implausible time'
+                THEN d.captured_at < CAST('2020-01-01' AS TIMESTAMP)
+                OR d.captured_at > d.ingested_at + INTERVAL 1 DAY
+                OR d.committed_at < CAST('2020-01-01' AS TIMESTAMP)
+                OR d.committed_at > d.ingested_at + INTERVAL 1 DAY
+            WHEN 'time without zone'
+                THEN substr(get_json_object(t.manifest, '$.captured_at'), -6, 3)
+                    <> '+00'
+                OR substr(get_json_object(t.manifest, '$.build.committed_at'), -6, 3)
+                    <> '+00'
             WHEN 'unordered build'
                 THEN d.build_ordinal IS NULL AND d.committed_at IS NULL
             WHEN 'conflicting build'
@@ -114,8 +126,8 @@ facts AS (
     LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
-            ('unknown clock rate'), ('no capture time'), ('unordered build'),
-            ('conflicting build'),
+            ('unknown clock rate'), ('no capture time'), ('implausible time'),
+            ('time without zone'), ('unordered build'), ('conflicting build'),
             ('unknown environment'), ('no ETRecord'), ('events gone'),
             ('unknown units'), ('unclassified time')
     ) AS p (problem)

@@ -17,3 +17,12 @@ def test_without_a_file_there_are_no_tables(
     assert read_tables() == {"serve": {"port": 1}}
     with pytest.raises(SourceError, match=r"^other\.toml: No such file"):
         read_tables("other.toml")
+
+
+def test_file_that_an_editor_of_windows_wrote_is_read(tmp_path: Path) -> None:
+    file = tmp_path / FILE_NAME
+    file.write_bytes("\ufeff[serve]\r\nport = 1\r\n".encode())
+    assert read_tables(file) == {"serve": {"port": 1}}
+    file.write_bytes("[serve]".encode("utf-16"))
+    with pytest.raises(SourceError, match=r"not TOML: UTF-16 text.*: save it as UTF-8"):
+        read_tables(file)

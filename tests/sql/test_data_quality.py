@@ -1,6 +1,8 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_query
+from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 
 EXECUTE = [Event("native_call_add.out", 5, 0), Event("Method::execute", 10, 0, chain=-1)]
 OTHER = [Event("Method::execute", 10, 1, chain=-1)]
@@ -19,6 +21,20 @@ CASES = {
     "ticks": (USUAL, {"ns_per_tick": None}, ["unknown clock rate"]),
     "delegate in ticks": (USUAL, {"delegate_ns_per_tick": None}, ["unknown clock rate"]),
     "no time": (USUAL, {"captured_at": None}, ["no capture time"]),
+    "1970": (USUAL, {"captured_at": LONG_AGO - timedelta(days=20_000)}, ["implausible time"]),
+    "9999": (USUAL, {"captured_at": datetime(9999, 12, 31, tzinfo=UTC)}, ["implausible time"]),
+    "an hour ahead": (USUAL, {"captured_at": LONG_AGO + timedelta(hours=1)}, []),
+    "zone": (USUAL, {"stated": {"captured_at": "2026-01-01T00:00:00+00:00"}}, []),
+    "no zone": (
+        USUAL,
+        {"stated": {"captured_at": "2026-01-01T00:00:00.123456"}},
+        ["time without zone"],
+    ),
+    "commit without zone": (
+        USUAL,
+        {"stated": {"build": {"committed_at": "2025-12-31T00:00:00"}}},
+        ["time without zone"],
+    ),
     "no environment": (USUAL, {"run": None}, ["unknown environment"]),
     "no ETRecord": (USUAL, {"etrecord": None}, ["no ETRecord"]),
     "dropped": (USUAL, {}, ["events gone"]),
@@ -31,16 +47,18 @@ def rows():
     store = StoreRows()
     store.add_build("b1", ordinal=1)
     store.add_build("nothing orders it")
+    store.add_build("committed tomorrow", committed_at=LONG_AGO + timedelta(days=2))
     for model, (runs, columns, _) in CASES.items():
         store.add_runs(store.add_dump(model=model, **GOOD), USUAL)
         store.add_runs(store.add_dump(model=model, **GOOD | columns), runs)
     for _ in range(2):
         dump = store.add_dump(model="unordered", build="nothing orders it", **GOOD)
         store.add_runs(dump, USUAL)
+    store.add_runs(store.add_dump(model="early", build="committed tomorrow", **GOOD), USUAL)
     connection = store.connect()
     dropped = 2 * ([*CASES].index("dropped") + 1)
     connection.execute("INSERT INTO dropped_events VALUES (?, now())", [dropped])
-    found = {model: [] for model in [*CASES, "unordered"]}
+    found = {model: [] for model in [*CASES, "unordered", "early"]}
     for row in run_query(connection, "data_quality"):
         found[row["model"]].append(row)
     return found
@@ -60,3 +78,7 @@ def test_a_dump_that_lacks_something_has_that_problem_alone(model, rows):
 def test_builds_that_nothing_orders_are_told(rows):
     (row,) = rows["unordered"]
     assert (row["problem"], row["dump_count"], row["dump_share"]) == ("unordered build", 2, 1)
+
+
+def test_build_committed_after_the_ingest_of_its_dumps_is_told(rows):
+    assert [row["problem"] for row in rows["early"]] == ["implausible time"]

@@ -73,15 +73,17 @@ class StoreRows:
         resolution_ticks=1,
         etrecord=None,
         run=None,
+        stated=None,
         **system,
     ):
         """Add a dump; `system` is what else is known of the device: os, os_version, arch, soc.
 
-        `run` is what its manifest says of the state it was recorded in.
+        `run` is what its manifest says of the state it was recorded in, `stated` what else it says.
         """
         number = len(self._rows["dumps"]) + 1
         system = {name: system.get(name) for name in ("os", "os_version", "arch", "soc")}
         manifest = {"device": device, "model": "tags", "tags": tags or {}, "run": run or {}}
+        manifest |= stated or {}
         self._rows["dumps"].append(
             {
                 "dump_id": number,

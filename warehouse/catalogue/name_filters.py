@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from ingest.schemas.attributes import compose
 from warehouse.catalogue.header import Names, Parameter
 from warehouse.catalogue.queries import Query
 from warehouse.errors import ParameterError, suggest
@@ -63,9 +64,7 @@ def _resolve(
         return _tagged(place, value, names)
     if isinstance(value, list):
         return sorted({name for text in value for name in _called(place, text, names)})
-    if value not in known:
-        raise _unknown_name(place, str(value), names)
-    return value
+    return _called(place, str(value), names, is_glob=False)[0]
 
 
 def _known_number(place: _Place, value: int, known: Collection[object]) -> int:
@@ -76,26 +75,26 @@ def _known_number(place: _Place, value: int, known: Collection[object]) -> int:
     return value
 
 
-def _called(place: _Place, text: str, names: Sequence[str]) -> list[str]:
-    found = _matching(text, names)
+def _called(place: _Place, text: str, names: Sequence[str], *, is_glob: bool = True) -> list[str]:
+    found = _matching(text, names, is_glob=is_glob)
     if not found:
-        raise _unknown_name(place, text, names)
+        hint = suggest(text, names) if names else "; none exist yet: ingest dumps first"
+        raise ParameterError(*place, f"'{text}' is not in the store{hint}")
     return found
 
 
-def _unknown_name(place: _Place, text: str, names: Sequence[str]) -> ParameterError:
-    hint = suggest(text, names) if names else "; none exist yet: ingest dumps first"
-    return ParameterError(*place, f"'{text}' is not in the store{hint}")
-
-
-def _matching(text: str, names: Collection[str]) -> list[str]:
-    """The name itself, or otherwise the names that match it as a glob."""
-    if text in names or not _GLOB_LETTERS.intersection(text):
-        return [text] if text in names else []
-    return [name for name in names if fnmatchcase(name, text)]
+def _matching(text: str, names: Collection[str], *, is_glob: bool = True) -> list[str]:
+    """The name itself, or otherwise the names that match it as a glob, in the store's spelling."""
+    for spelt in (text, compose(text)):
+        if spelt in names:
+            return [spelt]
+    if not is_glob or not _GLOB_LETTERS.intersection(text):
+        return []
+    return [name for name in names if fnmatchcase(name, text) or fnmatchcase(name, compose(text))]
 
 
 def _known_key(place: _Place, key: str, sets: Sequence[str], columns: Sequence[str]) -> str:
+    key = compose(key)
     if key not in columns:
         known = {*columns, *(own for text in sets for own in _read_tags(text))}
         if key not in known:
@@ -117,7 +116,7 @@ def _tagged(place: _Place, wanted: Sequence[str], sets: Sequence[str]) -> list[s
             known[key].add(value)
     chosen = defaultdict(set)
     for text in wanted:
-        key, _, value = text.partition("=")
+        key, _, value = compose(text).partition("=")
         matches = _matching(value, known.get(key, ()))
         if not matches:
             near = [f"{key}={other[:_LONGEST_SHOWN]}" for other in sorted(known.get(key, ()))]

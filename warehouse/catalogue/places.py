@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ingest.schemas.attributes import compose
+
 _SEPARATOR = " / "
 
 
@@ -15,7 +17,7 @@ def place_of(device: str, model: str, backend: str) -> str:
 
 
 def check_place(place: str) -> str:
-    """The text of a place, unchanged.
+    """The text of a place, in the spelling of the store.
 
     Raises:
         ValueError: The text is not a place.
@@ -23,15 +25,15 @@ def check_place(place: str) -> str:
     parts = place.split(_SEPARATOR)
     if len(parts) not in (2, 3) or not all(parts):
         raise ValueError
-    return place
+    return compose(place)
 
 
 def check_place_name(name: str) -> str:
-    """A name of a device, model or backend that can be part of a place, unchanged.
+    """A name of a device, model or backend that can be part of a place, as the store spells it.
 
     Raises:
         ValueError: The name contains the separator.
     """
     if _SEPARATOR in name:
         raise ValueError(f"may not contain '{_SEPARATOR}'")
-    return name
+    return compose(name)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ingest.decode import check_headers
 from ingest.dump import Refusal
-from ingest.file_magic import check_file_magic
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.records import Delivery
@@ -86,7 +86,7 @@ class Acceptor:
 
     def _decide(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
         known = self._known.manifests([one.sha256 for one in deliveries])
-        faults = check_file_magic([one.files[0] for one in deliveries])
+        faults = check_headers([one.files[0] for one in deliveries])
         outcomes, earlier = [], set[str]()
         for index, one in enumerate(deliveries):
             if index in faults:

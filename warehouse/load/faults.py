@@ -6,20 +6,23 @@ from typing import Any
 
 from ingest.dump import Refusal
 from ingest.errors import DumpError
+from ingest.file_magic import describe_bytes
 from ingest.manifest.fields import describe_differences
 from ingest.profiler_blob.blocks import HEADER, decode_profiler_blob
+from ingest.sources.file_names import UNPACKED
 
 _NO_DUMP = "bad_identifier"  # neither an ETDump nor a profiler blob
-_SUFFIX = ".prof"
+_SUFFIXES = tuple(f".prof{packing}" for packing in ("", *UNPACKED))
 _NAME_BYTES = 32
 _LAST_VERSION = 16  # far above the existing ones
 
 
 def explain_refusal(refusal: Refusal, data: Any) -> Refusal:
     """The decoder's refusal; for data that resembles a profiler blob, the fault of the blob."""
-    is_named = refusal.source.lower().endswith(_SUFFIX)
+    is_named = refusal.source.lower().endswith(_SUFFIXES)
     is_short = is_named and len(data) < HEADER.itemsize
-    is_meant = refusal.reason == _NO_DUMP and (is_named or _starts_like_blob(data))
+    is_unknown = refusal.reason == _NO_DUMP and describe_bytes(data) is None
+    is_meant = is_unknown and (is_named or _starts_like_blob(data))
     if is_short or is_meant:
         try:
             decode_profiler_blob(data, refusal.source)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from ingest.dump import Dump
 from ingest.errors import SourceError
 from ingest.found_dumps import FoundDumps
+from ingest.sources.file_names import WANTED, is_dump, is_zip
 from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import WANTED, list_sources
+from ingest.sources.listing import list_sources
 from ingest.sources.places import Source
-from ingest.sources.zip_artifacts import is_dump, is_zip
 from ingest.watching.buckets import Bucket
 from ingest.watching.places import LocalFolder, WatchedFile, WatchedPlace
 
@@ -120,7 +120,7 @@ def local_dumps(
             copy: path for copy, path in zip(copies, paths, strict=True) if os.path.lexists(copy)
         }
         names = FolderNames()
-        listed = list_sources(origins, names)
+        listed = list_sources(origins, names).found
         faults = [_renamed(one, place) for one in listed if isinstance(one, SourceError)]
         sources = [one for one in listed if isinstance(one, Source)]
         found = FoundDumps(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import duckdb
 
 from ingest.manifest.fields import find_key, name_values
+from ingest.schemas.attributes import compose
 from warehouse.archive.retrieval import check_prefix
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import NoSuchDumpError, QueryError
@@ -64,13 +65,15 @@ def check_choice(
     """The wanted values by full name of the field; see `choose_dumps`.
 
     Raises:
-        QueryError: The prefix or a field is malformed, or no criterion is given.
+        QueryError: The prefix or a field is malformed or empty, or no criterion is given.
     """
     if prefix is None and not where:
         raise QueryError("no dumps are chosen: give a SHA-256 or a field")
+    if blank := [field for field, value in (where or {}).items() if not value.strip()]:
+        raise QueryError(f"{blank[0]}: is empty: give a value, or leave it out")
     if prefix is not None:
         check_prefix(prefix)
-    return {_name(field): value for field, value in (where or {}).items()}
+    return {_name(field): compose(value) for field, value in (where or {}).items()}
 
 
 def _read_dumps(connection: duckdb.DuckDBPyConnection, prefix: str) -> Iterator[ChosenDump]:

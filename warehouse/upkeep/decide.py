@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from ingest.schemas.attributes import compose
 from ingest.schemas.decisions import DECISION_STATES, GROUP_DECISIONS
 from warehouse.archive.entries import DECIDED, Entry
 from warehouse.catalogue.sql_files import read_statement
@@ -22,7 +24,7 @@ from warehouse.upkeep.recording import current_user, recorded_upkeep
 _KEY = "(group_id, state, decided_at)"
 _IS_NEW = f"WHERE {_KEY} NOT IN (SELECT {_KEY} FROM group_decisions)"  # noqa: S608
 
-
+_SPELT = ("build", "device", "pool", "model", "backend")  # names from manifests
 _FIND = f"SELECT {', '.join(Point._fields)} FROM point_notes WHERE note_id = ?"  # noqa: S608
 
 
@@ -60,6 +62,7 @@ def write_note(
         QueryError: The store has no dump with these points.
         StoreError: The store cannot be written.
     """
+    point = _spell(point)
     if not connection.execute(read_statement("noted_dumps"), point._asdict()).fetchone():
         names = ", ".join(f"{name} '{value}'" for name, value in point._asdict().items() if value)
         raise QueryError(f"no dump has {names}: see 'tracehouse query coverage'")
@@ -87,6 +90,13 @@ def withdraw_note(
 
 def _named(user: str | None) -> str:
     return user or current_user()
+
+
+def _spell(point: Point) -> Point:
+    """The point with names as the store spells them."""
+    given: dict[str, Any] = {name: value for name in _SPELT if (value := getattr(point, name))}
+    given.update((name, compose(value)) for name, value in given.items())
+    return point._replace(**given)
 
 
 def _record(

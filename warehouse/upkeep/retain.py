@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from ingest.batching import batches
+from ingest.schemas.attributes import compose
 from ingest.schemas.dumps import DUMPS
 from ingest.schemas.fields import UTC_US
 from warehouse.archive.entries import DROPPED, Entry
@@ -45,7 +46,11 @@ def find_old_events(
     """
     ((event_bytes,),) = connection.execute(read_statement("event_bytes")).fetchall()
     before = datetime.now(UTC) - timedelta(days=min(days, _MOST_DAYS))
-    values = {"before": before, "kept": kept_builds, "event_bytes": event_bytes}
+    values = {
+        "before": before,
+        "kept": kept_builds and compose(kept_builds),
+        "event_bytes": event_bytes,
+    }
     return connection.sql(read_statement("old_events"), params=values).to_arrow_table()
 
 

@@ -9,6 +9,7 @@ from glob import escape
 from cli.serve.access.authorization import Bearer
 from cli.serve.http.problems import Problem
 from ingest.manifest.models import Manifest
+from ingest.schemas.attributes import compose
 from warehouse.errors import ParameterError
 from warehouse.store import Warehouse
 
@@ -50,7 +51,7 @@ def allowed_pools(reader: Warehouse, pools: Collection[str], given: Sequence[str
     Raises:
         Problem: 403 if the query names other pools; 404 if the pools have no devices.
     """
-    names = ", ".join(sorted(pools))
+    names, given = ", ".join(sorted(pools)), list(map(compose, given))
     if not set(pools).issuperset(given):
         raise Problem(403, "pool", f"pool: the token is limited to {names}")
     known = set(reader.sql(_POOLS)["pool"].to_pylist())

@@ -21,6 +21,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from cli.errors import UsageError
 from ingest.durable import lock, replacing
+from ingest.schemas.attributes import compose
 from warehouse.engine.store_file import make_folder
 from warehouse.errors import StoreError, explain_failure
 
@@ -156,19 +157,21 @@ def create_token(
     """Make a token and return its secret, which is stored nowhere; a missing store is created.
 
     Raises:
-        UsageError: The name is invalid, or a scope cannot be limited to pools.
+        UsageError: The name is invalid, a pool is empty, or a scope cannot be limited to pools.
         StoreError: The name is taken, or the tokens cannot be written.
     """
     if pools and (wide := set(scopes) - {TokenScope.INGEST, TokenScope.READ}):
         names = ", ".join(sorted(wide))
         raise UsageError(f"--pool: {names}: wanted ingest or read; other scopes are for all pools")
+    if not all(pool.strip() for pool in pools):
+        raise UsageError("--pool: is empty: name a pool, or leave the option out")
     secret, now = PREFIX + secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
     try:
         made = Token(
             name=name,
             sha256=_digest(secret),
             scopes=tuple(dict.fromkeys(scopes)),
-            pools=tuple(dict.fromkeys(pools)) or None,
+            pools=tuple(dict.fromkeys(map(compose, pools))) or None,
             created_at=now,
             expires_at=None if expires_days is None else now + timedelta(days=expires_days),
         )

@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_to_end
+from ingest.sources.packings import most_inflated
 from warehouse.inbox.spools import Spool
 
 ENCODINGS = ("gzip", "zstd")
@@ -20,8 +21,6 @@ KEPT_BYTES = 1 << 20  # a connection is closed if more than this of a body stays
 IDLE_SECONDS = 15.0  # longest pause between two chunks
 GRACE_SECONDS = 20.0  # time before the rate counts
 LEAST_RATE = 2 << 10  # bytes per second
-MAX_INFLATION = 250  # largest ratio of unpacked to packed bytes
-INFLATION_FREE_BYTES = 64 << 20  # any packed body may become this large
 SMALLER_FILES = "send smaller files, or raise the service's limit"
 _BATCH_BYTES = 512 << 10  # handed to a thread at a time
 _MOST_CHUNKS = 64  # waiting chunks; each takes memory besides its bytes
@@ -158,7 +157,7 @@ def inflate(packed: Spool, encoding: str, *, most_bytes: int) -> Generator[bytes
     """
     if not packed.byte_count:
         raise PackingProblem(encoding, "it is empty")
-    densest, count = max(INFLATION_FREE_BYTES, MAX_INFLATION * packed.byte_count), 0
+    densest, count = most_inflated(packed.byte_count), 0
     reader = pa.BufferReader(pa.py_buffer(packed.data))
     with reader, pa.CompressedInputStream(reader, encoding) as stream:
         while piece := _unpack(stream, encoding):

@@ -59,7 +59,7 @@ def _decision(form: _Form) -> Task:
 
 def _note(form: _Form) -> Task:
     place = dict(parse_qsl(form.get("series", "")))
-    return Note(text=form.get("text", ""), on=place | {n: form[n] for n in POINT if n in form})
+    return Note(text=form.get("text", ""), on=place | {n: form[n] for n in POINT if form.get(n)})
 
 
 triage = _form_of_task(

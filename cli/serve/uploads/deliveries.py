@@ -12,7 +12,7 @@ from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
 from ingest.manifest.resolver import correct_manifest, parse_stated
 from ingest.manifest.runner_output import add_counters, parse_printed
-from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX
 from warehouse.inbox.records import Delivery, make_delivery
 
 Parts = Mapping[str, FormPart]

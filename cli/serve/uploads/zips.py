@@ -60,7 +60,8 @@ async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response
     service: Service = request.app.state.service
     most_bytes, members = service.settings.max_body_bytes, list[ZipMember]()
     async with received(request, service.inbox.spool(is_zip=True), most_bytes) as spool:
-        groups = _ZipReader(service, spool.path).read_groups(stated)
+        reader = _ZipReader(service, spool.path)
+        groups = reader.read_groups(stated)
         while group := await run_to_end(service.spooling, partial(next, groups, None)):
             small = (one[0] for one in group if not (isinstance(one, ZipMember) or one[1]))
             service.admission.check_room(sum(delivery.byte_count for delivery in small))
@@ -70,11 +71,12 @@ async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response
         if isinstance(one.result, Problem):
             record_refusal(service, one.result, one.name, one.sha256)
     request.state.what = ", ".join(one.sha256 or one.name for one in members)
-    return _answer(members)
+    return _answer(members, reader.passed_over)
 
 
-def _answer(members: Sequence[ZipMember]) -> Response:
-    content = {"dumps": [one.content() for one in members]}
+def _answer(members: Sequence[ZipMember], passed_over: Mapping[str, int]) -> Response:
+    others = {"passed_over": dict(passed_over)} if passed_over else {}
+    content = {"dumps": [one.content() for one in members], **others}
     problems = [one.result for one in members if isinstance(one.result, Problem)]
     if len(problems) < len(members):
         is_new = any(isinstance(one.result, Outcome) and one.result.is_new for one in members)
@@ -99,10 +101,15 @@ async def _take(service: Service, bearer: Bearer, read: _Read) -> ZipMember:
 
 
 class _ZipReader:
-    """Reads the dumps of a zip in a thread."""
+    """Reads the dumps of a zip in a thread.
+
+    Attributes:
+        passed_over: Number of other files, by kind; known once the first group is read.
+    """
 
     def __init__(self, service: Service, path: Path) -> None:
         self._service, self._path = service, path
+        self.passed_over: Mapping[str, int] = {}
 
     def read_groups(self, stated: Mapping[str, object]) -> Iterator[list[_Read]]:
         """The dumps, some at a time; spools are closed when the next group is read.
@@ -113,10 +120,11 @@ class _ZipReader:
             Problem: The zip has no dump, the stated fields are malformed, or the disk is low.
         """
         try:
-            dumps = iter(FoundDumps([self._path], manifest=stated, tops=()))
+            found = FoundDumps([self._path], manifest=stated, tops=())
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error
+        self.passed_over, dumps = found.passed_over, iter(found)
         while True:
             with ExitStack() as spools:
                 group, byte_count = list[_Read](), 0

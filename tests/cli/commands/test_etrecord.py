@@ -87,7 +87,7 @@ def test_bad_file_is_one_line(run: Run, tmp_path: Path) -> None:
     dump = CORPUS / "real" / "load_only.etdp"
     outcome = run("etrecord", "show", dump)
     assert (outcome.code, outcome.out) == (1, b"")
-    assert outcome.error == f"error: {dump}: is an ETDump, wanted an ETRecord (a zip)"
+    assert outcome.error == f"error: {dump}: not an ETRecord (a zip), but an ETDump"
     assert "does not exist" in run("etrecord", "show", tmp_path / "gone").error
 
 

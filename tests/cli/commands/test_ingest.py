@@ -137,7 +137,9 @@ def test_files_refused_for_one_reason_are_one_line(run: Run, own: Path, tmp_path
     for number in range(23):
         (tmp_path / f"{number}.etdp").write_bytes(b"no dump")
     outcome = run("ingest", tmp_path, *NAMES, "--store", own)
-    assert outcome.error.startswith(f"refused: {tmp_path}/0.etdp and 22 more: offset 7: shorter")
+    assert outcome.error.startswith(
+        f"refused: {tmp_path}/0.etdp and 22 more: offset 7: not an ETDump, but"
+    )
 
 
 def test_file_name_cannot_steer_the_terminal(run: Run, own: Path, tmp_path: Path) -> None:
@@ -273,7 +275,7 @@ def test_an_etrecord_that_is_named_goes_before_the_one_beside_the_dump(
     ("record", "problem"),
     [
         (MODELS / "typo.etrecord", "does not exist"),
-        (DUMP, "is an ETDump, wanted an ETRecord"),
+        (DUMP, "not an ETRecord (a zip), but an ETDump"),
     ],
 )
 def test_a_named_etrecord_that_is_none_stops_the_ingest_before_it_begins(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import zipfile
 
 import pyarrow as pa
@@ -111,7 +112,7 @@ TWINS = CORPUS / "models" / "twins_portable.etrecord"
     ("args", "error"),
     [
         (("gone.etdp",), "gone.etdp: does not exist"),
-        ((MIXED, "--etrecord", MIXED), f"{MIXED}: is an ETDump, wanted an ETRecord (a zip)"),
+        ((MIXED, "--etrecord", MIXED), f"{MIXED}: not an ETRecord (a zip), but an ETDump"),
         ((MIXED, "--etrecord", RECORD, "--module", "c"), "module 'c'"),
         (
             (DUMP, "--etrecord", TWINS, "--method", "gamma"),
@@ -150,10 +151,11 @@ def test_etrecord_of_another_program_is_noted(inspect):
     assert err.count("\n") == 1
 
 
-def test_debug_buffer_gives_the_elements_of_tensors(inspect):
-    dump = CORPUS / "real" / "traced_int_n1_debug.etdp"
+def test_debug_buffer_gives_the_elements_of_tensors(inspect, tmp_path):
+    original = CORPUS / "real" / "traced_int_n1_debug.etdp"
+    dump = shutil.copy(original, tmp_path)
     shown = []
-    for options in ((), ("--debug-buffer", dump.with_suffix(".debug.bin"))):
+    for options in ((), ("--debug-buffer", original.with_suffix(".debug.bin"))):
         document = json.loads(answer(inspect, dump, "--format", "json", *options))
         shown.append(document["event_blocks"][1]["run_output"][0])
     assert shown[0]["missing"] == "no debug buffer"

@@ -112,3 +112,10 @@ def test_names_do_not_steer_a_terminal(tmp_path):
     assert b"\x1b]" not in outcome.out
     assert r"run\x1b]0;x: profile (ms)" in outcome.text
     assert r"a\x1b[2Jb" in outcome.text
+
+
+def test_other_file_is_refused_by_what_it_is(run, tmp_path):
+    path = tmp_path / "a.prof"
+    path.write_bytes(b"<html>Sign in</html>")
+    outcome = run("inspect-prof", path)
+    assert outcome.error.startswith(f"error: {path}: not a profiler blob, but an HTML page")

@@ -111,7 +111,10 @@ def test_etrecord_of_another_program_is_told(run):
     [
         ((PORTABLE, "gone.etdp"), "error: gone.etdp: does not exist"),
         ((PORTABLE, PORTABLE, "--debug-buffer", "gone.bin"), "error: gone.bin: does not exist"),
-        ((PORTABLE, PORTABLE, "--etrecord", PORTABLE), f"error: {PORTABLE}: is an ETDump"),
+        (
+            (PORTABLE, PORTABLE, "--etrecord", PORTABLE),
+            f"error: {PORTABLE}: not an ETRecord (a zip), but an ETDump",
+        ),
     ],
 )
 def test_bad_input_is_one_line(run, args, message):

@@ -26,9 +26,16 @@ def test_a_folder_is_sent_and_sent_again_changes_nothing(run: Run, service: Stan
     sent = counts(run("upload", FOLDER, "--url", service.url, "--format", "json"))
     files = sent.pop("files")
     assert files == len(service.held) > 10
-    assert sent == {"accepted": files, "known": 0, "conflicts": 0, "refused": 0}
+    assert sent == {"accepted": files, "known": 0, "conflicts": 0, "refused": 0, "passed_over": 0}
     again = counts(run("upload", FOLDER, "--url", service.url, "--format", "json"))
-    assert again == {"files": files, "accepted": 0, "known": files, "conflicts": 0, "refused": 0}
+    assert again == {
+        "files": files,
+        "accepted": 0,
+        "known": files,
+        "conflicts": 0,
+        "refused": 0,
+        "passed_over": 0,
+    }
 
 
 def test_ingest_with_a_url_is_the_same(run: Run, service: StandIn) -> None:

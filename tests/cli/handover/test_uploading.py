@@ -17,5 +17,5 @@ def test_files_are_accepted_known_conflicts_and_refused_together() -> None:
         DeliveryResult("e", 0, is_new=True),
     ):
         summary.add(one)
-    counts = {"files": 5, "accepted": 2, "known": 1, "conflicts": 1, "refused": 1}
+    counts = {"files": 5, "accepted": 2, "known": 1, "conflicts": 1, "refused": 1, "passed_over": 0}
     assert summary.row(2.5) == {**counts, "megabytes": 2.0, "seconds": 2.5}

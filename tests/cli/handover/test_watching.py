@@ -126,7 +126,7 @@ def test_damaged_zips_and_what_is_no_file_are_refused_beside_others(
     put(tmp_path / "run.etdp", tiny_dump(1))
     running.run(threading.Event())
     told = capsys.readouterr().err
-    assert f"refused: {tmp_path}/bad.zip: damaged zip" in told
+    assert f"refused: {tmp_path}/bad.zip: not a zip" in told
     assert f"refused: {tmp_path}/pipe.etdp: is not a regular file" in told
     assert take.names == [f"{tmp_path}/run.etdp"]
 
@@ -205,3 +205,22 @@ def test_files_of_a_bucket_are_named_by_their_uri(
     now[0] += 60
     running.run(threading.Event())
     assert take.names[1:] == [f"file://{tmp_path}/nameless.etdp"]
+
+
+def test_files_that_are_passed_over_are_told_once_by_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    take = Taker()
+    for name in ("a.txt", "b.txt", "n.tar.gz", "run.etdp.part", "manifest.json"):
+        put(tmp_path / name, b"{}")
+    put(tmp_path / "etdump.in", tiny_dump(1))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("two.etdp", tiny_dump(2))
+        archive.writestr("notes.md", b"")
+    running = watch(str(tmp_path), take)
+    running.run(threading.Event())
+    running.run(threading.Event())
+    assert take.names == [f"{tmp_path}/etdump.in", f"{tmp_path}/a.zip!two.etdp"]
+    told = {line.partition(": passed")[2] for line in capsys.readouterr().err.splitlines()}
+    kinds = {f" over, like all files *.{end}" for end in ("tar.gz", "txt")}
+    assert told == kinds | {" over: 1 file (1 *.md)"}

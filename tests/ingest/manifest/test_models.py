@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import re
 import typing
+import unicodedata
 
 import pytest
+from pydantic import ValidationError
 
-from ingest.manifest.models import Build, Device, Model, Rate, RunContext
+from ingest.manifest.models import Build, Device, Manifest, Model, Rate, RunContext
 from ingest.schemas.attributes import SECTIONS, short_name
 from tests.support.documents import ROOT
 
@@ -35,3 +37,34 @@ def test_the_page_about_manifests_names_every_attribute() -> None:
         if not re.search(rf"`({key[0]}\.)?{key[1]}`", page) and f"`{short_name(*key)}`" not in page
     ]
     assert missing == []
+
+
+COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
+
+
+def test_names_have_one_spelling_whatever_system_wrote_them() -> None:
+    manifests = [
+        Manifest.model_validate(
+            {
+                "device": {"name": name, "pool": name},
+                "build": {"id": name, "branch": name},
+                "model": {"name": name, "backend": name},
+                "run": {"session": name},
+                "clock": {"delegates": {name: "us"}},
+                "counters": [{"name": name, "value": 1}],
+                "tags": {name: [name, {name: name}]},
+                "method": name,
+            }
+        )
+        for name in (COMPOSED, DECOMPOSED)
+    ]
+    assert manifests[0] == manifests[1]
+    assert manifests[0].canonical_json() == manifests[1].canonical_json()
+    assert COMPOSED in manifests[1].canonical_json()
+    assert manifests[1].clock.delegate_ns_per_tick(DECOMPOSED) == 1000
+
+
+def test_name_that_grows_in_its_spelling_keeps_to_the_limit() -> None:
+    long = "\u0958" * 600  # becomes two letters
+    with pytest.raises(ValidationError, match="at most 1000 characters"):
+        Device(name=long)

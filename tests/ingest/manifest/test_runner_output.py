@@ -8,7 +8,7 @@ import pytest
 
 from ingest.errors import ManifestError
 from ingest.manifest.resolver import ManifestResolver
-from ingest.manifest.runner_output import parse_log, parse_qhas
+from ingest.manifest.runner_output import parse_log, parse_printed, parse_qhas
 from ingest.sources.places import Source
 from tests.support.corpus import CORPUS
 from warehouse import Warehouse
@@ -205,3 +205,52 @@ def test_a_summary_that_is_no_json_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "run.qhas.json").write_text("{")
     with pytest.raises(ManifestError, match=r"run\.qhas\.json: not valid JSON"):
         ManifestResolver().resolve(Source(str(dump)))
+
+
+def test_bytes_of_other_encodings_around_a_report_do_not_hide_it() -> None:
+    expected = found(parse_log(LLM))
+    for data in (
+        LLM.replace("\n", "\r\n").encode("utf-16"),
+        LLM.encode("utf-16-be"),
+        b"booting\n" + LLM.encode("utf-16-le"),  # PowerShell's >> to a log in UTF-8
+        b"\xff\xfe\x00\x01" * 10 + LLM.encode(),
+        f"11-24 09:35:11.519  4913  4913 I ExecuTorch: \x1b[32m{LLM}\x1b[0m".encode(),
+    ):
+        assert found(parse_printed("run.log", data, ".log")) == expected
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan", "-nan", "NaN"])
+def test_number_that_is_not_finite_costs_only_its_own_figure(number: str) -> None:
+    text = NEWER.replace("812.5", number)
+    figures = found(parse_log(text))
+    assert figures["decode_token_per_sec"] == (20, "/s")
+    assert figures["prefill_token_per_sec"] == (1300, "/s")  # computed
+
+
+def test_memory_of_a_gpu_is_counted() -> None:
+    stats = {
+        "gpu_total_bytes": 24 << 30, "gpu_free_before_load_bytes": 23 << 30,
+        "gpu_free_after_load_bytes": 20 << 30, "gpu_peak_usage_mb": 3500.5,
+    }  # fmt: skip
+    assert found(parse_log(f"PyTorchObserver {json.dumps(stats)}")) == {
+        "gpu_peak_usage_mb": (3500.5, "MiB"),
+        "gpu_load_mb": (3 << 10, "MiB"),
+    }
+
+
+def test_log_without_a_readable_report_is_noted_once_for_all(tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(3)]
+    for folder in folders:
+        folder.mkdir()
+    dumps = [write_dump(folder, STATED) for folder in folders]
+    line = LLM.splitlines()[1]
+    texts = [LLM, "booting", f"I ExecuTorch: {line[:120]}\nI ExecuTorch: {line[120:]}"]
+    for dump, text in zip(dumps, texts, strict=True):
+        dump.with_suffix(".log").write_text(text)
+        dump.with_suffix(".qhas.json").unlink()
+    resolver = ManifestResolver()
+    counters = [resolver.resolve(Source(str(dump))).counters for dump in dumps]
+    assert [bool(own) for own in counters] == [True, False, False]
+    ((doubt, (place, count)),) = resolver.doubts.items()
+    assert doubt.startswith("adds no counters: no report of a known runner can be read")
+    assert (place, count) == (str(dumps[1].with_suffix(".log")), 2)

@@ -10,7 +10,7 @@ import pytest
 from ingest.errors import SourceError
 from ingest.sources.companions import CompanionFinder
 from ingest.sources.folder_names import FolderNames
-from ingest.sources.listing import find_sources, list_sources, need_one
+from ingest.sources.listing import describe_passed_over, find_sources, list_sources, need_one
 from ingest.sources.paths import Source, count_bytes, list_names, read_source
 
 
@@ -39,7 +39,7 @@ def test_a_path_at_fault_stands_in_the_list_and_the_others_are_found(tmp_path: P
     (tmp_path / "a.etdp").write_bytes(b"a")
     (tmp_path / "fake.zip").write_bytes(b"no zip")
     paths = [tmp_path / "fake.zip", tmp_path / "gone", tmp_path / "a.etdp", tmp_path / "*.foo"]
-    fake, gone, good, glob = list_sources(map(str, paths), FolderNames())
+    fake, gone, good, glob = list_sources(map(str, paths), FolderNames()).found
     assert good == Source(str(tmp_path / "a.etdp"))
     assert [str(error).partition(": ")[0] for error in (fake, gone, glob)] == [
         str(tmp_path / name) for name in ("fake.zip", "gone", "*.foo")
@@ -47,7 +47,7 @@ def test_a_path_at_fault_stands_in_the_list_and_the_others_are_found(tmp_path: P
 
 
 def test_paths_that_are_all_at_fault_are_told_together(tmp_path: Path) -> None:
-    listed = list_sources([str(tmp_path / name) for name in "abcdef"], FolderNames())
+    listed = list_sources([str(tmp_path / name) for name in "abcdef"], FolderNames()).found
     wanted = rf"a: does not exist: .*; also unusable: {tmp_path}/b, .*/d and 2 more"
     with pytest.raises(SourceError, match=wanted):
         need_one(listed)
@@ -112,7 +112,7 @@ def test_a_damaged_inner_zip_costs_only_itself(tmp_path: Path) -> None:
     path.write_bytes(packed({"0.etdp": b"nought", "in.zip": b"PK no zip"}))
     good, bad = find_sources([path])
     assert read_source(good) == b"nought"
-    with pytest.raises(SourceError, match=r"n\.zip!in\.zip: damaged zip"):
+    with pytest.raises(SourceError, match=r"n\.zip!in\.zip: not a zip"):
         read_source(bad)
 
 
@@ -140,9 +140,44 @@ def test_folders_are_listed_once_for_dumps_and_what_belongs_to_them(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     folders = FolderNames()
-    first, second = list_sources([str(tmp_path)], folders)
+    first, second = list_sources([str(tmp_path)], folders).found
     monkeypatch.setattr(os, "listdir", None)
     assert isinstance(first, Source)
     assert isinstance(second, Source)
-    assert folders.find(first.folder) == {"1.json", "net.etrecord"}
-    assert folders.find(second.folder) == {"2.debug.bin"}
+    found = [folders.find(source.folder) for source in (first, second)]
+    assert [set(one.by_name.values()) for one in found if one] == [
+        {"1.json", "net.etrecord"},
+        {"2.debug.bin"},
+    ]
+
+
+def test_other_files_are_counted_by_kind_each_once(tmp_path: Path) -> None:
+    for name in ("b1/1.etdp", "b1/1.json", "b1/a.txt", "b1/b.TXT", "n.tar.gz", "manifest.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "a.zip").write_bytes(packed({"2.etdp": b"", "c.txt": b""}))
+    paths = [str(tmp_path), str(tmp_path / "b1"), str(tmp_path / "a.zip")]
+    counts = list_sources(paths, FolderNames()).passed_over
+    assert counts == {"*.txt": 3, "*.tar.gz": 1}
+    assert describe_passed_over(counts) == "passed over: 4 files (3 *.txt, 1 *.tar.gz)"
+    assert describe_passed_over({}) == ""
+
+
+def test_many_kinds_of_other_files_are_summed_up() -> None:
+    shown = describe_passed_over({f"*.{letter}": 9 - n for n, letter in enumerate("abcdefg")})
+    assert shown.startswith("passed over: 42 files (9 *.a, 8 *.b,")
+    assert shown.endswith("5 *.e, 7 of other kinds)")
+
+
+def test_folder_with_nothing_but_other_files_says_which(tmp_path: Path) -> None:
+    (tmp_path / "night.tar.gz").touch()
+    with pytest.raises(
+        SourceError, match=r"no dumps in this .*; passed over: 1 file \(1 \*.tar.gz"
+    ):
+        find_sources([tmp_path])
+    zipped = tmp_path / "a.zip"
+    zipped.write_bytes(packed({"notes.txt": b""}))
+    with pytest.raises(
+        SourceError, match=r"no dumps in this zip.*; passed over: 1 file \(1 \*.txt"
+    ):
+        find_sources([zipped])

@@ -179,7 +179,7 @@ def test_missing_path_suggests_near_names(tmp_path: Path) -> None:
 
 def test_paths_without_dumps_say_what_was_looked_for(tmp_path: Path) -> None:
     put(tmp_path, "empty/notes.md")
-    wanted = r"wanted \*\.etdp, \*\.etdump, \*\.prof or \*\.zip"
+    wanted = r"wanted \*\.etdp, \*\.etdump, \*\.prof, etdump\.in, etdump\.bin or \*\.zip"
     with pytest.raises(SourceError, match=f"no dumps in this folder or below, {wanted}"):
         find_sources([tmp_path / "empty"])
     with pytest.raises(SourceError, match=f"this glob matches no dumps, {wanted}"):
@@ -190,11 +190,11 @@ def test_paths_without_dumps_say_what_was_looked_for(tmp_path: Path) -> None:
 
 def test_bad_zip_raises_when_named_and_only_at_reading_when_found(tmp_path: Path) -> None:
     put(tmp_path, "bad.zip", "good.etdp")
-    with pytest.raises(SourceError, match=r"bad\.zip: damaged zip: File is not a zip file"):
+    with pytest.raises(SourceError, match=r"bad\.zip: not a zip, but text that begins with"):
         find_sources([tmp_path / "bad.zip"])
     bad, good = find_sources([tmp_path])
     assert read_source(good) == b"good.etdp"
-    with pytest.raises(SourceError, match=r"bad\.zip: damaged zip"):
+    with pytest.raises(SourceError, match=r"bad\.zip: not a zip"):
         read_source(bad)
 
 
@@ -232,7 +232,7 @@ def test_member_longer_than_it_declares_is_damaged(tmp_path: Path) -> None:
 
 def test_member_of_an_unbounded_method_is_refused(tmp_path: Path) -> None:
     path = pack(tmp_path / "a.zip", {"x.etdp": b"x"}, zipfile.ZIP_LZMA)
-    with pytest.raises(SourceError, match="is packed by zip method 14, wanted stored or deflated"):
+    with pytest.raises(SourceError, match="is packed with LZMA, wanted stored or deflated"):
         read_source(find_sources([path])[0])
 
 

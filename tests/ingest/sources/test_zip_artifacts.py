@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import struct
 import tracemalloc
@@ -9,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import SourceError
-from ingest.sources import private_bytes, zip_artifacts
+from ingest.sources import packings, private_bytes, zip_artifacts
 from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source, count_bytes, find_sources, list_names, read_source
+from ingest.sources.paths import (
+    Source,
+    count_bytes,
+    count_dump_bytes,
+    find_sources,
+    list_names,
+    read_dump_bytes,
+    read_source,
+)
+from ingest.sources.zip_artifacts import list_zip
 
 
 def directory_of(count: int, name: bytes) -> bytes:
@@ -146,3 +156,78 @@ def test_companions_of_two_names_are_found_and_refused_when_read(tmp_path: Path)
     assert buffer is not None
     with pytest.raises(SourceError, match="2 members of this name"):
         read_source(buffer)
+
+
+def test_backslashes_between_folders_are_slashes(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("farm\\b1\\run.etdp", "farm\\b1\\run.debug.bin", "farm\\manifest.json"):
+            info = zipfile.ZipInfo("x")
+            info.filename = name
+            archive.writestr(info, name.encode())
+    (source,) = find_sources([path])
+    assert source.name == f"{path}!farm/b1/run.etdp"
+    assert read_source(source) == b"farm\\b1\\run.etdp"
+    buffer = CompanionFinder().find(source).debug_buffer
+    assert buffer == Source(str(path), "farm/b1/run.debug.bin")
+    assert find_sources([f"{path}!farm\\b1\\run.etdp"]) == [source]
+
+
+def test_packed_dump_in_a_zip_counts_with_its_unpacked_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.etdp.gz", gzip.compress(bytes(5_000_000)))
+    (source,) = find_sources([path])
+    assert count_dump_bytes(source) == 5_000_000
+    assert len(read_dump_bytes(source)) == 5_000_000
+
+
+def test_packed_dumps_in_a_zip_may_not_inflate_too_much_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packings, "INFLATION_FREE_BYTES", 1 << 20)
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(3):
+            archive.writestr(f"{number}.etdp.gz", gzip.compress(bytes(600_000)))
+    with pytest.raises(SourceError, match=r"its dumps would inflate from [\d,]+ to 1,800,000 byte"):
+        find_sources([path])
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"<!doctype html><title>Sign in</title>", r"not a zip, but an HTML page"),
+        (gzip.compress(b"a.zip", mtime=0), r"not a zip, but gzip data: unpack it"),
+        (b"PK\3\4\n\0\0\0\0\0rest", r"damaged zip: its end with the list of its members is miss"),
+        (b"PK\3\4\r\n\0\0\0\r\n\0\r\nrest", r"copied in text mode"),
+    ],
+    ids=["page", "gzip", "cut", "text mode"],
+)
+def test_file_that_is_no_zip_says_what_it_is(tmp_path: Path, data: bytes, problem: str) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=rf"a\.zip: {problem}"):
+        find_sources([path])
+
+
+def test_other_members_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("b.etdp", b"")
+        archive.writestr("b.txt", b"")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("f/", b"")
+        archive.writestr("f/a.etdp", b"")
+        archive.writestr("f/a.json", b"")
+        archive.writestr("__MACOSX/f/._a.etdp", b"")
+        archive.writestr("f/notes.txt", b"")
+        archive.writestr("in.zip", inner.getvalue())
+    listed = list_zip(str(path))
+    assert listed.dumps == ["f/a.etdp", "in.zip!b.etdp"]
+    assert sorted(listed.passed_over) == [
+        "__MACOSX/f/._a.etdp",
+        "f/notes.txt",
+        "in.zip!b.txt",
+    ]

@@ -65,6 +65,19 @@ def test_copies_come_with_companions_and_manifests_and_under_their_own_name(farm
     assert not os.path.exists(copy)
 
 
+def test_files_under_the_names_of_runners_are_copied_where_they_belong(farm: Path) -> None:
+    for folder, dumps in (("one", ["etdump.in"]), ("two", ["1.etdp", "2.etdp"])):
+        for name in (*dumps, "etrecord.bin", "debug_output.bin"):
+            write(farm / folder / name, b"x")
+    bucket = Bucket(f"file://{farm}")
+    with bucket.local_paths([f"{farm}/one/etdump.in", f"{farm}/two/1.etdp"]) as copies:
+        one, two = FoundDumps(copies, tops=[bucket.local_root])
+    assert one.etrecord is not None
+    assert two.etrecord is not None
+    assert one.debug_buffer is not None
+    assert two.debug_buffer is None
+
+
 def test_layouts_match_the_names_in_the_bucket(farm: Path) -> None:
     bucket = Bucket(f"file://{farm}")
     (farm / "b1" / "manifest.json").unlink()

@@ -124,6 +124,43 @@ def test_a_companion_that_comes_late_offers_its_dump_again(farm: Farm, companion
     assert farm.look() == []
 
 
+@pytest.mark.parametrize("companion", ["net.etrecord", "etrecord.bin"])
+def test_late_etrecord_of_a_whole_folder_offers_its_dumps_again(farm: Farm, companion: str) -> None:
+    farm.put("a/run.etdp")
+    farm.put("a/etdump.in")
+    farm.put("b/other.etdp")
+    assert len(farm.look()) == 3
+    farm.put(f"a/{companion}")
+    assert farm.look() == ["a/etdump.in", "a/run.etdp"]
+    farm.put("a/second.etrecord")  # of two, no dump gets either
+    assert farm.look() == []
+
+
+def test_late_debug_buffer_of_a_runner_offers_the_only_dump_again(farm: Farm) -> None:
+    farm.put("a/etdump.etdp")
+    farm.put("b/1.etdp")
+    farm.put("b/2.etdp")
+    assert len(farm.look()) == 3
+    farm.put("a/debug_output.bin")
+    farm.put("b/debug_output.bin")
+    assert farm.look() == ["a/etdump.etdp"]
+
+
+def test_late_companion_of_a_packed_dump_offers_it_again(farm: Farm) -> None:
+    farm.put("run.etdp.gz")
+    assert farm.look() == ["run.etdp.gz"]
+    farm.put("run.debug.bin")
+    assert farm.look() == ["run.etdp.gz"]
+
+
+def test_first_file_of_each_kind_that_is_passed_over_is_told(farm: Farm) -> None:
+    names = ("run.etdp", "run.json", "a.txt", "b.txt", "n.tar.gz", ".hidden", "run.log")
+    paths = {name: farm.put(name) for name in names}
+    farm.look()
+    assert farm.follower.passed_over.keys() == {"*.txt", "*.tar.gz"}
+    assert farm.follower.passed_over["*.tar.gz"] == str(paths["n.tar.gz"])
+
+
 def test_a_companion_that_comes_with_its_dump_offers_it_once(farm: Farm) -> None:
     farm.put("run.debug.bin")
     farm.put("run.etdp")

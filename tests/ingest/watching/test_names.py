@@ -27,16 +27,16 @@ def test_a_folder_that_takes_long_is_listed_seldom_and_own_files_are_seen_at_onc
     names, folder = CurrentNames(lambda: now[0]), Folder(str(tmp_path))
     write(tmp_path / "only.etrecord", b"")
     names.begin([str(tmp_path / "a.etdp")])
-    assert names.find(folder) == names.find(folder) == {"only.etrecord"}
+    assert find(names, folder) == find(names, folder) == {"only.etrecord"}
     own = {"b.debug.bin", "b.json", "b.etdp.json", "b.etrecord"}
     for name in own | {"other.etrecord"}:
         write(tmp_path / name, b"")
     names.begin([str(tmp_path / "a.etdp"), str(tmp_path / "b.etdp")])
-    assert names.find(folder) == {"only.etrecord"} | own
+    assert find(names, folder) == {"only.etrecord"} | own
     assert len(listed) == 1
     now[0] += 40
     names.begin([str(tmp_path / "a.etdp")])
-    assert names.find(folder) == {"only.etrecord", "other.etrecord"} | own
+    assert find(names, folder) == {"only.etrecord", "other.etrecord"} | own
     assert len(listed) == 2
 
 
@@ -44,3 +44,9 @@ def test_a_folder_that_is_gone_has_no_names(tmp_path: Path) -> None:
     names = CurrentNames()
     names.begin([])
     assert names.find(Folder(str(tmp_path / "gone"))) is None
+
+
+def find(names: CurrentNames, folder: Folder) -> set[str]:
+    files = names.find(folder)
+    assert files is not None
+    return set(files.by_name.values())

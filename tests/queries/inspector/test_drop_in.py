@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import errno
+import gzip
 import importlib.util
 import io
 import sys
@@ -322,3 +323,12 @@ def test_without_an_etrecord_there_is_no_program():
     assert inspector.get_exported_program() is None
     with pytest.raises(QueryError, match="needs an ETRecord"):
         inspector.calculate_numeric_gap("MSE")
+
+
+def test_a_packed_dump_is_the_dump_in_it(tmp_path):
+    path = tmp_path / "run.etdp.gz"
+    path.write_bytes(gzip.compress(MIXED.read_bytes()))
+    packed, plain = (Inspector(etdump_path=str(one)) for one in (path, MIXED))
+    assert [len(block.events) for block in packed.event_blocks] == [
+        len(block.events) for block in plain.event_blocks
+    ]

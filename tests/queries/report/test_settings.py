@@ -168,7 +168,7 @@ def test_an_expired_mute_does_not_hide_another(file):
         ('[[thresholds]]\ndevice = "x"', "thresholds.0.min_change", "required"),
         ("[[thresholds]]\nmin_change = 0.1\ndevise = 'x'", "thresholds.0.devise", "mean device?"),
         ("thresholds = 3", "thresholds", "valid list"),
-        ("[[owners]]\nowner = ''", "owners.0.owner", "at least 1 character"),
+        ("[[owners]]\nowner = ''", "owners.0.owner", "a text that is not blank"),
         ("[[owners]]\nowner = 3", "owners.0.owner", "valid string"),
         ("[[muted]]\ndevice = 'x'", "muted.0.reason", "required"),
         ("[[muted]]\nreason = 'x'\nuntil = 'soon'", "muted.0.until", "valid date"),

@@ -1,4 +1,5 @@
 import json
+import unicodedata
 
 import pytest
 
@@ -117,3 +118,23 @@ def test_long_values_of_tags_are_cut_in_errors():
     with pytest.raises(ParameterError) as error:
         _resolve(store, tag=["log=y"])
     assert len(str(error.value)) < 300
+
+
+def test_names_are_found_in_any_form_of_unicode():
+    composed, decomposed = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
+    store = STORE | {
+        Names("devices", "name"): [composed, "pixel8"],
+        Names("builds", "name"): [composed, f"{decomposed}-raw"],
+        Names("dumps", "tags"): [json.dumps({composed: composed}, ensure_ascii=False)],
+    }
+    assert _resolve(store, device=[decomposed]) == [composed]
+    assert _resolve(store, device=[f"{decomposed[:3]}*"]) == [composed]
+    assert _resolve(store, base=decomposed) == composed
+    assert _resolve(store, base=f"{decomposed}-raw") == f"{decomposed}-raw"
+    assert _resolve(store, group_by=decomposed) == composed
+    assert len(_resolve(store, tag=[f"{decomposed}={decomposed}"])) == 1
+
+
+def test_one_name_is_no_glob():
+    with pytest.raises(ParameterError, match="'b\\*' is not in the store"):
+        _resolve(base="b*")

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
 
-from tests.support.stores import ingest, write
+from tests.support.stores import MANIFEST, ingest, write
 from tests.support.tiny_dumps import tiny_dump
 from warehouse import Warehouse
 from warehouse.errors import QueryError
@@ -39,6 +40,7 @@ def test_a_choice_of_nothing_is_an_error(store: Path) -> None:
         ("abc", {}, "wanted the first 6 or more hex digits"),
         ("0" * 64, {}, "has no dump with 0000"),
         (None, {"device": "x"}, "has no dump with device=x"),
+        (None, {"device": " ", "build": "b,c"}, "device: is empty: give a value"),
         (None, {"device": "p", "os": "Linux"}, "has no dump with device=p os=Linux"),
         (None, {"devcie": "p"}, "no field 'devcie'; e.g. build, device.os or tags.NAME"),
     ]
@@ -46,3 +48,13 @@ def test_a_choice_of_nothing_is_an_error(store: Path) -> None:
         for prefix, where, problem in cases:
             with pytest.raises(QueryError, match=problem):
                 choose_dumps(warehouse.writing, prefix=prefix, where=where)
+
+
+def test_dumps_are_chosen_by_names_in_any_form_of_unicode(tmp_path: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
+    stated = MANIFEST | {"device": composed, composed: 3}
+    ingest(tmp_path / "store", write(tmp_path / "a.etdp", tiny_dump(1)), manifest=stated)
+    with Warehouse.open(tmp_path / "store") as warehouse:
+        for name in (composed, decomposed):
+            where = {"device": name, f"tags.{name}": "3"}
+            assert len(choose_dumps(warehouse.writing, where=where)) == 1

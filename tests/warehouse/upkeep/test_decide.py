@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,13 @@ def test_a_store_without_archive_takes_decisions_of_known_states(store: Path) ->
             warehouse.decide("g2", state="ok", reason="")
         warehouse.decide("g2", state="reopened", reason="")
     assert decisions(store) == [("g2", "reopened", "")]
+
+
+def test_points_of_a_note_are_found_in_any_form_of_unicode(tmp_path: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
+    store = tmp_path / "store"
+    stated = MANIFEST | {"device": composed}
+    ingest(store, write(tmp_path / "in.etdp", tiny_dump(1)), manifest=stated)
+    with Warehouse.open(store) as warehouse:
+        warehouse.write_note("driver", build="b1", device=decomposed)
+    assert [device for _, _, device, _ in notes(store)] == [composed]

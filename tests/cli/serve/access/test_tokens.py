@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -145,3 +146,11 @@ def test_a_file_left_behind_by_a_kill_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "tokens.new").write_text("{")
     create_token(tmp_path, "lab", scopes=[TokenScope.READ])
     assert json.loads((tmp_path / FILE_NAME).read_text())["tokens"][0]["name"] == "lab"
+
+
+def test_pools_of_a_token_are_spelt_as_in_stores_and_not_blank(tmp_path: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Büro") for form in ("NFC", "NFD"))
+    create_token(tmp_path, "lab", scopes=[TokenScope.READ], pools=[decomposed])
+    assert [token.pools for token in read_tokens(tmp_path)] == [(composed,)]
+    with pytest.raises(UsageError, match="--pool: is empty"):
+        create_token(tmp_path, "any", scopes=[TokenScope.READ], pools=[" "])

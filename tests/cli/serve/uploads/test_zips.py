@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -104,3 +105,26 @@ def test_a_token_limited_to_pools_sends_no_dump_of_others_and_learns_nothing_of_
     assert [one["problem"]["reason"] for one in refused.json()["dumps"]] == ["pool"]
     assert (conflict.status_code, conflict.json()["reason"]) == (409, "conflict")
     assert "pixel8" not in conflict.text
+
+
+def test_other_files_of_a_zip_are_counted_by_kind(client: TestClient) -> None:
+    others = {"__MACOSX/._a.etdp": b"", "notes.txt": b"", "more.txt": b""}
+    packed = {"farm\\b.etdp.gz": gzip.compress(dump := new_dump())}
+
+    answer = send_zip(client, {"a.etdp": new_dump(), **packed, **others})
+
+    assert answer.json()["passed_over"] == {"*.txt": 2, "._*": 1}
+    _, second = answer.json()["dumps"]
+    assert second == {
+        "name": "upload.zip!farm/b.etdp.gz",
+        "sha256": sha256_of(dump),
+        "state": "accepted",
+    }
+
+
+def test_body_that_is_no_zip_is_refused_by_what_it_is(client: TestClient) -> None:
+    answer = client.post(
+        "/v1/dumps", content=b"<html>Sign in</html>", headers={"Content-Type": "application/zip"}
+    )
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("upload.zip: not a zip, but an HTML page")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from tests.tools.audit.oracles.places import (
@@ -167,6 +168,19 @@ def _is_conflicting(dump: Recording, build: Row) -> bool:
     return any(dump.fact("build", name) not in (None, build[name]) for name in names)
 
 
+def _is_implausible(time: datetime | None) -> bool:
+    """Whether a time is before 2020; all shipped dumps are ingested after they were recorded."""
+    return time is not None and time.year < 2020
+
+
+def _times(dump: Recording) -> tuple[str | None, str | None]:
+    return dump.fact("captured_at"), dump.fact("build", "committed_at")
+
+
+def _has_no_zone(text: str | None) -> bool:
+    return text is not None and "T" in text and not text.endswith("Z") and text[-6] not in "+-"
+
+
 _ENVIRONMENT = ("firmware", "governor", "threads", "temperature_c")
 _PROBLEMS = {
     "no events": lambda d, _: _events(d) == 0,
@@ -175,6 +189,8 @@ _PROBLEMS = {
     "few runs": lambda d, _: _most_alike(d) < 25,
     "unknown clock rate": lambda d, _: None in (d.ns_per_tick, d.delegate_ns_per_tick),
     "no capture time": lambda d, _: d.captured_at is None,
+    "implausible time": lambda d, b: any(map(_is_implausible, (d.captured_at, b["committed_at"]))),
+    "time without zone": lambda d, _: any(map(_has_no_zone, _times(d))),
     "unordered build": lambda _, b: b["ordinal"] is None and b["committed_at"] is None,
     "unknown environment": lambda d, _: all(d.fact("run", n) is None for n in _ENVIRONMENT),
     "conflicting build": lambda d, b: _is_conflicting(d, b),
