@@ -125,11 +125,10 @@ class ManifestAndCompanions:
         """
         name, data, sha256 = file
         try:
-            manifest = isolate(dump.manifest)
+            manifest = dump.manifest()
         except (ManifestError, SourceError) as error:
-            manifest = Failure(describe_problem(error, name))
-        if isinstance(manifest, Failure):
-            batch.refused.append(Refusal(name, sha256, "manifest", None, manifest.detail, data))
+            detail = describe_problem(error, name)
+            batch.refused.append(Refusal(name, sha256, "manifest", None, detail, data))
             return None
         program = self._read_program(dump.etrecord, manifest.method, batch)
         buffer = _read_buffer(dump.debug_buffer, batch)
@@ -141,7 +140,9 @@ class ManifestAndCompanions:
         isolate_each(
             logged,
             self._decoder.try_buffers,
-            lambda dump, failure: batch.refuse_buffer(dump, UNDECODABLE, failure.detail),
+            lambda dump, failure: batch.refuse_buffer(
+                dump, UNDECODABLE, failure.blame(dump.source)
+            ),
         )
 
     def _read_program(
@@ -160,7 +161,7 @@ class ManifestAndCompanions:
             return None
         if isinstance(program, Failure):
             self._broken.add(file.key)
-            batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
+            batch.refuse_companion(file.name, "etrecord", program.blame(file.name), file.read())
             return None
         return program
 

@@ -26,8 +26,9 @@ from warehouse.children.limits import (
     tie_to_owner,
 )
 from warehouse.children.messages import GONE, Message, Tables, requests, send
+from warehouse.errors import explain_failure
 from warehouse.load.content import decode_content
-from warehouse.load.isolate import Failure, isolate
+from warehouse.load.isolate import describe_failure
 from warehouse.load.messages import pack_content, pack_decoded
 
 _PARSED = DELEGATE_METADATA.field("parsed")
@@ -68,16 +69,15 @@ class _Child:
         if self._own_bytes is not None:
             limit_data(self._own_bytes + request["most_bytes"])
         try:
-            done = isolate(lambda: self._execute(request))
+            return {}, self._tasks[request["task"]](request)
         except DumpError as error:
             return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
-        return ({"failure": done.detail}, {}) if isinstance(done, Failure) else done
-
-    def _execute(self, request: Message) -> tuple[Message, Tables]:
-        try:
-            return {}, self._tasks[request["task"]](request)
         except MemoryError:
             return {"is_too_much": True}, {}
+        except OSError as error:
+            return {"unreadable": explain_failure(error)}, {}
+        except Exception as error:  # whatever it is, only these files can be the cause here
+            return {"failure": describe_failure(error)}, {}
 
     def _stream(self, request: Message) -> Tables:
         (data,) = _map_files(request["files"])

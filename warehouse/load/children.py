@@ -177,5 +177,8 @@ class ChildDecoder:
 
 
 def _check(reply: Reply) -> None:
+    if "unreadable" in reply.message:
+        problem = f"cannot be read ({reply.message['unreadable']}); the dumps in it are safe"
+        raise StoreError("the inbox", f"{problem}: run 'tracehouse drain' later")
     if "failure" in reply.message:
         raise ChildError(reply.message["failure"])
