@@ -9,6 +9,7 @@ from ingest.sources.reading import (
     MAX_DUMP_BYTES,
     MAX_FILE_BYTES,
     count_bytes,
+    read_end_if_present,
     read_if_present,
     read_source,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "count_bytes",
     "find_sources",
     "list_names",
+    "read_end_if_present",
     "read_if_present",
     "read_source",
 ]

@@ -34,6 +34,7 @@ MAX_DIRECTORY_BYTES = 16 << 20
 MAX_MEMBER_DEPTH = 100
 MAX_INFLATION = 250
 INFLATION_FREE_BYTES = 64 << 20
+_PIECE_BYTES = 1 << 20  # inflated at a time, of a member whose end is wanted
 
 _REMEDY = "unpack it and ingest the folder"
 _UNPACK = "unpack the zip and ingest the folder"
@@ -109,6 +110,36 @@ class Artifact:
             SourceError: Two members have this name, or the member is encrypted, neither stored nor
                 deflated, too large, or would inflate too much.
         """
+        info = self._find(member, name, most_bytes)
+        if info is None:
+            return None
+        with self._archive.open(info) as stream:
+            return gather(stream.read, info.file_size, name)
+
+    def read_end(self, member: str, name: str, most_bytes: int) -> bytes | None:
+        """The last bytes of a member; None without the member.
+
+        Raises:
+            SourceError: As for `read`, but the member may be larger.
+        """
+        info = self._find(member, name, MAX_MEMBER_BYTES)
+        if info is None:
+            return None
+        end, left = bytearray(), info.file_size
+        with self._archive.open(info) as stream:
+            while left and (piece := stream.read(min(_PIECE_BYTES, left))):
+                left -= len(piece)
+                end += piece
+                if len(end) > 2 * most_bytes:
+                    del end[:-most_bytes]
+        return bytes(end[-most_bytes:])
+
+    def _find(self, member: str, name: str, most_bytes: int) -> zipfile.ZipInfo | None:
+        """The member, which may be read; None if there is none.
+
+        Raises:
+            SourceError: It may not be read.
+        """
         info = self._infos.get(member)
         if info is None:
             return None
@@ -119,8 +150,7 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
-        with self._archive.open(info) as stream:
-            return gather(stream.read, info.file_size, name)
+        return info
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:

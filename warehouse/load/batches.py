@@ -114,8 +114,7 @@ class ManifestAndCompanions:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._programs = ProgramReader()
-        self._tried: set[object] = set()  # keys of ETRecords with methods
+        self._programs = ProgramReader(decoder.read_program)
         self._broken: set[object] = set()  # keys of ETRecords that broke the decoder
 
     def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
@@ -151,7 +150,7 @@ class ManifestAndCompanions:
         if file is None or file.key in self._broken:
             return None
         try:
-            program = isolate(lambda: self._try_and_read(file, method))
+            program = isolate(lambda: self._programs.read(file, method))
         except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", describe_problem(error, file.name))
             return None
@@ -164,12 +163,6 @@ class ManifestAndCompanions:
             batch.refuse_companion(file.name, "etrecord", program.blame(file.name), file.read())
             return None
         return program
-
-    def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
-        if (file.key, method) not in self._tried:
-            self._decoder.try_program(file, method)
-            self._tried.add((file.key, method))
-        return self._programs.read(file, method)
 
 
 def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from ingest import DecodedBatch
+from ingest.dump import Bytes
 from warehouse.children.messages import Tables
 from warehouse.load.content import Content
 from warehouse.statistics.rollups import Statistics
 
+FILES = "files"  # a table of files whose bytes come with a request
+
 _DECODED, _ERRORS, _STATISTICS, _RESOLUTION = "decoded/", "errors", "statistics/", "resolution"
+
+
+def pack_files(files: Sequence[Bytes]) -> Tables:
+    """The bytes of files that are not read from a disk, as a table; nothing without files."""
+    if not files:
+        return {}
+    return {FILES: pa.table({"data": pa.array(files, pa.large_binary())})}
 
 
 def pack_decoded(decoded: DecodedBatch) -> Tables:

@@ -61,7 +61,7 @@ async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response
     most_bytes, members = service.settings.max_body_bytes, list[ZipMember]()
     async with received(request, service.inbox.spool(is_zip=True), most_bytes) as spool:
         groups = _ZipReader(service, spool.path).read_groups(stated)
-        while group := await run_to_end(service.spooling, partial(next, groups, None)):
+        while group := await run_to_end(service.parsing, partial(next, groups, None)):
             small = (one[0] for one in group if not (isinstance(one, ZipMember) or one[1]))
             service.admission.check_room(sum(delivery.byte_count for delivery in small))
             uploads = (_take(service, request.state.bearer, one) for one in group)
@@ -113,7 +113,8 @@ class _ZipReader:
             Problem: The zip has no dump, the stated fields are malformed, or the disk is low.
         """
         try:
-            dumps = iter(FoundDumps([self._path], manifest=stated, tops=()))
+            found = FoundDumps([self._path], manifest=stated, tops=())
+            dumps = iter(found.parse_with(self._service.sidecars.parse))
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error

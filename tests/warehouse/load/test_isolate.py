@@ -309,7 +309,7 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     trace = DumpRows._trace
 
     def broken(self: DumpRows, programs: Any) -> None:
-        if any(program.record.source == str(record) for program in programs.values()):
+        if any(program.source == str(record) for program in programs.values()):
             raise KeyError("instruction")
         trace(self, programs)
 
