@@ -19,6 +19,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import methodcaller
 from statistics import median
 
@@ -160,7 +161,7 @@ def _list_counters(figures: Iterable[_Figure], source: str) -> Counters:
 
 
 def _read_observers(text: str) -> Iterator[_Figure]:
-    for found in _OBSERVER.finditer(text):
+    for found in islice(_OBSERVER.finditer(text), MAX_FIGURES + 1):
         if len(found[1]) > _MOST_OBSERVER_LENGTH:
             continue
         try:

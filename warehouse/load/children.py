@@ -250,7 +250,7 @@ class ChildSidecars:
         try:
             with self._children.one() as child:
                 reply = child.request(
-                    "sidecar", [bytes(wanted)], remedy=_SIDECAR_REMEDY, kind=kind, name=place
+                    "sidecar", [wanted], remedy=_SIDECAR_REMEDY, kind=kind, name=place
                 )
             _check(reply)
         except ChildError as error:

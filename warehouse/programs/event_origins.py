@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import duckdb
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ingest.schemas.dumps import STORED
 from warehouse.catalogue.sql_files import read_statement
@@ -49,6 +49,10 @@ class Tracer(Protocol):
     """An ETRecord that events can be traced to."""
 
     @property
+    def id(self) -> int:
+        """Its id."""
+
+    @property
     def trace(self) -> Callable[[pa.Table], Iterator[Mapping[str, pa.Table]]]:
         """As in `warehouse.programs.reader.Program`."""
 
@@ -63,14 +67,18 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, T
         return
     with registered(connection, "untraced", untraced):
         events = connection.sql(read_statement("untraced_events")).to_arrow_table()
-    dumps = dict(
-        zip(*(untraced[name].to_pylist() for name in ("etrecord_id", "dump_id")), strict=True)
-    )
-    for id_, dump in dumps.items():
-        own = events.filter(pc.field("etrecord_id") == id_)
-        for part in programs[dump].trace(own):
+    by_record = {program.id: program for program in programs.values()}
+    for own in _of_each_record(events):
+        for part in by_record[own["etrecord_id"][0].as_py()].trace(own):
             for table, rows in part.items():
                 insert_rows(connection, table, rows)
+
+
+def _of_each_record(events: pa.Table) -> Iterator[pa.Table]:
+    """The events of each ETRecord, by which they are sorted."""
+    ids = events["etrecord_id"].to_numpy()
+    bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+    return (events.slice(start, end - start) for start, end in pairwise(bounds) if start < end)
 
 
 def trace_program(record: EtRecord, events: pa.Table) -> Iterator[dict[str, pa.Table]]:

@@ -93,6 +93,7 @@ def _spaced_metric() -> bytes:
 
 UPLOADS: dict[str, Callable[[], Upload]] = {
     "qhas": lambda: _batch(qhas=_brackets(63)),
+    "qhas within limits": lambda: _batch(qhas=b"[" + _filled(b"[]," + b" " * 49, 15) + b"0]"),
     "log of bytes": lambda: _batch(log=_filled(b"\xff", 63)),
     "log of counters": lambda: _batch(log=_counters()),
     "log of observers": lambda: _batch(log=_filled(b'PyTorchObserver {"a":1}\n', 63)),
