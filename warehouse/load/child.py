@@ -71,7 +71,8 @@ class _Child:
     def answer(self, request: Reply) -> Reply:
         """The tables of a request, or a message about a fault or failure."""
         if self._own_bytes is not None:
-            limit_data(self._own_bytes + request.message["most_bytes"])
+            most_bytes = request.message["most_bytes"]
+            limit_data(self._own_bytes + most_bytes if most_bytes else None)
         try:
             return self._tasks[request.message["task"]](request)
         except DumpError as error:

@@ -43,6 +43,7 @@ _KEPT = {"MALLOC_MMAP_THRESHOLD_": f"{32 << 20}", "MALLOC_TRIM_THRESHOLD_": f"{6
 
 _SIDECAR_REMEDY = "send the dump without it, and report it if it is genuine"
 _NO_TABLES: Tables = {}
+_NO_PLACES: Mapping[str, Place] = {}
 _REFUSALS = {one.__name__: one for one in (EtRecordError, ManifestError)}
 _REMEDY = (
     "if it is genuine, write it to a file with 'tracehouse archive get SHA256' and ingest that "
@@ -72,6 +73,7 @@ class DecodingChild(ChildProcess):
         tables: Tables = _NO_TABLES,
         *,
         remedy: str = _REMEDY,
+        is_limited: bool = True,
         **more: Any,
     ) -> Reply:
         """The child's reply; after any error, the caller must end the child.
@@ -85,8 +87,8 @@ class DecodingChild(ChildProcess):
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
         byte_count = sum(map(_count_bytes, files)) + sum(one.nbytes for one in tables.values())
-        most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count
-        seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
+        most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count if is_limited else 0
+        seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count if is_limited else None
         places = [_absolute(file) if isinstance(file, tuple) else None for file in files]
         request: Message = {"task": task, "files": places, "most_bytes": most_bytes, **more}
         sent = pack_files([file for file in files if not isinstance(file, tuple)])
@@ -95,7 +97,7 @@ class DecodingChild(ChildProcess):
             send(self.channel, request, {**tables, **sent})
             reply = receive(self.channel)
         except TimeoutError as error:
-            raise ChildError(f"took more than {seconds:,.0f} s to decode; {remedy}") from error
+            raise ChildError(f"took more than {seconds or 0:,.0f} s to decode; {remedy}") from error
         except (EOFError, OSError) as error:
             raise ChildError(f"its decoder {self.end()}; {remedy}") from error
         if reply.message.get("is_too_much"):
@@ -154,12 +156,19 @@ class DecodingChildren:
 class ChildDecoder:
     """Decodes in children; `isolate` turns the death of a child into a Failure."""
 
-    def __init__(self, children: DecodingChildren, places: Mapping[str, Place]) -> None:
+    def __init__(
+        self,
+        children: DecodingChildren,
+        places: Mapping[str, Place] = _NO_PLACES,
+        *,
+        is_limited: bool = True,
+    ) -> None:
         """Take the pool, and where files stand by SHA-256, the key of ETRecords.
 
-        Places may be added later, but before their files are decoded. Other files are sent.
+        Places may be added later, but before their files are decoded. Other files are sent. Files
+        that a store has accepted need no limits of memory and time.
         """
-        self._children, self._places = children, places
+        self._children, self._places, self._is_limited = children, places, is_limited
         self._programs: dict[tuple[Hashable, str | None], int] = {}  # ids of ETRecords
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
@@ -215,7 +224,7 @@ class ChildDecoder:
 
     def _ask(self, task: str, files: Sequence[File], **more: Any) -> Reply:
         with self._children.one() as child:
-            reply = child.request(task, files, **more)
+            reply = child.request(task, files, is_limited=self._is_limited, **more)
         _check(reply)
         return reply
 
@@ -224,8 +233,9 @@ class ChildDecoder:
     ) -> Iterator[Tables]:
         """The parts of an answer that may be long."""
         with self._children.one() as child:
-            _check(child.request(task, [file], tables, **more))
-            while (reply := child.request("next", [file])).tables:
+            is_limited = self._is_limited
+            _check(child.request(task, [file], tables, is_limited=is_limited, **more))
+            while (reply := child.request("next", [file], is_limited=is_limited)).tables:
                 yield reply.tables
         _check(reply)
 
