@@ -16,7 +16,7 @@ MAX_DEPTH = 64  # of JSON whose numbers are finite
 MAX_DIGITS = 300  # of an integer in it, which a double can hold
 
 _MARKS = ",:[{"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s",:\[\]{}]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s",:\[\]{}]+', re.DOTALL)
 
 
 def parse_json(text: str | bytes) -> object:
