@@ -13,6 +13,7 @@ import zipfile
 from collections import Counter
 from functools import cached_property, lru_cache
 
+from ingest.allowance import Allowance, AllowanceError
 from ingest.errors import SourceError
 from ingest.sources.places import Source, split_zip
 from ingest.sources.private_bytes import gather
@@ -54,8 +55,10 @@ def is_zip(path: str) -> bool:
 class Artifact:
     """An open zip; reading a damaged one raises one of ZIP_FAULTS."""
 
-    def __init__(self, file: io.RawIOBase, name: str, zip_bytes: int) -> None:
-        """Read the zip's directory.
+    def __init__(
+        self, file: io.RawIOBase, name: str, zip_bytes: int, outer: Artifact | None = None
+    ) -> None:
+        """Read the zip's directory; `outer` is the zip that it is in.
 
         Raises:
             SourceError: The zip exceeds a limit.
@@ -76,6 +79,9 @@ class Artifact:
         self._repeated = {name: count for name, count in counts.items() if count > 1}
         self.dumps = sorted(filter(is_dump, self._infos))
         self.zips = sorted(filter(is_zip, self._infos))
+        self._charged = {*self.dumps, *self.zips}  # names whose inflated size is checked
+        own = Allowance(most_inflated(zip_bytes), "bytes")
+        self._companions: Allowance = outer._companions if outer else own
         if any(name.count("/") > MAX_MEMBER_DEPTH for name in self.dumps):
             raise SourceError(name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
         check_inflation(name, self.inflated_bytes, zip_bytes)
@@ -150,7 +156,23 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
+        self._charge(info, name)
         return info
+
+    def _charge(self, info: zipfile.ZipInfo, name: str) -> None:
+        """Charge the size of a companion or manifest when it is read first.
+
+        Raises:
+            SourceError: Those read so far are too large together; they may share bytes of the zip.
+        """
+        if info.filename in self._charged:
+            return
+        try:
+            self._companions.take(info.file_size)
+        except AllowanceError as error:
+            problem = f"companions and manifests of its zip {error} inflated; {_UNPACK}"
+            raise SourceError(name, problem, reason="too_large") from error
+        self._charged.add(info.filename)
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
@@ -159,13 +181,18 @@ def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
     Raises:
         SourceError: The size exceeds the limit.
     """
-    allowed = max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
+    allowed = most_inflated(zip_bytes)
     if wanted > allowed:
         problem = (
             f"its dumps would inflate from {zip_bytes:,} to {wanted:,} bytes, "
             f"wanted at most {allowed:,}; if they are genuine, {_REMEDY}"
         )
         raise SourceError(name, problem, reason="too_large")
+
+
+def most_inflated(zip_bytes: int) -> int:
+    """Bytes that the dumps of a zip may have inflated, and again its other files."""
+    return max(INFLATION_FREE_BYTES, MAX_INFLATION * zip_bytes)
 
 
 def list_dumps(path: str) -> list[str]:
@@ -238,10 +265,11 @@ def _keep_artifact(
     if inner is None:
         return Artifact(io.FileIO(path), Source(path).name, version[1])
     name = Source(path, inner).name
-    data = _keep_artifact(path, None, version, process).read(inner, name, MAX_MEMBER_BYTES)
+    outer = _keep_artifact(path, None, version, process)
+    data = outer.read(inner, name, MAX_MEMBER_BYTES)
     if data is None:
         raise SourceError(name, "does not exist (any more); check the path")
-    return Artifact(MemoryFile(data), name, len(data))
+    return Artifact(MemoryFile(data), name, len(data), outer)
 
 
 def _member_problem(info: zipfile.ZipInfo, most_bytes: int) -> str | None:

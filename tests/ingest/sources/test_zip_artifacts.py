@@ -11,7 +11,14 @@ import pytest
 from ingest.errors import SourceError
 from ingest.sources import private_bytes, zip_artifacts
 from ingest.sources.companions import CompanionFinder
-from ingest.sources.paths import Source, count_bytes, find_sources, list_names, read_source
+from ingest.sources.paths import (
+    Source,
+    count_bytes,
+    find_sources,
+    list_names,
+    read_end_if_present,
+    read_source,
+)
 
 
 def directory_of(count: int, name: bytes) -> bytes:
@@ -146,3 +153,34 @@ def test_companions_of_two_names_are_found_and_refused_when_read(tmp_path: Path)
     assert buffer is not None
     with pytest.raises(SourceError, match="2 members of this name"):
         read_source(buffer)
+
+
+@pytest.mark.parametrize("folder", ["", "inner.zip!"])
+def test_companions_may_inflate_together_to_what_the_dumps_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(zip_artifacts, "INFLATION_FREE_BYTES", 10_000)
+    monkeypatch.setattr(zip_artifacts, "MAX_INFLATION", 1)
+    members = {"a.etdp": b"dump", "a.json": bytes(4_000), "a.log": bytes(4_000), "b": bytes(4_000)}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    path = tmp_path / "a.zip"
+    if folder:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inner.zip", packed.getvalue())
+    else:
+        path.write_bytes(packed.getvalue())
+
+    def read(name: str) -> bytes:
+        return bytes(read_source(Source(str(path), f"{folder}{name}")))
+
+    for _ in range(3):  # each counts once
+        assert read("a.json") == read_end_if_present(
+            Source(str(path), f"{folder}a.log"), most_bytes=4_000
+        )
+    with pytest.raises(SourceError, match="would take more than 10,000 bytes inflated") as told:
+        read("b")
+    assert told.value.reason == "too_large"
+    assert read("a.etdp") == b"dump"
