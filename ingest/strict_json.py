@@ -109,14 +109,15 @@ def _find_token(text: str, token: str) -> str:
 
 def _is_deep(value: object) -> bool:
     """Whether a value has more than MAX_DEPTH levels of objects and lists."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_DEPTH):
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level and depth < MAX_DEPTH:
         level = [
             inner
             for one in level
             for inner in (one.values() if isinstance(one, dict) else one)
             if isinstance(inner, dict | list)
         ]
+        depth += 1
     return bool(level)
 
 

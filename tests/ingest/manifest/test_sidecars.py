@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import ManifestError, SourceError
+from ingest.etrecord.program_file import BYTES_PER_BYTE, FREE_BYTES
 from ingest.manifest import json_files
+from ingest.manifest.json_files import MAX_MANIFEST_BYTES, MAX_MANIFEST_MARKS
+from ingest.manifest.runner_output import (
+    MAX_FIGURES,
+    MAX_PRINTED_BYTES,
+    MAX_PRINTED_COUNTERS,
+    MAX_PRINTED_MARKS,
+)
 from ingest.manifest.sidecars import (
     MAX_SIDECAR_BYTES,
     Bytes,
@@ -17,7 +25,11 @@ from ingest.manifest.sidecars import (
     parse_sidecar,
     read_sidecar,
 )
+from ingest.producers import LONGEST_MATCHED
+from ingest.settings_file import MAX_SETTINGS_BYTES, MAX_SETTINGS_DEPTH
 from ingest.sources.paths import Source
+from ingest.strict_json import MAX_DEPTH, MAX_DIGITS
+from tests.support.documents import ROOT
 
 REPORT = b'PyTorchObserver {"prompt_tokens":7}\n'
 JSON = [Sidecar.MANIFEST, Sidecar.BENCHMARK, Sidecar.QHAS]
@@ -137,3 +149,31 @@ def test_a_file_is_read_up_to_its_limit_and_of_a_log_the_end(
     assert read_sidecar(Sidecar.LOG, source("long.log"), _length) == {"data": data[-1_000:]}
     assert read_sidecar(Sidecar.LOG, source("short.log"), _length) == {"data": REPORT}
     assert read_sidecar(Sidecar.LOG, source("none.log"), _length) is None
+
+
+def test_the_document_of_limits_has_the_limits_of_each_kind() -> None:
+    text = (ROOT / "docs/limits.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    manifest = f"| {MAX_MANIFEST_BYTES >> 20} MiB | {MAX_MANIFEST_MARKS:,} | {MAX_DEPTH} |"
+    printed = f"{MAX_PRINTED_BYTES >> 20} MiB"
+    wanted = {
+        Sidecar.MANIFEST: ("| a manifest (", manifest),
+        Sidecar.BENCHMARK: ("| `benchmark_results.json` |", manifest),
+        Sidecar.QHAS: (
+            "| a QHAS summary (",
+            f"| {printed} | {MAX_PRINTED_MARKS:,} | {MAX_DEPTH} |",
+        ),
+        Sidecar.LOG: ("| the output of a runner (", f"| the last {printed} are read |"),
+    }
+    assert set(wanted) == set(Sidecar) == set(MAX_SIDECAR_BYTES)
+    for start, bound in wanted.values():
+        (row,) = [row for row in rows if row.startswith(start)]
+        assert bound in row
+    assert f"at most {MAX_FIGURES:,} figures" in text
+    assert f"at most {MAX_PRINTED_COUNTERS:,} counters" in text
+    assert f"integers have at most {MAX_DIGITS} digits" in text
+    nested = f"brackets nested {MAX_SETTINGS_DEPTH} deep; {MAX_SETTINGS_DEPTH} names"
+    assert f"| {MAX_SETTINGS_BYTES >> 10} KiB; {nested} in a dotted key |" in text
+    assert f"names of up to {LONGEST_MATCHED:,} bytes" in text
+    program = f"{FREE_BYTES >> 20} MiB + {BYTES_PER_BYTE} bytes per byte"
+    assert f"| what `etrecord diff` reads and makes of it | {program};" in text
