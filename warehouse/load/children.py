@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ingest import DecodedBatch
 from ingest.dump import Bytes, Companion
 from ingest.errors import DumpError, EtRecordError, ManifestError
 from ingest.manifest.sidecars import MAX_SIDECAR_BYTES, Fields, Sidecar, parse_sidecar
-from warehouse.children.messages import Message, Reply, Tables, receive, send
+from warehouse.children.messages import GONE, Message, Reply, Tables, receive, send
 from warehouse.children.process import ChildProcess
 from warehouse.errors import StoreError
 from warehouse.load.content import Content
@@ -98,7 +98,7 @@ class DecodingChild(ChildProcess):
             reply = receive(self.channel)
         except TimeoutError as error:
             raise ChildError(f"took more than {seconds or 0:,.0f} s to decode; {remedy}") from error
-        except (EOFError, OSError) as error:
+        except GONE as error:
             raise ChildError(f"its decoder {self.end()}; {remedy}") from error
         if reply.message.get("is_too_much"):
             limit = f"{most_bytes / (1 << 20):,.0f} MiB of memory"
@@ -136,16 +136,21 @@ class DecodingChildren:
     @contextmanager
     def one(self) -> Iterator[DecodingChild]:
         """A child for exclusive use in the body; it is killed if the body fails."""
-        try:
-            child = self._waiting.pop()
-        except IndexError:
-            child = DecodingChild()
+        child = self._take()
         try:
             yield child
         except BaseException:  # an interrupt, too, leaves a request unfinished
             child.end()
             raise
         self._waiting.append(child)
+
+    def _take(self) -> DecodingChild:
+        """A child that runs: one that was killed while it waited is no fault of the next file."""
+        with suppress(IndexError):
+            while not (child := self._waiting.pop()).is_running():
+                child.end()
+            return child
+        return DecodingChild()
 
     def close(self) -> None:
         """End all children in the pool."""

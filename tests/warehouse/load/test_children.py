@@ -220,6 +220,19 @@ def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
     assert child.process.poll() is not None
 
 
+def test_a_child_that_was_killed_while_it_waited_costs_no_dump(
+    store: Path, started: list[children.DecodingChild]
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        for number in range(2):
+            hand_over(store, tiny_incoming(number))
+            summary = warehouse.drain(jobs=1)
+            assert (summary.n_dumps, summary.refused) == (1, ())
+            started[-1].process.kill()
+            started[-1].process.wait()
+    assert len(started) == 2
+
+
 def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
