@@ -114,3 +114,15 @@ def test_a_dump_that_cannot_be_loaded_any_more_has_an_exit_status_of_its_own(
     done = run("rebuild", "--store", farm_copy, "--force")
     assert done.code == 6
     assert "this dump was left out; the archive keeps it" in done.err
+
+
+def test_a_command_that_runs_out_of_memory_says_so_in_one_line(
+    run: Run, farm_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_out(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("warehouse.upkeep.rebuild.rebuild_store", run_out)
+    done = run("rebuild", "--store", farm_copy)
+    assert (done.code, done.out) == (1, b"")
+    assert done.error.startswith("error: not enough memory: free some")
