@@ -22,7 +22,13 @@ from cli.output.streams import prepare_streams, write_error, write_lines
 from cli.remote.choice import TokenFile, Url, choose_service
 from ingest.errors import IngestError, pydantic_problem
 from queries.printable import printable
-from warehouse.errors import LakeAddressError, QueryError, UnknownQueryError, WarehouseError
+from warehouse.errors import (
+    LakeAddressError,
+    QueryError,
+    UnknownQueryError,
+    UnloadableDumpsError,
+    WarehouseError,
+)
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -81,6 +87,11 @@ def run(args: Sequence[str] | None) -> int:
     except (UsageError, UnknownQueryError, LakeAddressError) as error:
         write_error(error)
         return ExitCode.USAGE
+    except UnloadableDumpsError as error:
+        write_error(error)
+        return ExitCode.UNLOADABLE
+    except MemoryError:
+        write_error(OutputError("not enough memory: free some, or give the command less at a time"))
     except (IngestError, WarehouseError, QueryError, OutputError) as error:
         write_error(error)
     return ExitCode.FAILED

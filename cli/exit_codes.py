@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     OK = 0
     FAILED = 1
     USAGE = 2
+    UNLOADABLE = 6  # dumps of the archive cannot be loaded into the store
     BISECT_SKIP = 125
     BISECT_STOP = 128
 

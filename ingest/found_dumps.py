@@ -9,6 +9,7 @@ from functools import partial
 from ingest.dump import Companion, Dump
 from ingest.errors import SourceError
 from ingest.manifest.resolver import ManifestResolver
+from ingest.manifest.sidecars import SidecarParser
 from ingest.sources.companions import CompanionFinder
 from ingest.sources.folder_names import FolderNames
 from ingest.sources.listing import list_sources, need_one
@@ -70,6 +71,11 @@ class FoundDumps:
 
     def __iter__(self) -> Iterator[Dump]:
         return map(self._make_dump, self._listed)
+
+    def parse_with(self, parse: SidecarParser) -> FoundDumps:
+        """These dumps, whose sidecars a function parses."""
+        self._resolver.parse = parse
+        return self
 
     @property
     def notes(self) -> list[str]:

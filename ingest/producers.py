@@ -28,6 +28,8 @@ _KINDS = (*_USER_KINDS, "method", "load", "operator_call", "kernel", "delegate_c
 _FIELDS = ("producer", "source", "delegate_id", "event_name", "kind", "unit")
 _PATTERNS = ("delegate_id", "event_name")
 _MOST_KNOWN = 1 << 16  # distinct names whose rules are cached
+LONGEST_MATCHED = 1_000  # bytes of a name that a user's pattern, which may take long, is tried on
+_LONGEST_PATTERN = 1_000
 _read_rules: list[Callable[[], Sequence[Rule]]] = [tuple]  # one function, see `use_user_rules`
 
 
@@ -38,6 +40,7 @@ class Rule:
     Attributes:
         pattern: Matches a whole delegate id, or the whole name of an event without one.
         is_of_delegates: Whether the pattern matches delegate ids.
+        longest: Bytes of the longest text that the pattern is tried on; None for any.
     """
 
     producer: str
@@ -46,6 +49,12 @@ class Rule:
     kind: str
     unit: str | None
     source: str
+    longest: int | None = None
+
+    def matches(self, text: bytes) -> bool:
+        """Whether the rule is for this delegate id or name."""
+        is_tried = self.longest is None or len(text) <= self.longest
+        return is_tried and self.pattern.fullmatch(text) is not None
 
 
 def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _USER_KINDS) -> Rule:
@@ -74,6 +83,7 @@ def parse_rule(fields: Mapping[str, Any], kinds: Sequence[str] = _USER_KINDS) ->
         fields["kind"],
         fields.get("unit"),
         fields.get("source", ""),
+        LONGEST_MATCHED if kinds is _USER_KINDS else None,
     )
 
 
@@ -92,9 +102,11 @@ def _check_unit(kind: str, unit: str | None) -> None:
 
 
 def _compile(field: str, text: str) -> re.Pattern[bytes]:
+    if len(text) > _LONGEST_PATTERN:
+        raise ValueError(f"{field}: more than {_LONGEST_PATTERN:,} characters")
     try:
         return re.compile(text.encode(), re.DOTALL)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{field}: not a regular expression: {error}") from error
 
 
@@ -131,7 +143,7 @@ class Producers:
 
     def _first(self, is_of_delegates: bool, text: bytes) -> Rule | None:
         rules = self._rules[is_of_delegates]
-        return next((rule for rule in rules if rule.pattern.fullmatch(text)), None)
+        return next((rule for rule in rules if rule.matches(text)), None)
 
 
 @cache

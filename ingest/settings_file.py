@@ -3,29 +3,62 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from ingest.errors import SourceError
 from ingest.file_magic import decode_text
+from ingest.sources.private_bytes import read_file
 
 FILE_NAME = "tracehouse.toml"
+MAX_SETTINGS_BYTES = 256 << 10
+MAX_SETTINGS_DEPTH = 32  # of brackets, and of the names in a dotted key
+
+# Strings and comments, in which brackets and dots mean nothing. A string that does not end matches
+# up to the end of its line, or of the file.
+_TEXT = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|$)|' + r"'''(?:[^']|'(?!''))*(?:'''|$)|"
+    r'"(?:[^"\\\n]|\\.)*"?|' + r"'[^'\n]*'?|#[^\n]*",
+    re.DOTALL,
+)
+_KEY = re.compile(r"[^\s.=,\[\]{}]+(?:[ \t]*\.[ \t]*[^\s.=,\[\]{}]+)*")
 
 
 def read_tables(path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """The tables of a settings file; by default of ./tracehouse.toml, none if it does not exist.
 
     Raises:
-        SourceError: The file cannot be read, or is not TOML.
+        SourceError: The file cannot be read, is too large or nested too deeply, or is not TOML.
     """
     file = Path(path or FILE_NAME)
     if path is None and not file.exists():
         return {}
     import tomllib  # most commands read no settings
 
+    name = str(file)
     try:
-        return tomllib.loads(decode_text(file.read_bytes()))
+        text = decode_text(bytes(read_file(name, name, most_bytes=MAX_SETTINGS_BYTES)))
+        _check_depth(text)
+        return tomllib.loads(text)
     except OSError as error:
-        raise SourceError(str(file), f"{error.strerror or error}; check the path") from error
-    except ValueError as error:  # of TOML, or of the encoding
-        raise SourceError(str(file), f"not TOML: {error}") from error
+        raise SourceError(name, f"{error.strerror or error}; check the path") from error
+    except ValueError as error:  # one of TOML, of UTF-8, or of an integer of too many digits
+        problem = str(error).partition("; use sys.")[0]
+        raise SourceError(name, f"not TOML: {problem}") from error
+
+
+def _check_depth(text: str) -> None:
+    """Check how deeply a text is nested before it is parsed: the parser is recursive.
+
+    Raises:
+        ValueError: It is nested too deeply.
+    """
+    bare = _TEXT.sub("_", text)  # a string may be a name in a dotted key
+    depth = 0
+    for mark in re.finditer(r"[\[\]{}]", bare):
+        depth = depth + 1 if mark[0] in "[{" else max(depth - 1, 0)
+        if depth > MAX_SETTINGS_DEPTH:
+            raise ValueError(f"brackets nested more than {MAX_SETTINGS_DEPTH} deep")
+    if any(key[0].count(".") >= MAX_SETTINGS_DEPTH for key in _KEY.finditer(bare)):
+        raise ValueError(f"a key of more than {MAX_SETTINGS_DEPTH} names")

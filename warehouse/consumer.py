@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -33,13 +34,14 @@ BATCH_BYTES = 128 << 20  # of waiting dumps that are indexed immediately
 _LARGE_BYTES = 1 << 20  # mean size of dumps above which they are large
 _RETRY_SECONDS = 1.0  # minimum time from a failed drain to the next
 
+_BUG = "dumps cannot be indexed, and stay in the inbox: this is a bug, please report it"
 _ENDS = "the service ends; run the command again when it has started"
 
 _Result = TypeVar("_Result")
 
 
-class _StopError(Exception):
-    """The commit that was under way is the last one."""
+class _StopError(BaseException):
+    """The commit that was under way is the last one; this is no failure."""
 
 
 class Consumer:
@@ -204,33 +206,39 @@ class Consumer:
     def _turn(self, *, is_ending: bool) -> None:
         """Index the dumps in the inbox; after a failure, they stay there."""
         try:
-            if self._has_failed:
-                self._warehouse.recover(self._alone())
-                self._has_failed = False
-            room = self._raised_memory()
-            self._record_refusals()
-            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
-                self._warehouse.snapshot()
-            self._is_snapshot_doubtful = False
-            self.known.begin_draining()
-            if find_logs(self._store / INBOX_FOLDER):
-                with room:
-                    self._take_in(self._warehouse.drain(progress=self._note))
-            self.known.end_draining()
-            self.is_caught_up = True
-            merge_segments(Archive(self._store), least=MANY_SEGMENTS)
-            if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
-                self._has_new = False
+            self._index(is_ending=is_ending)
             self.problem = None
         except WarehouseError as error:
             self._fail(error)
         except OSError as error:
             self._fail(StoreError(str(self._store), f"cannot be read: {error.strerror}"))
+        except Exception as error:  # a bug: the dumps stay, and later ones may show which it is of
+            problem = f"{type(error).__name__} ({error!s:.300}): {_BUG}"
+            self._fail(StoreError(str(self._store), problem), traceback.format_exc())
 
-    def _fail(self, error: WarehouseError) -> None:
-        """Keep a problem, and report it unless it is the last one."""
+    def _index(self, *, is_ending: bool) -> None:
+        if self._has_failed:
+            self._warehouse.recover(self._alone())
+            self._has_failed = False
+        room = self._raised_memory()
+        self._record_refusals()
+        if self._is_snapshot_doubtful and not _has_snapshot(self._store):
+            self._warehouse.snapshot()
+        self._is_snapshot_doubtful = False
+        self.known.begin_draining()
+        if find_logs(self._store / INBOX_FOLDER):
+            with room:
+                self._take_in(self._warehouse.drain(progress=self._note))
+        self.known.end_draining()
+        self.is_caught_up = True
+        merge_segments(Archive(self._store), least=MANY_SEGMENTS)
+        if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
+            self._has_new = False
+
+    def _fail(self, error: WarehouseError, details: str = "") -> None:
+        """Keep a problem, and report it with its details unless it is the last one."""
         if str(error) != str(self.problem):
-            self.report(str(error))
+            self.report(f"{error}\n{details}".rstrip())
         self.problem, self._has_failed = error, True
 
     def _raised_memory(self) -> AbstractContextManager[None]:

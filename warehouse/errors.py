@@ -90,6 +90,21 @@ class ArchiveError(WarehouseError):
     """A file of the archive is damaged or gone."""
 
 
+class UnloadableDumpsError(ArchiveError):
+    """Dumps of the archive, which were in the store before, cannot be loaded into it again."""
+
+    def __init__(self, path: str, lost: Sequence[str]) -> None:
+        """State where, and the dumps in words."""
+        shown, more = "; ".join(lost[:_MOST_NAMES]), len(lost) - _MOST_NAMES
+        rest = f"; and {more:,} more" if more > 0 else ""
+        super().__init__(
+            path,
+            f"{len(lost):,} dumps of the archive cannot be loaded, so nothing was replaced: "
+            f"{shown}{rest}; mend the cause and run the command again, or run 'tracehouse rebuild "
+            "--force', which leaves them out (the archive keeps them)",
+        )
+
+
 class LakeError(WarehouseError):
     """A lake cannot be read or written, or does not exist."""
 

@@ -199,15 +199,22 @@ class Warehouse:
             StoreError: A batch cannot be written; it stays in the inbox with all later ones.
         """
         from warehouse.inbox.drain import drain_inbox
-        from warehouse.load.children import DecodingChildren
         from warehouse.opening.write import writing
 
         start = time.perf_counter()
-        self._children = children = self._children or DecodingChildren()
         with writing(self._require_writer(), self._path, progress) as report:
-            stored = self.stored_dumps()
+            stored, children = self.stored_dumps(), self.children
             summary = drain_inbox(stored, self._path, children, jobs=jobs, progress=report)
         return replace(summary, seconds=time.perf_counter() - start)
+
+    @property
+    def children(self) -> DecodingChildren:
+        """Processes that decode what others sent, until the store is closed."""
+        if self._children is None:
+            from warehouse.load import children
+
+            self._children = children.DecodingChildren()
+        return self._children
 
     def record_refusals(
         self, refusals: Sequence[Refusal], *, settled: Sequence[tuple[str, str]] = ()

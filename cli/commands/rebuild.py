@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.errors import UsageError, as_usage_errors
-from cli.exit_codes import fail
+from cli.exit_codes import ExitCode, fail
 from cli.options import StoreOptions
 from cli.output.streams import write_note
 from cli.stores import lock_hint, service_instead_of_store
@@ -19,7 +19,8 @@ def rebuild(
     is_forced: Annotated[
         bool,
         typer.Option(
-            "--force", help="Rebuild even if dumps that are missing in the archive are lost."
+            "--force",
+            help="Rebuild without the dumps that the archive lacks, or that cannot be loaded.",
         ),
     ] = False,
     dumps: Annotated[
@@ -53,10 +54,11 @@ def rebuild(
     if service_instead_of_store():
         raise UsageError("a service rebuilds single dumps: add --dumps SHA256, or leave out --url")
     from cli.output.progress import progress_bar
-    from ingest.producers import read_user_rules, use_user_rules
+    from ingest.producers import read_user_rules, use_user_rules, user_rules
     from warehouse.upkeep.rebuild import rebuild_store
 
     use_user_rules(read_user_rules)
+    user_rules()  # a malformed rule stops the command before it reads the store
     with progress_bar(unit="segments") as progress, lock_hint(options.wait):
         done = rebuild_store(
             options.store, is_forced=is_forced, wait=options.wait, progress=progress
@@ -70,5 +72,7 @@ def rebuild(
         )
     for path in done.damaged:
         write_note(f"note: {path}: a damaged segment of the archive was left out")
-    if done.damaged:
-        fail()
+    for dump in done.lost:
+        write_note(f"note: {dump}: this dump was left out; the archive keeps it")
+    if done.damaged or done.lost:
+        fail(ExitCode.UNLOADABLE if done.lost else ExitCode.FAILED)

@@ -21,11 +21,13 @@ from warehouse.inbox.accept import Acceptor
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.served import FoundService, served
 from warehouse.inbox.spools import clear_spools
+from warehouse.load.children import ChildSidecars
 from warehouse.sandbox.workers import Sandbox
 from warehouse.store import Warehouse
 from warehouse.upkeep.rebuild import rebuild_store
 
 _SPOOLING_THREADS = 4
+_PARSING_THREADS = 2  # each may use a process that decodes
 
 
 class Service:
@@ -47,6 +49,8 @@ class Service:
         commits: Accepts dumps from the event loop.
         spooling: Threads that write large bodies to disk.
         inflating: The thread that unpacks bodies.
+        parsing: Threads that wait for long sidecars and zips to be parsed.
+        sidecars: Parses the texts beside uploaded dumps, long ones in another process.
         problem: Why the service was not closed properly; None if it was.
         sandbox: Answers SQL from untrusted clients.
     """
@@ -88,6 +92,8 @@ class Service:
             self.admission = Admission(store, settings, self.consumer.known)
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))
             self.inflating = opened.enter_context(ThreadPoolExecutor(1, "inflating"))
+            self.parsing = opened.enter_context(ThreadPoolExecutor(_PARSING_THREADS, "parsing"))
+            self.sidecars = ChildSidecars(self.warehouse.children)
             committing = opened.enter_context(ThreadPoolExecutor(1, "committing"))
             self.acceptor = Acceptor(self.inbox, self.consumer.known, self.consumer.count_accepted)
             self.acceptor.agree = self.consumer.refusals.agree

@@ -12,6 +12,7 @@ from cli.serve.settings import ServiceSettings
 from cli.upkeep.verify_task import describe
 from warehouse.consumer import Consumer
 from warehouse.errors import WarehouseError
+from warehouse.load.children import ChildDecoder
 from warehouse.store import Warehouse
 from warehouse.upkeep.verification import Sample, Verification, verify_store
 
@@ -77,6 +78,7 @@ class Verifier:
             self._warehouse.writing,
             self._store,
             sample=Sample(_SHARE, start),
+            decoder=ChildDecoder(self._warehouse.children, is_limited=False),
             progress=lambda _: self._consumer.check_running(),
         )
 

@@ -18,6 +18,7 @@ from ingest.etrecord.record import EtRecord, decode_etrecord
 from ingest.etrecord.torch_archive import WIDTHS
 from ingest.sources.paths import Source, read_source
 
+_MOST = 2**63 - 1  # in a column
 _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<sizes>[\d, ]*)\]")
 _COLUMNS = pa.schema(
     [
@@ -66,11 +67,16 @@ def compare_programs(base: Source, head: Source) -> pa.Table:
         raise EtRecordError(head.name, problem)
     parts = {**before, **after}  # in the order of execution
     rows = [
-        {**part._asdict(), "base": before.get(part), "head": after.get(part)}
+        {**part._asdict(), "base": _shown(before.get(part)), "head": _shown(after.get(part))}
         for part in sorted(parts, key=lambda part: (part.method is not None, part.method or ""))
         if before.get(part) != after.get(part)
     ]
     return pa.Table.from_pylist(rows, _COLUMNS)
+
+
+def _shown(amount: int | None) -> int | None:
+    """The amount, within the range of its column: sizes of tensors may be absurd."""
+    return None if amount is None else max(min(amount, _MOST), -_MOST)
 
 
 def _outline(source: Source) -> tuple[str, Counter[_Part]]:

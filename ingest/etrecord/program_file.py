@@ -2,6 +2,10 @@
 
 The layout is that of schema/program.fbs (identifier ``ET12``). An extended header before the tables
 gives the start of the segments of constants and delegates.
+
+What is read and made of a program, in bytes, takes at most FREE_BYTES plus BYTES_PER_BYTE per byte
+of the file: tables and texts that a damaged or hostile file refers to again and again count each
+time.
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ from ingest.etdump.values import DTYPES
 
 IDENTIFIER = b"ET12"
 _HEADER = b"eh00"  # of the extended header, at byte 8
-_MOST_ITEMS = 10_000_000  # of all vectors
+FREE_BYTES = 16 << 20
+BYTES_PER_BYTE = 16  # real programs take up to 6
+_TABLE_BYTES, _NUMBER_BYTES = 64, 40  # in memory
 _TENSOR, _KERNEL_CALL, _DELEGATE_CALL = 5, 1, 2  # members of the schema's unions
 _DIGITS = 12  # of a digest
 
@@ -84,31 +90,22 @@ def decode_program(data: bytes | memoryview, name: str) -> ProgramFile:
 def _read_program(data: memoryview) -> ProgramFile:
     has_header = bytes(data[8:12]) == _HEADER
     base = struct.unpack_from("<Q", data, 24)[0] if has_header else 0
-    root = _Table(data, struct.unpack_from("<I", data)[0], Allowance(_MOST_ITEMS, "items"))
+    allowance = Allowance(FREE_BYTES + BYTES_PER_BYTE * len(data), "bytes")
+    root = _Table(data, struct.unpack_from("<I", data)[0], allowance)
     segments = [(base + one.number(0, "Q"), one.number(1, "Q")) for one in root.tables(4)]
     places = [[one.place(0) for one in root.tables(3)], segments]  # inline, in segments
-    methods = [_read_method(plan, data, places) for plan in root.tables(1)]
+    methods = [_read_method(plan, places) for plan in root.tables(1)]
     constants = [one.place(0) for one in root.tables(2)]
     constant_segment = root.table(5)
     if constant_segment and constant_segment.place(1)[1]:
         constants.append(segments[constant_segment.number(0, "I")])
     named = {one.text(0): segments[one.number(1, "I")] for one in root.tables(7)}
     in_order = [named[name] for name in sorted(named)]
-    parts = [_data_part("constants", data, constants), _data_part("named data", data, in_order)]
+    parts = [root.data_part("constants", constants), root.data_part("named data", in_order)]
     return ProgramFile(len(data), parts, methods)
 
 
-def _data_part(name: str, data: memoryview, places: Iterable[tuple[int, int]]) -> DataPart:
-    hashed, total = hashlib.sha256(), 0
-    for start, size in places:
-        hashed.update(data[start : start + size])
-        total += size
-    return DataPart(name, total, hashed.hexdigest()[:_DIGITS])
-
-
-def _read_method(
-    plan: _Table, data: memoryview, places: list[list[tuple[int, int]]]
-) -> ProgramMethod:
+def _read_method(plan: _Table, places: list[list[tuple[int, int]]]) -> ProgramMethod:
     types = [_tensor_type(value) for value in plan.tables(2)]
     kernels = [f"{one.text(0)}.{one.text(1)}".removesuffix(".") for one in plan.tables(6)]
     delegates = []
@@ -117,14 +114,14 @@ def _read_method(
         start, size = (
             places[reference.number(0, "b")][reference.number(1, "I")] if reference else (0, 0)
         )
-        delegates.append(_data_part(delegate.text(0), data, [(start, size)]))
+        delegates.append(plan.data_part(delegate.text(0), [(start, size)]))
     called, delegate_calls = [], []
     for chain in plan.tables(5):
         for instruction in chain.tables(2):
             kind, call = instruction.number(0, "B"), instruction.table(1)
             if call and kind == _KERNEL_CALL:
                 results = [type_ for place in call.numbers(1, "i") if (type_ := types[place])]
-                called.append(" ".join([kernels[call.number(0, "i")], *results[-1:]]))
+                called.append(plan.join([kernels[call.number(0, "i")], *results[-1:]]))
             elif call and kind == _DELEGATE_CALL:
                 delegate_calls.append(call.number(0, "i"))
     planned = list(plan.numbers(8, "q"))[1:]  # the first is unused
@@ -174,11 +171,33 @@ class _Table:
 
     def numbers(self, field: int, form: str) -> tuple[int, ...]:
         start, count = self.place(field)
+        self._allowance.take(_NUMBER_BYTES * count)
         return struct.unpack_from(f"<{count}{form}", self._data, start)
 
     def text(self, field: int) -> str:
         start, count = self.place(field)
+        self._allowance.take(count)
         return bytes(self._data[start : start + count]).decode("utf-8", "replace")
+
+    def join(self, texts: list[str]) -> str:
+        """The texts as one, which is charged."""
+        self._allowance.take(_TABLE_BYTES + sum(map(len, texts)))
+        return " ".join(texts)
+
+    def data_part(self, name: str, places: Iterable[tuple[int, int]]) -> DataPart:
+        """The data at these positions of the file, each with its size.
+
+        Raises:
+            ValueError: Data is outside of the file.
+        """
+        hashed, total = hashlib.sha256(), 0
+        for start, size in places:
+            if start + size > len(self._data):
+                raise ValueError(f"data ends at byte {start + size:,} of {len(self._data):,}")
+            self._allowance.take(size)
+            hashed.update(self._data[start : start + size])
+            total += size
+        return DataPart(name, total, hashed.hexdigest()[:_DIGITS])
 
     def place(self, field: int) -> tuple[int, int]:
         """Position of the items of a vector, and their number."""
@@ -196,7 +215,7 @@ class _Table:
         return self._position + offset if offset else 0
 
     def _follow(self, position: int) -> _Table:
-        self._allowance.take(1)
+        self._allowance.take(_TABLE_BYTES)
         return _Table(self._data, position + self._read("I", position), self._allowance)
 
     def _read(self, form: str, position: int) -> Any:

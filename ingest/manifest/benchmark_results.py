@@ -7,7 +7,6 @@ PyTorch benchmark database, which converts the records (``model``, ``runners``).
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from statistics import median
@@ -23,8 +22,7 @@ from pydantic import (
     ValidationError,
 )
 
-_WITH_UNIT = re.compile(r"(?P<name>[^(]+?)\s*\((?P<unit>[^()]+)\)")
-_PER_SECOND = re.compile(r".*per_?s(ec(ond)?)?", re.IGNORECASE)
+_PER_SECOND = tuple(f"per{mark}{end}" for mark in ("", "_") for end in ("s", "sec", "second"))
 _UNKNOWN_UNIT = "count"
 _SOURCE = "benchmark_results.json"
 
@@ -66,7 +64,7 @@ class _Record(BaseModel):
         """The name of the metric, its method and its values."""
         if isinstance(self.metric, _Metric):
             return self.metric.name, self.metric.extra.method, self.metric.values
-        value = self.value if isinstance(self.value, int | float) else math.nan
+        value = float(self.value) if isinstance(self.value, int | float) else math.nan
         is_known = isinstance(self.metric, str) and math.isfinite(value)
         return str(self.metric), "", [value] if is_known else []
 
@@ -76,6 +74,8 @@ _RECORDS = TypeAdapter(list[_Record])
 
 def parse_benchmark_results(data: object) -> dict[str, object]:
     """The manifest fields that all records agree on; none if the data has another shape.
+
+    The data is parsed JSON, whose numbers are finite.
 
     Usually each metric has a record, which becomes a counter; the name contains the unit in
     brackets. Records of several models give no counters.
@@ -114,12 +114,18 @@ def _list_counters(records: Iterable[_Record]) -> list[dict[str, object]]:
 
 
 def _counter(metric: str, method: str, value: float) -> dict[str, object]:
-    found = _WITH_UNIT.fullmatch(metric)
-    name = found["name"] if found else metric
-    other = "/s" if _PER_SECOND.fullmatch(metric) else _UNKNOWN_UNIT
+    name, unit = _split_unit(metric)
     full_name = f"{name} {method}" if method else name
-    unit = found["unit"] if found else other
     return {"name": full_name, "unit": unit, "source": _SOURCE, "value": value}
+
+
+def _split_unit(metric: str) -> tuple[str, str]:
+    """The name and the unit of a metric: ``latency(ms)``, ``token_per_sec``."""
+    name, bracket, rest = metric.partition("(")
+    unit = rest.removesuffix(")")
+    if name.strip() and bracket and unit != rest and unit and not {*"()"} & {*unit}:
+        return name.rstrip(), unit
+    return metric, "/s" if metric.lower().endswith(_PER_SECOND) else _UNKNOWN_UNIT
 
 
 def _describe(record: _Record) -> dict[str, str]:

@@ -8,7 +8,6 @@ from ingest.file_magic import describe_bytes, is_utf16
 
 # Matching takes linear time, whatever the text is: it may be hostile.
 _HEAD_BYTES = 64 << 10
-_NUMBERS = re.compile(rb"[:\[,]\s{0,40}-?(?:NaN|Infinity)\b")
 _COMMENT = re.compile(rb"(?:^|[\n,{}\[\]])\s{0,40}(?://|/\*|#)")
 _SINGLE_QUOTE = re.compile(rb"[{,:\[]\s{0,40}'")
 _OTHER_COMMA = re.compile(rb",\s{0,40}[}\]]")
@@ -39,7 +38,6 @@ def _explain_text(data: bytes) -> str | None:
         return f"it is {found}"
     for pattern, problem in (
         (_COMMENT, "it has a comment, which JSON has not: delete it"),
-        (_NUMBERS, "it has NaN or Infinity, which JSON has not: write null"),
         (_SINGLE_QUOTE, 'its quotes are single ones: write "'),
         (_OTHER_COMMA, "it has a comma before a closing bracket: delete the comma"),
     ):

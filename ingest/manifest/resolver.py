@@ -10,13 +10,11 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from ingest.errors import ManifestError, pydantic_problem
-from ingest.manifest.benchmark_results import parse_benchmark_results
 from ingest.manifest.fields import (
     COUNTERS,
     LAYOUT_FIELDS,
@@ -27,15 +25,15 @@ from ingest.manifest.fields import (
     near_misses,
     nest,
 )
-from ingest.manifest.json_files import parse_json
 from ingest.manifest.models import Build, Clock, Device, Manifest, Model, Rate
 from ingest.manifest.path_template import parse_layout
-from ingest.manifest.runner_output import add_counters, read_printed
+from ingest.manifest.runner_output import Counters, add_counters, counters_of, read_printed
+from ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar, read_sidecar
 from ingest.manifest.times import describe_doubts
 from ingest.schemas.attributes import compose
-from ingest.sources.file_names import BENCHMARK_RESULTS, SHARED_MANIFEST, sidecar_names
+from ingest.sources.file_names import BENCHMARK_RESULTS, LOG_SUFFIX, SHARED_MANIFEST, sidecar_names
 from ingest.sources.folder_names import FolderNames
-from ingest.sources.paths import Folder, Source, read_if_present
+from ingest.sources.paths import Folder, Source
 from ingest.sources.tops import is_below
 from ingest.strict_json import quote
 
@@ -61,6 +59,7 @@ class ManifestResolver:
         notes: Sentences about fields that look misspelt, in order, up to a limit.
         doubts: Sentences about times and runners' output, each with the first file that it is true
             of, and their number.
+        parse: Parses the files; a service has another process do it.
     """
 
     def __init__(
@@ -84,6 +83,7 @@ class ManifestResolver:
         self.notes: dict[str, None] = {}
         self.doubts: dict[str, tuple[str, int]] = {}
         self._now = datetime.now(UTC)
+        self.parse: SidecarParser = parse_sidecar
         self._overrides = self._flatten("options", overrides or {})
         self._layout = layout
         self._pattern = None if layout is None else parse_layout(compose(layout), LAYOUT_FIELDS)
@@ -112,8 +112,7 @@ class ManifestResolver:
     def _resolve(self, source: Source, folder: Folder) -> Manifest:
         sidecars = self._read_sidecars(source, folder)
         layout = self._match_layout(source)
-        note_silent = partial(self._doubt, _SILENT)
-        printed = read_printed(source, self._names.find(folder), note_silent)
+        printed = read_printed(source, self._names.find(folder), self._read_counters)
         is_shared = not sidecars and not layout and not printed
         if is_shared and folder in self._shared:
             return self._shared[folder]
@@ -177,16 +176,21 @@ class ManifestResolver:
     def _read_benchmark(self, folder: Folder) -> tuple[_Layer, ...]:
         if folder not in self._benchmarks:
             file = self._names.shared_file(folder, BENCHMARK_RESULTS)
-            data = read_if_present(file)  # empty where the benchmark failed
-            fields = parse_benchmark_results(parse_json(file.name, data)) if data else {}
+            fields = read_sidecar(Sidecar.BENCHMARK, file, self.parse) or {}
             self._benchmarks[folder] = (self._flatten(file.name, fields),)
         return self._benchmarks[folder]
 
     def _read_layer(self, file: Source) -> tuple[_Layer, ...]:
-        data = read_if_present(file)
-        if data is None:
-            return ()
-        return (self._flatten(file.name, parse_fields(file.name, data)),)
+        fields = read_sidecar(Sidecar.MANIFEST, file, self.parse)
+        return () if fields is None else (self._flatten(file.name, fields),)
+
+    def _read_counters(self, suffix: str, file: Source) -> Counters:
+        kind = Sidecar.LOG if suffix == LOG_SUFFIX else Sidecar.QHAS
+        fields = read_sidecar(kind, file, self.parse)
+        counters = counters_of(fields or {})
+        if fields is not None and not counters:
+            self._doubt(_SILENT, file.name)
+        return counters
 
     def _flatten(self, place: str, content: Mapping[str, object]) -> _Layer:
         """The fields of one place; fields that look misspelt become tags and give a note.
@@ -237,25 +241,18 @@ def check_fields(place: str, content: Mapping[str, object]) -> None:
     _merge_into(dict.fromkeys(REQUIRED.values(), "any"), place, content)
 
 
-def parse_stated(place: str, data: bytes | memoryview) -> Manifest:
-    """The manifest in a JSON document of any shape that a manifest file may have.
+def make_manifest(place: str, stated: Mapping[str, object], printed: Counters) -> Manifest:
+    """The manifest of the fields of one place, with counters that a runner printed.
 
     Raises:
-        ManifestError: The document is malformed, or device, build or model is missing.
+        ManifestError: A field is malformed, or device, build or model is missing.
     """
-    return _merge_into({}, place, parse_fields(place, data))
-
-
-def parse_fields(place: str, data: bytes | memoryview) -> dict[str, object]:
-    """The fields of a JSON object.
-
-    Raises:
-        ManifestError: The data is not a JSON object.
-    """
-    content = parse_json(place, data)
-    if not isinstance(content, dict):
-        raise ManifestError(place, f"found {quote(content)}, wanted a JSON object")
-    return content
+    manifest = _merge_into({}, place, stated)
+    if not printed:
+        return manifest
+    counters = [counter.model_dump() for counter in manifest.counters or ()]
+    fields = {COUNTERS: add_counters(counters, printed)}
+    return correct_manifest(manifest.canonical_json(), place, fields)
 
 
 def correct_manifest(manifest: str, place: str, stated: Fields) -> Manifest:

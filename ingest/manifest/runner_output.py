@@ -13,19 +13,29 @@ Three producers are known:
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import methodcaller
 from statistics import median
 
+from ingest.allowance import Allowance, AllowanceError
+from ingest.errors import ManifestError
 from ingest.manifest.json_files import parse_json
 from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
-from ingest.sources.paths import Source, read_if_present
+from ingest.sources.paths import Source
 
+Counters = list[dict[str, object]]
 _Figure = tuple[str, str, float]  # name, unit, value
 
-_MOST_BYTES = 64 << 20  # of a QHAS summary, or of the end of a log
+MAX_PRINTED_BYTES = 16 << 20  # of a QHAS summary, or of the end of a log
+MAX_PRINTED_MARKS = 1_000_000  # commas, colons and brackets of a QHAS summary
+MAX_FIGURES = 100_000  # in one file
+MAX_PRINTED_COUNTERS = 1_000  # of one file: a manifest has room for about as many
+_MOST_OBSERVER_LENGTH = 4_096
 # A log may be hostile: matching is linear, and no number has more than 18 digits.
 _OBSERVER = re.compile(r"PyTorchObserver (\{[^{}\[\]]*\})")
 # C++ prints numbers that JSON lacks; those figures are left out.
@@ -57,39 +67,34 @@ _QHAS_UNITS = {"_us": "us", "_cycles": "cycles", "_per_s": "/s"}
 
 
 def read_printed(
-    source: Source, files: FolderFiles | None, note_silent: Callable[[str], object]
-) -> list[dict[str, object]]:
-    """The counters in the output of a dump's runner; `files` are those of its folder, if known.
+    source: Source, files: FolderFiles | None, read: Callable[[str, Source], Counters]
+) -> Counters:
+    """The counters in the output of a dump's runner, in which `read` finds them by suffix.
 
-    `note_silent` is called with the name of a file without any.
-
-    Raises:
-        ManifestError: A summary is not JSON.
-        SourceError: A file exists but cannot be read.
+    `names` are the files in the dump's folder, if known. Errors of `read` are passed on.
     """
     stem = stem_of(source.file_name)
-    counters: list[dict[str, object]] = []
+    counters: Counters = []
     for suffix in (LOG_SUFFIX, QHAS_SUFFIX):
         name = f"{stem}{suffix}" if files is None else files.find(f"{stem}{suffix}")
         if name:
-            file = source.folder.file(name)
-            data = read_if_present(file)
-            found = [] if data is None else parse_printed(file.name, data, suffix)
-            if data is not None and not found:
-                note_silent(file.name)
-            counters += found
+            counters += read(suffix, source.folder.file(name))
     return counters
 
 
-def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> list[dict[str, object]]:
+def parse_printed(place: str, data: bytes | memoryview, suffix: str) -> Counters:
     """The counters in the output of a runner; the suffix distinguishes a QHAS summary from a log.
 
     Raises:
-        ManifestError: The summary is not JSON.
+        ManifestError: The summary is not JSON, or the output exceeds a limit.
     """
-    if suffix == QHAS_SUFFIX:
-        return parse_qhas(parse_json(place, data, most_bytes=_MOST_BYTES))
-    return parse_log(bytes(data[-_MOST_BYTES:]).decode("utf-8", "replace"))
+    try:
+        if suffix == QHAS_SUFFIX:
+            most = {"most_bytes": MAX_PRINTED_BYTES, "most_marks": MAX_PRINTED_MARKS}
+            return parse_qhas(parse_json(place, data, **most))
+        return parse_log(bytes(data[-MAX_PRINTED_BYTES:]).decode("utf-8", "replace"))
+    except AllowanceError as error:
+        raise ManifestError(place, str(error)) from error
 
 
 def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> object:
@@ -102,7 +107,13 @@ def add_counters(stated: object, printed: Sequence[Mapping[str, object]]) -> obj
     return [*stated, *(one for one in printed if one["name"] not in names)]
 
 
-def parse_log(text: str) -> list[dict[str, object]]:
+def counters_of(fields: Mapping[str, object]) -> Counters:
+    """The counters among the fields that the output of a runner states."""
+    counters = fields.get("counters", [])
+    return counters if isinstance(counters, list) else []
+
+
+def parse_log(text: str) -> Counters:
     """The counters in a log; the median where it has several reports.
 
     Unknown and truncated lines are ignored. NULs are removed: what PowerShell redirects is UTF-16,
@@ -117,7 +128,7 @@ def parse_log(text: str) -> list[dict[str, object]]:
     return [*_list_counters(llm, "LLM runner"), *_list_counters(arm, "Arm runner")]
 
 
-def parse_qhas(data: object) -> list[dict[str, object]]:
+def parse_qhas(data: object) -> Counters:
     """The counters in a QHAS summary; none if the data has another shape.
 
     >>> parse_qhas({"data": {"htp_overall_summary": {"data": [{"time_us": 310, "qnn_nodes": 7}]}}})
@@ -137,18 +148,26 @@ def parse_qhas(data: object) -> list[dict[str, object]]:
     return _list_counters(figures, "QHAS")
 
 
-def _list_counters(figures: Iterable[_Figure], source: str) -> list[dict[str, object]]:
+def _list_counters(figures: Iterable[_Figure], source: str) -> Counters:
+    """The medians of the figures; an AllowanceError is raised if there are too many."""
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    all_figures = Allowance(MAX_FIGURES, "figures")
     for name, unit, value in figures:
+        all_figures.take(1)
         values[name, unit].append(value)
+    Allowance(MAX_PRINTED_COUNTERS, "counters").take(len(values))
+    medians = ((name, unit, median(own)) for (name, unit), own in values.items())
     return [
-        {"name": name, "unit": unit, "source": source, "value": median(own)}
-        for (name, unit), own in values.items()
+        {"name": name, "unit": unit, "source": source, "value": value}
+        for name, unit, value in medians
+        if math.isfinite(value)
     ]
 
 
 def _read_observers(text: str) -> Iterator[_Figure]:
-    for found in _OBSERVER.finditer(text):
+    for found in islice(_OBSERVER.finditer(text), MAX_FIGURES + 1):
+        if len(found[1]) > _MOST_OBSERVER_LENGTH:
+            continue
         try:
             stats = json.loads(_NOT_FINITE.sub(":null", found[1]))
         except ValueError:
@@ -192,7 +211,7 @@ def _rate(stats: Mapping[str, object], name: str) -> float | None:
 def _read_arm(text: str) -> Iterator[_Figure]:
     """Cycles and events, per inference where the report states the number of inferences."""
     events = [event.strip() for event in _last(_ARM_EVENTS.findall(text)).split(",")]
-    for what, total, each in _ARM_LINE.findall(text):
+    for what, total, each in map(methodcaller("groups", ""), _ARM_LINE.finditer(text)):
         if what in _ARM:
             name, unit = _ARM[what]
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ _ARRAYS = {"events": EVENT, "allocators": ALLOCATOR, "allocations": ALLOCATION}
 _NUMBERS = struct.Struct("<7I")
 _IDENTIFIERS = struct.Struct("<4x2I")  # positions of an ETDump's identifier, bare or prefixed
 _VERSION_AT = 32
+_WORD_BYTES = 8  # all parts of a block are whole words
 _MOST_ENTRIES = 1 << 24  # reserved by a runtime
 
 
@@ -117,12 +119,15 @@ def find_blocks(data: Any) -> Blocks:
         FaultyDumps: The blob is malformed, or exceeds a limit.
     """
     view = memoryview(data).cast("B")
-    start = np.fromiter(_walk(view), np.int64)
-    heads = np.frombuffer(view, np.uint8)[start[:, None] + np.arange(HEADER.itemsize)]
+    start = np.fromiter(islice(_walk(view), MOST_BLOB_BLOCKS + 1), np.int64)
+    if len(start) > MOST_BLOB_BLOCKS:
+        raise FaultyDumps({0: BLOB_TOO_LARGE})
+    words = np.frombuffer(view[: len(view) // _WORD_BYTES * _WORD_BYTES], "<u8")
+    heads = words[start[:, None] // _WORD_BYTES + np.arange(HEADER.itemsize // _WORD_BYTES)]
     blocks = Blocks(view, start, heads.view(HEADER).ravel())
     entries = int((blocks.counts("allocators") + blocks.counts("allocations")).sum())
     most_events = int(blocks.counts("events").max(initial=0))
-    if max(entries, most_events) > MOST_BLOB_ENTRIES or len(blocks) > MOST_BLOB_BLOCKS:
+    if max(entries, most_events) > MOST_BLOB_ENTRIES:
         raise FaultyDumps({0: BLOB_TOO_LARGE})
     return blocks
 

@@ -11,6 +11,7 @@ from ingest.sources.reading import (
     count_bytes,
     count_dump_bytes,
     read_dump_bytes,
+    read_end_if_present,
     read_if_present,
     read_source,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "find_sources",
     "list_names",
     "read_dump_bytes",
+    "read_end_if_present",
     "read_if_present",
     "read_source",
 ]

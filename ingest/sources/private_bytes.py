@@ -24,7 +24,7 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
     Raises:
         SourceError: The file is not regular, is too large, or changed while it was read.
     """
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # do not wait for a pipe
+    file = _open_unwaiting(path, os.O_RDONLY)
     try:
         before = os.fstat(file)
         _check(before, name, most_bytes)
@@ -37,6 +37,25 @@ def read_file(path: str, name: str, *, most_bytes: int) -> bytes | memoryview:
         problem = "changed while it was read; ingest it again when nothing writes to it"
         raise SourceError(name, problem, reason="changed")
     return data
+
+
+def read_file_end(path: str, name: str, *, most_bytes: int) -> bytes:
+    """The last bytes of a regular file, of which a runner may write more meanwhile.
+
+    Any OSError is passed on.
+
+    Raises:
+        SourceError: The file is not regular.
+    """
+    with open(path, "rb", opener=_open_unwaiting) as file:
+        status = os.fstat(file.fileno())
+        _check(status, name, status.st_size)
+        file.seek(max(status.st_size - most_bytes, 0))
+        return file.read(most_bytes)
+
+
+def _open_unwaiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)  # do not wait for a pipe
 
 
 def gather(read: Callable[[int], bytes | memoryview], size: int, name: str) -> bytes | memoryview:

@@ -12,7 +12,7 @@ from ingest.errors import SourceError
 from ingest.sources.file_names import packing_of
 from ingest.sources.packings import read_declared_bytes, unpack
 from ingest.sources.places import Source
-from ingest.sources.private_bytes import read_file
+from ingest.sources.private_bytes import read_file, read_file_end
 from ingest.sources.zip_artifacts import find_artifact, read_member
 from ingest.sources.zip_limits import ZIP_FAULTS, NotAZipError
 
@@ -91,6 +91,21 @@ def read_if_present(
         if isinstance(error.__cause__, OSError) and error.__cause__.errno in ABSENT:
             return None
         raise
+
+
+def read_end_if_present(source: Source, *, most_bytes: int) -> bytes | memoryview | None:
+    """The last bytes of a source, or None if there is no such file; only these are in memory.
+
+    Raises:
+        SourceError: The file exists, but cannot be read.
+    """
+    if count_bytes(source) <= most_bytes:
+        return read_if_present(source, most_bytes=most_bytes)
+    with reading_errors(source.name):
+        if source.member is None:
+            return read_file_end(source.path, source.name, most_bytes=most_bytes)
+        artifact, member = find_artifact(source.path, source.member)
+        return artifact.read_end(member, source.name, most_bytes) if artifact else None
 
 
 def _read_at(file: int, start: int, count: int) -> bytes:

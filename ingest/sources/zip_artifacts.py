@@ -11,9 +11,12 @@ import os
 import weakref
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import IO, NamedTuple
 
+from ingest.allowance import Allowance, AllowanceError
 from ingest.errors import SourceError
 from ingest.sources.file_names import is_dump, is_zip, list_passed_over, packing_of, sort_files
 from ingest.sources.packings import most_inflated, read_declared_bytes
@@ -33,6 +36,7 @@ from ingest.sources.zip_limits import (
 MAX_MEMBERS = 65_535  # as many as a zip has without zip64
 MAX_DIRECTORY_BYTES = 16 << 20
 MAX_MEMBER_DEPTH = 100
+_PIECE_BYTES = 1 << 20  # inflated at a time, of a member whose end is wanted
 
 _REMEDY = "unpack it and ingest the folder"
 _UNPACK = "unpack the zip and ingest the folder"
@@ -41,8 +45,10 @@ _UNPACK = "unpack the zip and ingest the folder"
 class Artifact:
     """An open zip; reading a damaged one raises one of ZIP_FAULTS."""
 
-    def __init__(self, file: io.RawIOBase, name: str, zip_bytes: int) -> None:
-        """Read the zip's directory.
+    def __init__(
+        self, file: io.RawIOBase, name: str, zip_bytes: int, outer: Artifact | None = None
+    ) -> None:
+        """Read the zip's directory; `outer` is the zip that it is in.
 
         Raises:
             SourceError: The zip exceeds a limit.
@@ -66,6 +72,9 @@ class Artifact:
         self._repeated = {member: count for member, count in counts.items() if count > 1}
         self.dumps = sorted(filter(is_dump, self._infos))
         self.zips = sorted(filter(is_zip, self._infos))
+        self._charged = {*self.dumps, *self.zips}  # names whose inflated size is checked
+        own = Allowance(most_inflated(zip_bytes), "bytes")
+        self._companions: Allowance = outer._companions if outer else own
         if any(name.count("/") > MAX_MEMBER_DEPTH for name in self.dumps):
             raise SourceError(name, f"folders nested more than {MAX_MEMBER_DEPTH} deep")
         check_inflation(name, self.inflated_bytes, zip_bytes)
@@ -127,6 +136,36 @@ class Artifact:
                 deflated, too large, or would inflate too much.
             BadZipFile: The zip is damaged; this is one of ZIP_FAULTS.
         """
+        info = self._find(member, name, most_bytes)
+        if info is None:
+            return None
+        with self._opened(info) as stream:
+            return gather(stream.read, info.file_size, name)
+
+    def read_end(self, member: str, name: str, most_bytes: int) -> bytes | None:
+        """The last bytes of a member; None without the member.
+
+        Raises:
+            SourceError: As for `read`, but the member may be larger.
+        """
+        info = self._find(member, name, MAX_MEMBER_BYTES)
+        if info is None:
+            return None
+        end, left = bytearray(), info.file_size
+        with self._opened(info) as stream:
+            while left and (piece := stream.read(min(_PIECE_BYTES, left))):
+                left -= len(piece)
+                end += piece
+                if len(end) > 2 * most_bytes:
+                    del end[:-most_bytes]
+        return bytes(end[-most_bytes:])
+
+    def _find(self, member: str, name: str, most_bytes: int) -> zipfile.ZipInfo | None:
+        """The member, which may be read; None if there is none.
+
+        Raises:
+            SourceError: It may not be read.
+        """
         info = self._infos.get(member)
         if info is None:
             return None
@@ -137,12 +176,33 @@ class Artifact:
         refusal = _member_problem(info, min(most_bytes, MAX_MEMBER_BYTES))
         if refusal:
             raise SourceError(name, refusal)
+        self._charge(member, info.file_size, name)
+        return info
+
+    @contextmanager
+    def _opened(self, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+        """A member that is read; a damaged zip raises the fault of its file."""
         try:
             with self._archive.open(info) as stream:
-                return gather(stream.read, info.file_size, name)
+                yield stream
         except zipfile.BadZipFile as error:
             fault = explain_bad_zip(self._file, error)
             raise fault from error
+
+    def _charge(self, member: str, size: int, name: str) -> None:
+        """Charge the size of a companion or manifest when it is read first.
+
+        Raises:
+            SourceError: Those read so far are too large together; they may share bytes of the zip.
+        """
+        if member in self._charged:
+            return
+        try:
+            self._companions.take(size)
+        except AllowanceError as error:
+            problem = f"companions and manifests of its zip {error} inflated; {_UNPACK}"
+            raise SourceError(name, problem, reason="too_large") from error
+        self._charged.add(member)
 
 
 def check_inflation(name: str, wanted: int, zip_bytes: int) -> None:
@@ -243,10 +303,11 @@ def _keep_artifact(
     if inner is None:
         return Artifact(io.FileIO(path), Source(path).name, version[1])
     name = Source(path, inner).name
-    data = _keep_artifact(path, None, version, process).read(inner, name, MAX_MEMBER_BYTES)
+    outer = _keep_artifact(path, None, version, process)
+    data = outer.read(inner, name, MAX_MEMBER_BYTES)
     if data is None:
         raise SourceError(name, "does not exist (any more); check the path")
-    return Artifact(MemoryFile(data), name, len(data))
+    return Artifact(MemoryFile(data), name, len(data), outer)
 
 
 def _read_at(stream: IO[bytes], start: int, count: int) -> bytes:

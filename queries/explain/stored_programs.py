@@ -27,7 +27,7 @@ _FUSIONS = """SELECT etrecord_id, method, instruction_id, delegate_id, debug_han
 WHERE etrecord_id IN ($base, $head) AND debug_handle IS NOT NULL
 ORDER BY etrecord_id, method, instruction_id, delegate_id, position"""
 
-_TYPED = re.compile(r"(\w+): (\w+\[[^\]]*\]|SymInt\([^)]*\))")
+_TYPED = re.compile(r"\b(\w+): (\w+\[[^\]]{0,1000}\]|SymInt\([^)]{0,1000}\))")
 _NAME = re.compile(r"'[^']*'|\b\w+=|[^\W\d]\w*")
 _LINE = re.compile(r'File "([^"]*)", line (\d+)')
 

@@ -28,7 +28,9 @@ from queries.report.outline import line_text
 from queries.report.tables import Listing, make_listing
 
 LEAST_SHARE = 0.005  # of a run's time, for a frame that is shown by itself
-_ITEMS = re.compile(r"\w+\[[^\]]*\]|\w+=(?:\[[^\]]*\]|'[^']*'|[^,()]+)")
+_ITEMS = re.compile(
+    r"\b\w+(?:\[[^\]]{0,1000}\]|=(?:\[[^\]]{0,1000}\]|'[^']{0,1000}'|[^,()]{1,1000}))"
+)
 _MOST_NODES = 3
 _NOWHERE = Origin(where="", nodes=[], is_whole_call=False, modules=[], sources=[])
 

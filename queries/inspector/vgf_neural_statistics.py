@@ -90,7 +90,7 @@ def _to_bytes(metadata: object) -> bytes:
 def _read_json(data: bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError:  # also raised for invalid UTF-8
+    except (ValueError, RecursionError):  # of invalid UTF-8, too
         return None
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.producers import Producers, parse_rule, shipped_producers
+from ingest.producers import LONGEST_MATCHED, Producers, parse_rule, shipped_producers
 from tests.support.producer_dumps import QNN_EVENTS, QNN_GPU_EVENTS, VULKAN_SHADER
 
 MINE = {"producer": "Mine", "delegate_id": "npu .*", "kind": "delegate_counter", "unit": "mJ"}
@@ -91,6 +91,10 @@ def test_rules_of_ones_own_come_before_those_of_producers_but_not_of_the_runtime
         ({"producer": 3}, "producer: found 3, wanted a text"),
         ({"event_name": "x"}, "wanted either delegate_id or event_name"),
         ({"delegate_id": "("}, "delegate_id: not a regular expression: missing"),
+        ({"delegate_id": "(" * 900 + ")" * 90}, "delegate_id: not a regular expression: "),
+        ({"delegate_id": "(" * 500 + ")" * 500}, "delegate_id: not a regular expression: maximum"),
+        ({"delegate_id": "a{99999999999}"}, "delegate_id: not a regular expression: the repet"),
+        ({"delegate_id": "a" * 1_001}, "delegate_id: more than 1,000 characters"),
         ({"kind": "method"}, "kind: found 'method', wanted delegate_op, delegate_phase"),
         ({"unit": "us"}, "unit: a delegate_counter needs a unit other than a unit of time"),
         ({"kind": "delegate_op"}, "unit: found 'mJ', wanted ns, us, ms, s or unknown"),
@@ -110,3 +114,16 @@ def test_a_rule_needs_a_producer_and_a_pattern():
         parse_rule({"delegate_id": "x", "kind": "other"})
     with pytest.raises(ValueError, match="wanted either"):
         parse_rule({"producer": "x", "kind": "other"})
+
+
+def test_a_users_pattern_is_not_tried_on_names_that_are_longer_than_any_backend_writes():
+    rules = Producers([parse_rule(MINE | {"delegate_id": "(a|b)*x"})])
+    assert rules.rule_of(b"", b"a" * (LONGEST_MATCHED - 1) + b"x").producer == "Mine"
+    assert rules.rule_of(b"", b"a" * LONGEST_MATCHED + b"x") is None
+
+
+def test_a_long_name_of_qnn_takes_no_longer_than_its_length():
+    digits = "1" * 60_000  # took minutes
+    assert _told(f"conv:OpId_{digits}".encode()) == ("QNN", "other", "unknown")
+    assert _told(f"conv:OpId_{digits} x (us)".encode()) == ("QNN", "delegate_op", "us")
+    assert _told(f"conv:OpId_{digits} (us)".encode()) == ("QNN", "delegate_op", "us")

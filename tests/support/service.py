@@ -48,13 +48,10 @@ def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
     """A client of a service in this process, which indexes dumps at once."""
     quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
     copy_new_store(store)
-    service = Service(store, ServiceSettings(**{**quick, **settings}))
-    app = make_app(service)
-    with (
-        patch.object(children, "DecodingChildren", kept_children),
-        TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
-    ):
-        yield client
+    with patch.object(children, "DecodingChildren", kept_children):
+        app = make_app(Service(store, ServiceSettings(**{**quick, **settings})))
+        with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
+            yield client
 
 
 def service_of(client: TestClient) -> Service:

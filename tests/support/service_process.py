@@ -121,22 +121,22 @@ class ServiceProcess:
 
     def cpu_seconds(self) -> float:
         """CPU time of the process and its children."""
-        found = filter(None, map(read_process, self._family()))
+        found = filter(None, map(read_process, self.family()))
         return sum(process.cpu_seconds + process.children_seconds for process in found)
 
     def resident_bytes(self) -> int:
         """Private memory of the process and its children."""
-        return sum(memory_bytes(pid, "RssAnon") for pid in self._family())
+        return sum(memory_bytes(pid, "RssAnon") for pid in self.family())
 
     def child_peaks(self, program: str) -> list[int]:
         """Peak memory of each of its children that run a program."""
         return [
             memory_bytes(pid, "VmHWM")
-            for pid in self._family()
+            for pid in self.family()
             if program in command_line(pid) and pid != self.id
         ]
 
-    def _family(self) -> list[int]:
+    def family(self) -> list[int]:
         found: set[int] = set()
         for thread in Path(f"/proc/{self.id}/task").iterdir():
             with suppress(OSError):  # it has ended

@@ -17,6 +17,7 @@ from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
 from warehouse.errors import StoreError
+from warehouse.load.dump_rows import DumpRows
 from warehouse.load.summary import IngestProgress, IngestSummary
 from warehouse.opening.read import open_snapshot
 from warehouse.opening.snapshots import find_snapshots
@@ -229,6 +230,30 @@ def test_a_full_disk_is_told_and_overcome_by_itself(
         until(lambda: not consumer.known.is_waiting(sha256))
         until(lambda: consumer.problem is None)
         assert consumer.indexed.total() == 1
+
+
+def test_a_bug_is_told_with_its_place_and_the_dumps_stay_in_the_inbox(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    insert, said = DumpRows.insert_dumps, list[str]()
+
+    def broken(*_: object) -> None:
+        raise KeyError("bug")
+
+    with consuming(store) as (consumer, inbox):
+        consumer.report = said.append
+        until(lambda: consumer.is_caught_up)
+        monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+        sha256 = give(consumer, inbox, tiny_incoming(1))
+        until(lambda: consumer.problem is not None)
+        assert "KeyError ('bug'): dumps cannot be indexed, and stay" in str(consumer.problem)
+        assert consumer.known.is_waiting(sha256)
+        monkeypatch.setattr(DumpRows, "insert_dumps", insert)
+        until(lambda: consumer.problem is None)
+        assert (consumer.indexed.total(), consumer.refused) == (1, {})
+    assert len(said) == 1
+    assert "in broken" in said[0]
 
 
 def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(

@@ -43,7 +43,7 @@ def count_data() -> int | None:
         return None
 
 
-def limit_data(most_bytes: int) -> None:
-    """Let allocations fail beyond this many bytes of data."""
+def limit_data(most_bytes: int | None) -> None:
+    """Let allocations fail beyond this many bytes of data; None removes the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (hard if most_bytes is None else most_bytes, hard))

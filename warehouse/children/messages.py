@@ -28,7 +28,7 @@ _NO_TABLES: Tables = {}
 
 
 class Reply(NamedTuple):
-    """A message and its tables."""
+    """A message and its tables, in either direction."""
 
     message: Message
     tables: Tables
@@ -62,14 +62,14 @@ def receive(channel: socket.socket) -> Reply:
             os.close(file)
 
 
-def requests(channel: socket.socket) -> Iterator[Message]:
+def requests(channel: socket.socket) -> Iterator[Reply]:
     """Messages until the other process ends; an OSError is passed on."""
     while True:
         try:
-            message, _ = receive(channel)
+            received = receive(channel)
         except GONE:
             return
-        yield message
+        yield received
 
 
 def receive_bytes(channel: socket.socket, count: int) -> bytes:

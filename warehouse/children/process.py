@@ -70,6 +70,10 @@ class ChildProcess:
             self._first = receive(self.channel).message
         return self._first
 
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process.poll() is None
+
     def end(self) -> str:
         """Kill the process if it still runs; returns how it ended, in words."""
         self.process.kill()  # does nothing if the process has ended

@@ -14,7 +14,7 @@ from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import INBOX_FOLDER
 from warehouse.errors import StoreError
 from warehouse.inbox.log import SealedLog, seal_logs
-from warehouse.inbox.logged_dumps import DAMAGED, LoggedDumps
+from warehouse.inbox.logged_dumps import LoggedDumps
 from warehouse.inbox.tallies import delete_log
 from warehouse.load.children import ChildDecoder, DecodingChildren
 from warehouse.load.pipeline import ingest_dumps
@@ -97,7 +97,7 @@ def _drain_logs(
     def clear(logs: Sequence[SealedLog]) -> None:
         for log in logs:
             failpoint("log clear")
-            _clear(log.path, is_kept=not content.is_read(log))
+            delete_log(log.path)
             log.close()
             del left[log]
         if logs:
@@ -126,12 +126,3 @@ def _drain_logs(
         for log in left:
             log.close()
     return replace(summary, notes=tuple(content.notes))
-
-
-def _clear(path: Path, *, is_kept: bool) -> None:
-    """Delete a log, or move it to the folder of damaged logs if a dump in it was unreadable."""
-    if is_kept:
-        folder = path.parent / DAMAGED
-        folder.mkdir(exist_ok=True)
-        path.rename(folder / path.name)
-    delete_log(path)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-from ingest.dump import Bytes, Companion, Dump
+from ingest.dump import Companion, Dump
 from ingest.durable import sync_path
 from ingest.errors import SourceError
 from warehouse.inbox.log import SealedLog
@@ -35,7 +35,6 @@ class LoggedDumps:
         self._logs = logs
         # Logs, each with the number of dumps up to its end.
         self._made: deque[tuple[int, SealedLog]] = deque()
-        self._unread: dict[SealedLog, set[LoggedFile]] = defaultdict(set)
         self.notes: list[str] = []
         self.places: dict[str, Place] = {}
 
@@ -62,10 +61,6 @@ class LoggedDumps:
         while self._made and self._made[0][0] <= count:
             yield self._made.popleft()[1]
 
-    def is_read(self, log: SealedLog) -> bool:
-        """Whether all dumps of a log were read without an error."""
-        return not self._unread[log]
-
     def _keep_damaged(self) -> Iterator[SourceError]:
         for log, scan in self._logs:
             for damage in scan.result().damages:
@@ -84,17 +79,9 @@ class LoggedDumps:
     def _incoming(self, log: SealedLog, record: LogRecord) -> Dump:
         for part in filter(None, record[1:4]):
             self.places[part.sha256] = log.path, part.offset, part.byte_count
-        unread = self._unread[log]
-        unread.add(record.dump)
-
-        def read() -> Bytes:
-            data = log.read(record.dump)
-            unread.discard(record.dump)
-            return data
-
         return Dump(
             record.dump.name,
-            read,
+            partial(log.read, record.dump),
             lambda: parse_manifest(record.manifest),
             record.dump.byte_count,
             _companion(log, record.etrecord),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from warehouse.engine.failpoints import failpoint
 from warehouse.errors import LakeError
 from warehouse.lake.layout import COMMITS, LakePart, table_of
-from warehouse.lake.place import Lake, retried
+from warehouse.lake.place import JSON_FAULTS, Lake, retried
 from warehouse.lake.schemas import FACTS
 
 _MOMENT = "%Y%m%dT%H%M%S.%fZ"
@@ -183,7 +183,7 @@ def _parse(lake: Lake, path: str, data: bytes) -> Commit:
             [str(one) for one in value.get("folds", ())],
         )
         commit.at  # noqa: B018 - fails if the name is no id
-    except (ValueError, KeyError, TypeError) as error:
+    except JSON_FAULTS as error:
         raise LakeError(
             lake.name,
             f"{path} is damaged: restore it from a copy of the lake, or create the lake again: "

@@ -23,6 +23,9 @@ from warehouse.lake.addresses import check_address
 from warehouse.lake.layout import FORMAT_FILE
 from warehouse.lake.schemas import FORMAT, SCHEMA
 
+# Errors of JSON that is malformed, nested too deeply, or has other values than a lake writes.
+JSON_FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 _PRESENT = {"format": FORMAT, "schema": SCHEMA}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FAILURES = (OSError, pa.ArrowException)
@@ -199,7 +202,7 @@ class Lake:
             found = json.loads(self.read(FORMAT_FILE))
         except FileNotFoundError:
             return False
-        except ValueError as error:
+        except JSON_FAULTS as error:
             raise LakeError(
                 self.name,
                 f"{FORMAT_FILE} is not JSON: restore it from a copy of the lake, or delete it, and "

@@ -14,7 +14,7 @@ from warehouse.engine.processes import is_running
 from warehouse.errors import LakeError
 from warehouse.lake.commits import read_state
 from warehouse.lake.layout import PLANS
-from warehouse.lake.place import Lake
+from warehouse.lake.place import JSON_FAULTS, Lake
 
 _DAMAGED = (
     "is the damaged record of an unfinished write: delete it; 'tracehouse lake compact' deletes "
@@ -110,5 +110,5 @@ def _read(lake: Lake, path: str) -> Plan | None:
         return Plan(id_, files, value.get("work"), at, is_alive)
     except FileNotFoundError:  # finished meanwhile
         return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except JSON_FAULTS as error:
         raise LakeError(lake.name, f"{path} {_DAMAGED}") from error

@@ -114,8 +114,7 @@ class ManifestAndCompanions:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._programs = ProgramReader()
-        self._tried: set[object] = set()  # keys of ETRecords with methods
+        self._programs = ProgramReader(decoder.read_program)
         self._broken: set[object] = set()  # keys of ETRecords that broke the decoder
 
     def read(self, dump: Dump, file: HashedFile, batch: Batch) -> NewDump | None:
@@ -125,11 +124,10 @@ class ManifestAndCompanions:
         """
         name, data, sha256 = file
         try:
-            manifest = isolate(dump.manifest)
+            manifest = dump.manifest()
         except (ManifestError, SourceError) as error:
-            manifest = Failure(describe_problem(error, name))
-        if isinstance(manifest, Failure):
-            batch.refused.append(Refusal(name, sha256, "manifest", None, manifest.detail, data))
+            detail = describe_problem(error, name)
+            batch.refused.append(Refusal(name, sha256, "manifest", None, detail, data))
             return None
         program = self._read_program(dump.etrecord, manifest.method, batch)
         buffer = _read_buffer(dump.debug_buffer, batch)
@@ -141,7 +139,9 @@ class ManifestAndCompanions:
         isolate_each(
             logged,
             self._decoder.try_buffers,
-            lambda dump, failure: batch.refuse_buffer(dump, UNDECODABLE, failure.detail),
+            lambda dump, failure: batch.refuse_buffer(
+                dump, UNDECODABLE, failure.blame(dump.source)
+            ),
         )
 
     def _read_program(
@@ -150,7 +150,7 @@ class ManifestAndCompanions:
         if file is None or file.key in self._broken:
             return None
         try:
-            program = isolate(lambda: self._try_and_read(file, method))
+            program = isolate(lambda: self._programs.read(file, method))
         except SourceError as error:
             batch.refuse_companion(file.name, "etrecord", describe_problem(error, file.name))
             return None
@@ -160,15 +160,9 @@ class ManifestAndCompanions:
             return None
         if isinstance(program, Failure):
             self._broken.add(file.key)
-            batch.refuse_companion(file.name, "etrecord", program.detail, file.read())
+            batch.refuse_companion(file.name, "etrecord", program.blame(file.name), file.read())
             return None
         return program
-
-    def _try_and_read(self, file: Companion, method: str | None) -> Program | None:
-        if (file.key, method) not in self._tried:
-            self._decoder.try_program(file, method)
-            self._tried.add((file.key, method))
-        return self._programs.read(file, method)
 
 
 def _read_buffer(file: Companion | None, batch: Batch) -> HashedFile | None:

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from ingest import DecodedBatch, stream_dump
 from ingest.debug_buffer import build_tensors
-from ingest.errors import DumpError, IngestError
+from ingest.errors import DumpError, EtRecordError, ManifestError
+from ingest.manifest.sidecars import Sidecar, parse_sidecar
 from ingest.schemas.dumps import DELEGATE_METADATA
 from warehouse.children.limits import (
     count_data,
@@ -25,10 +26,11 @@ from warehouse.children.limits import (
     lower_priority,
     tie_to_owner,
 )
-from warehouse.children.messages import GONE, Message, Tables, requests, send
+from warehouse.children.messages import GONE, Reply, Tables, requests, send
+from warehouse.errors import explain_failure
 from warehouse.load.content import decode_content
-from warehouse.load.isolate import Failure, isolate
-from warehouse.load.messages import pack_content, pack_decoded
+from warehouse.load.isolate import describe_failure
+from warehouse.load.messages import FILES, pack_content, pack_decoded
 
 _PARSED = DELEGATE_METADATA.field("parsed")
 
@@ -43,10 +45,11 @@ def serve(channel: int) -> None:
     with socket.socket(fileno=channel) as owner:
         with suppress(*GONE):
             send(owner, {})
-        for message in requests(owner):
-            answer = child.answer(message)
+        for request in requests(owner):
+            answer = child.answer(request)
             with suppress(*GONE):
                 send(owner, *answer)
+            del request, answer  # their files in memory
 
 
 class _Child:
@@ -54,44 +57,63 @@ class _Child:
 
     def __init__(self) -> None:
         self._own_bytes = count_data()
-        self._parts: Iterator[DecodedBatch] = iter(())
-        self._tasks: dict[str, Callable[[Message], Tables]] = {
+        self._parts: Iterator[Tables] = iter(())
+        self._tasks: dict[str, Callable[[Reply], Reply]] = {
             "decode": _decode,
             "stream": self._stream,
+            "trace": self._trace,
             "next": self._next,
-            "program": _try_program,
+            "program": _read_program,
             "buffers": _try_buffers,
+            "sidecar": _parse_sidecar,
         }
 
-    def answer(self, request: Message) -> tuple[Message, Tables]:
+    def answer(self, request: Reply) -> Reply:
         """The tables of a request, or a message about a fault or failure."""
         if self._own_bytes is not None:
-            limit_data(self._own_bytes + request["most_bytes"])
+            most_bytes = request.message["most_bytes"]
+            limit_data(self._own_bytes + most_bytes if most_bytes else None)
         try:
-            done = isolate(lambda: self._execute(request))
+            return self._tasks[request.message["task"]](request)
         except DumpError as error:
-            return {"fault": (error.reason, error.byte_offset, error.detail)}, {}
-        return ({"failure": done.detail}, {}) if isinstance(done, Failure) else done
-
-    def _execute(self, request: Message) -> tuple[Message, Tables]:
-        try:
-            return {}, self._tasks[request["task"]](request)
+            return _say(fault=(error.source, error.reason, error.byte_offset, error.detail))
+        except (EtRecordError, ManifestError) as error:
+            return _say(refused=(type(error).__name__, error.source, error.problem))
         except MemoryError:
-            return {"is_too_much": True}, {}
+            return _say(is_too_much=True)
+        except OSError as error:
+            return _say(unreadable=(str(error.filename), explain_failure(error)))
+        except Exception as error:  # whatever it is, only these files can be the cause here
+            return _say(failure=describe_failure(error))
 
-    def _stream(self, request: Message) -> Tables:
-        (data,) = _map_files(request["files"])
-        parts = stream_dump(data, request["name"])
-        self._parts = (_parsed(part, request["backends"]) for part in parts)
-        return {}
+    def _stream(self, request: Reply) -> Reply:
+        (data,) = _read_files(request)
+        name, backends = request.message["name"], request.message["backends"]
+        self._parts = (pack_decoded(_parsed(part, backends)) for part in stream_dump(data, name))
+        return _say()
 
-    def _next(self, _: Message) -> Tables:
-        return {} if (part := next(self._parts, None)) is None else pack_decoded(part)
+    def _trace(self, request: Reply) -> Reply:
+        from ingest.etrecord.record import decode_etrecord
+        from warehouse.programs.event_origins import trace_program
+
+        (data,) = _read_files(request)
+        record = decode_etrecord(data, request.message["name"])
+        record = record.of_method(request.message["method"])
+        self._parts = trace_program(record, request.tables["events"])
+        return _say()
+
+    def _next(self, _: Reply) -> Reply:
+        return Reply({}, next(self._parts, {}))
 
 
-def _decode(request: Message) -> Tables:
-    content = decode_content(_map_files(request["files"]))
-    return pack_content(content._replace(decoded=_parsed(content.decoded, request["backends"])))
+def _say(**message: object) -> Reply:
+    return Reply(message, {})
+
+
+def _decode(request: Reply) -> Reply:
+    content = decode_content(_read_files(request))
+    decoded = _parsed(content.decoded, request.message["backends"])
+    return Reply({}, pack_content(content._replace(decoded=decoded)))
 
 
 def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBatch:
@@ -106,20 +128,20 @@ def _parsed(decoded: DecodedBatch, backends: Sequence[str | None]) -> DecodedBat
     return DecodedBatch({**decoded.tables, "delegate_metadata": rows}, decoded.errors)
 
 
-def _try_program(request: Message) -> Tables:
-    """Read an ETRecord as the owner will; the owner itself refuses malformed ones."""
+def _read_program(request: Reply) -> Reply:
+    """The tables of an ETRecord."""
     from ingest.etrecord.record import decode_etrecord
-    from ingest.etrecord.tables import build_etrecord_tables
+    from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 
-    (data,) = _map_files(request["files"])
-    with suppress(IngestError):
-        build_etrecord_tables(decode_etrecord(data, "ETRecord").of_method(request["method"]))
-    return {}
+    (data,) = _read_files(request)
+    record = decode_etrecord(data, request.message["name"]).of_method(request.message["method"])
+    facts = {"id": etrecord_id(record), "sha256": record.sha256}
+    return Reply(facts, build_etrecord_tables(record))
 
 
-def _try_buffers(request: Message) -> Tables:
+def _try_buffers(request: Reply) -> Reply:
     """Look up the tensors of dumps in debug buffers; the files are the dumps, then the buffers."""
-    files = _map_files(request["files"])
+    files = _read_files(request)
     dumps, buffers = files[: len(files) // 2], files[len(files) // 2 :]
     values = decode_content(dumps).decoded.tables["debug_values"]
     index = values["dump_index"].to_numpy()
@@ -127,14 +149,27 @@ def _try_buffers(request: Message) -> Tables:
         parts, _ = build_tensors(values.filter(pa.array(index == number)), buffer)
         for _ in parts:
             pass
-    return {}
+    return _say()
 
 
-def _map_files(files: list[tuple[str, int, int]]) -> list[memoryview]:
-    """Parts of files, given by name, offset and size, as maps."""
+def _parse_sidecar(request: Reply) -> Reply:
+    """The fields of a sidecar."""
+    (data,) = _read_files(request)
+    kind, name = Sidecar(request.message["kind"]), request.message["name"]
+    return _say(fields=parse_sidecar(kind, name, data))
+
+
+def _read_files(request: Reply) -> list[memoryview]:
+    """The files of a request: parts of files as maps, and files whose bytes came along."""
     maps: dict[str, memoryview] = {}
-    for name in {name for name, _, count in files if count}:
+    places: list[tuple[str, int, int] | None] = request.message["files"]
+    for name in {place[0] for place in places if place and place[2]}:
         with open(name, "rb") as file:
             maps[name] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    sent = request.tables[FILES]["data"] if FILES in request.tables else ()
+    rest = (memoryview(value.as_buffer()) for value in sent)
     nothing = memoryview(b"")
-    return [maps.get(name, nothing)[offset : offset + count] for name, offset, count in files]
+    return [
+        next(rest) if place is None else maps.get(place[0], nothing)[place[1] : sum(place[1:])]
+        for place in places
+    ]

@@ -8,32 +8,43 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from ingest import DecodedBatch
-from ingest.dump import Companion
-from ingest.errors import DumpError
-from warehouse.children.messages import Message, Reply, receive, send
+from ingest.dump import Bytes, Companion
+from ingest.errors import DumpError, EtRecordError, ManifestError
+from ingest.manifest.sidecars import MAX_SIDECAR_BYTES, Fields, Sidecar, parse_sidecar
+from warehouse.children.messages import GONE, Message, Reply, Tables, receive, send
 from warehouse.children.process import ChildProcess
 from warehouse.errors import StoreError
 from warehouse.load.content import Content
 from warehouse.load.isolate import ChildError
-from warehouse.load.messages import unpack_content, unpack_decoded
+from warehouse.load.messages import pack_files, unpack_content, unpack_decoded
 from warehouse.load.new_dump import NewDump
+from warehouse.programs.reader import Program
 
 # Bytes of a file, which do not change while they are decoded: path, offset and size.
 Place = tuple[Path, int, int]
+File = Place | Bytes  # read by the child, or sent to it
 
 MOST_BYTES = 2 << 30  # of memory
 BYTES_PER_BYTE = 8  # of memory, in addition, per byte to decode
 MOST_SECONDS = 30.0
 SECONDS_PER_BYTE = 4 / (1 << 20)
+OWN_SIDECAR_BYTES = 4 << 10  # of a sidecar that needs no child
 
 # Let glibc keep freed memory for the next file: returning it took a quarter of the time.
 _KEPT = {"MALLOC_MMAP_THRESHOLD_": f"{32 << 20}", "MALLOC_TRIM_THRESHOLD_": f"{64 << 20}"}
 
+_SIDECAR_REMEDY = "send the dump without it, and report it if it is genuine"
+_NO_TABLES: Tables = {}
+_NO_PLACES: Mapping[str, Place] = {}
+_REFUSALS = {one.__name__: one for one in (EtRecordError, ManifestError)}
 _REMEDY = (
     "if it is genuine, write it to a file with 'tracehouse archive get SHA256' and ingest that "
     "file with 'tracehouse ingest', which has no such limit"
@@ -55,7 +66,16 @@ class DecodingChild(ChildProcess):
         except OSError as error:
             raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
-    def request(self, task: str, places: Sequence[Place], **more: object) -> Reply:
+    def request(
+        self,
+        task: str,
+        files: Sequence[File],
+        tables: Tables = _NO_TABLES,
+        *,
+        remedy: str = _REMEDY,
+        is_limited: bool = True,
+        **more: Any,
+    ) -> Reply:
         """The child's reply; after any error, the caller must end the child.
 
         Raises:
@@ -66,23 +86,33 @@ class DecodingChild(ChildProcess):
             self.await_start()
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self.end()}")) from error
-        byte_count = sum(count for _, _, count in places)
-        most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count
-        seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count
-        files = [(str(path.absolute()), offset, count) for path, offset, count in places]
-        request: Message = {"task": task, "files": files, "most_bytes": most_bytes, **more}
+        byte_count = sum(map(_count_bytes, files)) + sum(one.nbytes for one in tables.values())
+        most_bytes = MOST_BYTES + BYTES_PER_BYTE * byte_count if is_limited else 0
+        seconds = MOST_SECONDS + SECONDS_PER_BYTE * byte_count if is_limited else None
+        places = [_absolute(file) if isinstance(file, tuple) else None for file in files]
+        request: Message = {"task": task, "files": places, "most_bytes": most_bytes, **more}
+        sent = pack_files([file for file in files if not isinstance(file, tuple)])
         self.channel.settimeout(seconds)
         try:
-            send(self.channel, request)
+            send(self.channel, request, {**tables, **sent})
             reply = receive(self.channel)
         except TimeoutError as error:
-            raise ChildError(f"took more than {seconds:,.0f} s to decode; {_REMEDY}") from error
-        except (EOFError, OSError) as error:
-            raise ChildError(f"its decoder {self.end()}; {_REMEDY}") from error
+            raise ChildError(f"took more than {seconds or 0:,.0f} s to decode; {remedy}") from error
+        except GONE as error:
+            raise ChildError(f"its decoder {self.end()}; {remedy}") from error
         if reply.message.get("is_too_much"):
             limit = f"{most_bytes / (1 << 20):,.0f} MiB of memory"
-            raise ChildError(f"takes more than {limit} to decode; {_REMEDY}")
+            raise ChildError(f"takes more than {limit} to decode; {remedy}")
         return reply
+
+
+def _count_bytes(file: File) -> int:
+    return file[2] if isinstance(file, tuple) else len(file)
+
+
+def _absolute(place: Place) -> tuple[str, int, int]:
+    path, offset, count = place
+    return str(path.absolute()), offset, count
 
 
 def _explain_start(why: str) -> str:
@@ -106,16 +136,21 @@ class DecodingChildren:
     @contextmanager
     def one(self) -> Iterator[DecodingChild]:
         """A child for exclusive use in the body; it is killed if the body fails."""
-        try:
-            child = self._waiting.pop()
-        except IndexError:
-            child = DecodingChild()
+        child = self._take()
         try:
             yield child
         except BaseException:  # an interrupt, too, leaves a request unfinished
             child.end()
             raise
         self._waiting.append(child)
+
+    def _take(self) -> DecodingChild:
+        """A child that runs: one that was killed while it waited is no fault of the next file."""
+        with suppress(IndexError):
+            while not (child := self._waiting.pop()).is_running():
+                child.end()
+            return child
+        return DecodingChild()
 
     def close(self) -> None:
         """End all children in the pool."""
@@ -126,18 +161,26 @@ class DecodingChildren:
 class ChildDecoder:
     """Decodes in children; `isolate` turns the death of a child into a Failure."""
 
-    def __init__(self, children: DecodingChildren, places: Mapping[str, Place]) -> None:
+    def __init__(
+        self,
+        children: DecodingChildren,
+        places: Mapping[str, Place] = _NO_PLACES,
+        *,
+        is_limited: bool = True,
+    ) -> None:
         """Take the pool, and where files stand by SHA-256, the key of ETRecords.
 
-        Places may be added later, but before their files are decoded.
+        Places may be added later, but before their files are decoded. Other files are sent. Files
+        that a store has accepted need no limits of memory and time.
         """
-        self._children, self._places = children, places
+        self._children, self._places, self._is_limited = children, places, is_limited
+        self._programs: dict[tuple[Hashable, str | None], int] = {}  # ids of ETRecords
 
     def decode(self, dumps: Sequence[NewDump]) -> Content:
         """Decode and summarise dumps."""
-        places = [self._places[dump.sha256] for dump in dumps]
+        files = [self._file(dump.sha256, dump.data) for dump in dumps]
         backends = [dump.manifest.model.backend for dump in dumps]
-        reply = self._ask("decode", places, backends=backends)
+        reply = self._ask("decode", files, backends=backends)
         return unpack_content(reply.tables)._replace(dumps=dumps)
 
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
@@ -147,35 +190,106 @@ class ChildDecoder:
             DumpError: The dump is malformed; discard the earlier parts.
             ChildError: The dump crashed a child; discard the earlier parts.
         """
-        place, backends = self._places[dump.sha256], [dump.manifest.model.backend]
-        with self._children.one() as child:
-            _check(child.request("stream", [place], name=dump.source, backends=backends))
-            while (reply := child.request("next", [place])).tables:
-                yield unpack_decoded(reply.tables)
-        if "fault" in reply.message:
-            reason, byte_offset, detail = reply.message["fault"]
-            raise DumpError(dump.source, reason=reason, byte_offset=byte_offset, detail=detail)
-        _check(reply)
+        file, backends = self._file(dump.sha256, dump.data), [dump.manifest.model.backend]
+        parts = self._parts("stream", file, name=dump.source, backends=backends)
+        yield from map(unpack_decoded, parts)
 
-    def try_program(self, file: Companion, method: str | None) -> None:
-        """Check that a child survives an ETRecord."""
-        _check(self._ask("program", [self._places[str(file.key)]], method=method))
+    def read_program(
+        self, file: Companion, method: str | None, known: Mapping[int, Program]
+    ) -> Program:
+        """The ETRecord in a file; the child reads it again to trace events to it.
+
+        Raises:
+            EtRecordError: It is malformed, exceeds a limit or does not have the method.
+        """
+        id_ = self._programs.get((file.key, method), -1)
+        if id_ in known:
+            return known[id_]
+        data = file.read()
+        own = self._file(str(file.key), data)
+        reply = self._ask("program", [own], name=file.name, method=method)
+        id_, sha256 = reply.message["id"], reply.message["sha256"]
+        self._programs[file.key, method] = id_
+
+        def trace(events: pa.Table) -> Iterator[Tables]:
+            return self._parts("trace", own, {"events": events}, name=file.name, method=method)
+
+        return known.get(id_) or Program(id_, file.name, sha256, reply.tables, data, trace)
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
         """Check that a child survives looking up dumps' tensors in their debug buffers."""
-        logged = [dump for dump in dumps if dump.debug_buffer]
+        logged = [(dump, dump.debug_buffer) for dump in dumps if dump.debug_buffer]
         if logged:
-            hashes = [dump.sha256 for dump in logged]
-            hashes += [dump.debug_buffer.sha256 for dump in logged if dump.debug_buffer]
-            self._ask("buffers", [self._places[sha256] for sha256 in hashes])
+            files = [self._file(dump.sha256, dump.data) for dump, _ in logged]
+            files += [self._file(buffer.sha256, buffer.data) for _, buffer in logged]
+            self._ask("buffers", files)
 
-    def _ask(self, task: str, places: Sequence[Place], **more: object) -> Reply:
+    def _file(self, sha256: str, data: Bytes) -> File:
+        return self._places.get(sha256, data)
+
+    def _ask(self, task: str, files: Sequence[File], **more: Any) -> Reply:
         with self._children.one() as child:
-            reply = child.request(task, places, **more)
+            reply = child.request(task, files, is_limited=self._is_limited, **more)
         _check(reply)
         return reply
 
+    def _parts(
+        self, task: str, file: File, tables: Tables = _NO_TABLES, **more: Any
+    ) -> Iterator[Tables]:
+        """The parts of an answer that may be long."""
+        with self._children.one() as child:
+            is_limited = self._is_limited
+            _check(child.request(task, [file], tables, is_limited=is_limited, **more))
+            while (reply := child.request("next", [file], is_limited=is_limited)).tables:
+                yield reply.tables
+        _check(reply)
+
+
+class ChildSidecars:
+    """Parses sidecars in children, but for the smallest: these cost less than the way there."""
+
+    def __init__(self, children: DecodingChildren) -> None:
+        self._children = children
+
+    def parse(self, kind: Sidecar, place: str, data: Bytes) -> Fields:
+        """The fields that a sidecar states; see `parse_sidecar`.
+
+        Raises:
+            ManifestError: The sidecar is malformed or exceeds a limit, also of the child.
+        """
+        if len(data) <= OWN_SIDECAR_BYTES:
+            return parse_sidecar(kind, place, data)
+        wanted = data[-MAX_SIDECAR_BYTES[kind] :] if kind is Sidecar.LOG else data
+        if len(wanted) > MAX_SIDECAR_BYTES[kind]:
+            return parse_sidecar(kind, place, wanted)  # which refuses it unread
+        try:
+            with self._children.one() as child:
+                reply = child.request(
+                    "sidecar", [wanted], remedy=_SIDECAR_REMEDY, kind=kind, name=place
+                )
+            _check(reply)
+        except ChildError as error:
+            raise ManifestError(place, str(error)) from error
+        fields: Fields = reply.message["fields"]
+        return fields
+
 
 def _check(reply: Reply) -> None:
-    if "failure" in reply.message:
-        raise ChildError(reply.message["failure"])
+    """Check that a child has done what it was asked for.
+
+    Raises:
+        ChildError: A bug was met.
+        DumpError: A dump is malformed.
+        EtRecordError: An ETRecord is malformed.
+        ManifestError: A sidecar is malformed.
+        StoreError: A file cannot be read.
+    """
+    match reply.message:
+        case {"failure": str(detail)}:
+            raise ChildError(detail)
+        case {"fault": (source, reason, byte_offset, detail)}:
+            raise DumpError(source, reason=reason, byte_offset=byte_offset, detail=detail)
+        case {"refused": (str(name), source, problem)}:
+            raise _REFUSALS[name](source, problem)
+        case {"unreadable": (path, problem)}:
+            raise StoreError(path, f"cannot be read: {problem}; the dumps in it are safe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -12,9 +13,11 @@ import duckdb
 
 from ingest.dump import Refusal
 from ingest.errors import DumpError
+from ingest.producers import user_rules
 from warehouse.archive.archive import Archive
 from warehouse.load.batches import Batch
-from warehouse.load.content import Content, stream_apart
+from warehouse.load.content import Content, decode_content, stream_apart
+from warehouse.load.control import control_dump
 from warehouse.load.decoders import Decoder
 from warehouse.load.faults import describe_conflict, explain_refusal
 from warehouse.load.isolate import Failure, isolate, isolate_each
@@ -43,7 +46,9 @@ class Committer:
         *,
         indexed: int = 0,
     ) -> None:
-        self._decoder = decoder
+        """Begin; a SourceError of the settings file, whose rules all dumps need, is passed on."""
+        user_rules()
+        self._connection, self._decoder = connection, decoder
         self.loader = Loader(connection, archive, indexed=indexed)
         self._bad: dict[str, Refusal] = {}  # dumps refused for their content, by SHA-256
 
@@ -141,11 +146,20 @@ class Committer:
                     batch.refused += _refuse_companions(dump, left_out, failure)
                     return loaded
                 last = loaded
+            failure.blame(dump.source, self._takes_control)
             refusal = Refusal(dump.source, dump.sha256, UNCOMMITTABLE, None, last.detail)
             self._refuse(dump, batch, refusal)
             return IngestSummary()
 
         return sum(isolate_each(dumps, load, load_bare), IngestSummary())
+
+    def _takes_control(self) -> bool:
+        """Whether the store takes a good dump, in a transaction that is rolled back."""
+        control = control_dump()
+        content = decode_content([control.data])._replace(dumps=[control])
+        loader = Loader(self._connection, None, _undone)
+        stored = isolate(lambda: loader.load([content], ()))
+        return isinstance(stored, Failure) and isinstance(stored.bug, _UndoneError)
 
     def _refuse_malformed(self, batches: Sequence[Batch]) -> None:
         for batch in batches:
@@ -193,12 +207,23 @@ class Committer:
             return []
 
         def attach_without_companions(dump: NewDump, failure: Failure) -> list[Refusal]:
+            failure.blame(dump.source, self._takes_control)
             for bare, left_out in _without_companions(dump):
                 if not isinstance(isolate(partial(attach, [bare])), Failure):
                     return _refuse_companions(dump, left_out, failure)
             return []
 
         return list(chain.from_iterable(isolate_each(dumps, attach, attach_without_companions)))
+
+
+class _UndoneError(Exception):
+    """A dump was stored, and the transaction is to be rolled back."""
+
+
+@contextmanager
+def _undone(_: Sequence[NewDump]) -> Iterator[None]:
+    yield
+    raise _UndoneError
 
 
 def _refused(batches: Sequence[Batch]) -> list[Refusal]:

@@ -14,6 +14,7 @@ from ingest.dump import Dump, HashedFile, Refusal
 from ingest.errors import DumpError, SourceError
 from ingest.schemas.dumps import ERRORS
 from ingest.tables.numbering import renumber_dumps
+from warehouse.load.control import control_dump
 from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
 from warehouse.statistics.rollups import Statistics, summarise
@@ -42,24 +43,26 @@ def read_dumps(dumps: Sequence[Dump]) -> list[HashedFile | Refusal]:
 
 def _read_dump(dump: Dump) -> HashedFile | Refusal:
     try:
-        read = isolate(dump.read_hashed)
+        return dump.read_hashed()
     except SourceError as error:
         return Refusal(dump.name, None, error.reason, None, error.problem)
-    if isinstance(read, Failure):
-        return Refusal(dump.name, None, "unreadable", None, read.detail)
-    return read
 
 
 def decode_apart(
     dumps: Sequence[NewDump], decode: Callable[[Sequence[NewDump]], Content]
 ) -> list[Content]:
     """Decode and summarise dumps, all at once if none of them breaks the decoder."""
-    return isolate_each(dumps, decode, lambda dump, failure: _refuse(dump, failure, decode(())))
+
+    def refuse(dump: NewDump, failure: Failure) -> Content:
+        detail = failure.blame(dump.source, _decodes_control)
+        return _refused(dump, detail, decode(()))
+
+    return isolate_each(dumps, decode, refuse)
 
 
-def _refuse(dump: NewDump, failure: Failure, nothing: Content) -> Content:
+def _refused(dump: NewDump, detail: str, nothing: Content) -> Content:
     """The content of a dump that made the decoder fail: empty tables and an error."""
-    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": failure.detail}
+    row = {"dump_index": 0, "reason": UNDECODABLE, "detail": detail}
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     return Content(
         DecodedBatch(nothing.decoded.tables, errors),
@@ -76,7 +79,8 @@ def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[Decoded
     """
     while (part := isolate(lambda: next(parts, None))) is not None:
         if isinstance(part, Failure):
-            raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=part.detail)
+            detail = part.blame(source, _decodes_control)
+            raise DumpError(source, reason=UNDECODABLE, byte_offset=None, detail=detail)
         yield part
 
 
@@ -84,6 +88,11 @@ def decode_content(buffers: Sequence[Any]) -> Content:
     """Decode and summarise dumps."""
     decoded = decode_dumps(buffers)
     return Content(decoded, summarise(decoded, len(buffers)))
+
+
+def _decodes_control() -> bool:
+    """Whether this process decodes a good dump."""
+    return not isinstance(isolate(lambda: decode_content([control_dump().data])), Failure)
 
 
 def number_dumps(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ingest import DecodedBatch, stream_dump
 from ingest.dump import Companion
 from warehouse.load.content import Content, decode_content
 from warehouse.load.new_dump import NewDump
+from warehouse.programs.reader import Program, read_program
 
 
 class Decoder(Protocol):
@@ -20,8 +21,10 @@ class Decoder(Protocol):
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         """Parts of a big dump; a malformed dump raises DumpError."""
 
-    def try_program(self, file: Companion, method: str | None) -> None:
-        """Check that this process will survive reading an ETRecord, valid or not."""
+    def read_program(
+        self, file: Companion, method: str | None, known: Mapping[int, Program]
+    ) -> Program:
+        """The ETRecord in a file; see `warehouse.programs.reader.read_program`."""
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
         """Check that this process will survive reading the dumps' debug buffers."""
@@ -36,8 +39,10 @@ class _OwnDecoder:
     def stream(self, dump: NewDump) -> Iterator[DecodedBatch]:
         return stream_dump(dump.data, dump.source)
 
-    def try_program(self, file: Companion, method: str | None) -> None:
-        """Check nothing: the ETRecord is read next."""
+    def read_program(
+        self, file: Companion, method: str | None, known: Mapping[int, Program]
+    ) -> Program:
+        return read_program(file, method, known)
 
     def try_buffers(self, dumps: Sequence[NewDump]) -> None:
         """Check nothing: the debug buffers are read next."""

@@ -31,7 +31,7 @@ def dump_entries(
             dump.sha256,
             Ids(row["dump_id"], row["device_id"], row["build_id"], row["model_id"]),
             row["manifest"],
-            row.get("etrecord_sha256") or (dump.program and dump.program.record.sha256),
+            row.get("etrecord_sha256") or (dump.program and dump.program.sha256),
             row.get("debug_buffer_sha256") or (dump.debug_buffer and dump.debug_buffer.sha256),
             data=dump.data,
         )
@@ -49,7 +49,7 @@ def attachment_entries(
             dump.source,
             dump.sha256,
             manifest=dump.manifest.canonical_json(),
-            etrecord_sha256=dump.program and dump.program.record.sha256,
+            etrecord_sha256=dump.program and dump.program.sha256,
             debug_buffer_sha256=dump.debug_buffer and dump.debug_buffer.sha256,
         )
 

@@ -1,12 +1,23 @@
-"""Unforeseen failures of one dump, isolated from all others."""
+"""Failures of one dump, isolated from all others.
+
+Three kinds of errors are told apart here, for every road of a dump into a store:
+
+* errors that only the content of a dump causes (`ERRORS_OF_A_DUMP`): the dump is refused;
+* errors of the machine, the disk, the store or the settings (`ERRORS_OF_THE_WORK`), and foreseen
+  ones: they are passed on, so the work stops and no dump is refused;
+* all others: bugs. A dump is refused for a bug only if another dump, which is known to be good,
+  passes the same step (`warehouse.load.control`). If it does not, the bug is passed on.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from ingest.errors import IngestError
 from warehouse.errors import WarehouseError
@@ -17,11 +28,20 @@ _Result = TypeVar("_Result")
 _PARTS = 8
 _MOST_CHARACTERS = 300
 
-# Foreseen errors, and errors of the machine or the whole store, which no single dump causes.
-_NOT_OF_A_DUMP = (
+
+class ChildError(Exception):
+    """A file of a dump failed in a child process, or crashed it."""
+
+
+# A value that a column cannot hold, or a failure in a process that did nothing but decode it.
+ERRORS_OF_A_DUMP = (ChildError, duckdb.DataError, pa.ArrowInvalid, pa.ArrowCapacityError)
+# DuckDB's lack of memory is not among them: it may be due to one dump with large values.
+ERRORS_OF_THE_WORK = (
     IngestError,
     WarehouseError,
     OSError,
+    MemoryError,
+    RecursionError,
     duckdb.IOException,
     duckdb.FatalException,
     duckdb.InternalException,
@@ -36,32 +56,40 @@ _OF_THE_FILE = re.compile(
 )
 
 
-class ChildError(Exception):
-    """A dump failed in a child process, or crashed it."""
+@dataclass(frozen=True)
+class Failure:
+    """The failure of an action.
 
-
-class Failure(NamedTuple):
-    """An unforeseen failure, described for `ingest_errors`."""
+    Attributes:
+        bug: The error, if it may be due to something else than the dump; otherwise None.
+    """
 
     detail: str
+    bug: Exception | None = None
+
+    def blame(self, name: str, does_control_pass: Callable[[], bool] = lambda: False) -> str:
+        """The detail, to refuse the file of this name; raises a bug unless the control passes."""
+        if self.bug is not None and not does_control_pass():
+            self.bug.add_note(f"This happened with {name}, and no dump was refused for it.")
+            raise self.bug
+        return self.detail
 
 
 def isolate(action: Callable[[], _Result]) -> _Result | Failure:
-    """The action's result, or a Failure for an error that a dump may have caused.
+    """The action's result, or the Failure for an error of a dump or a bug.
 
-    Foreseen errors, interrupts, exits and errors of the disk, the lock or the whole store are
-    passed on. All others are due to bugs, or to dumps that exhaust the memory.
+    Foreseen errors, interrupts, exits and errors of the work are passed on.
     """
     try:
         return action()
-    except _NOT_OF_A_DUMP:
+    except ERRORS_OF_A_DUMP as error:
+        return Failure(str(error) if isinstance(error, ChildError) else describe_failure(error))
+    except ERRORS_OF_THE_WORK:
         raise
-    except ChildError as error:
-        return Failure(str(error))
-    except Exception as error:  # the only place that catches everything: see the docstring
+    except Exception as error:  # a bug, which `Failure.blame` raises unless a dump causes it
         if isinstance(error, duckdb.Error) and _OF_THE_FILE.search(str(error)):
             raise
-        return Failure(_describe(error))
+        return Failure(describe_failure(error), error)
 
 
 def isolate_each(
@@ -88,7 +116,8 @@ def isolate_each(
     return [one for part in parts for one in isolate_each(part, action, refuse)]
 
 
-def _describe(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
+    """An unforeseen error in one line, for `ingest_errors`."""
     first = next(iter(str(error).splitlines()), "")[:_MOST_CHARACTERS]
     name = type(error).__name__
     text = (f"{name}: {first}" if first else name).encode("utf-8", "backslashreplace").decode()

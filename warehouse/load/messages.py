@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from ingest import DecodedBatch
+from ingest.dump import Bytes
 from warehouse.children.messages import Tables
 from warehouse.load.content import Content
 from warehouse.statistics.rollups import Statistics
 
+FILES = "files"  # a table of files whose bytes come with a request
+
 _DECODED, _ERRORS, _STATISTICS, _RESOLUTION = "decoded/", "errors", "statistics/", "resolution"
+
+
+def pack_files(files: Sequence[Bytes]) -> Tables:
+    """The bytes of files that are not read from a disk, as a table; nothing without files."""
+    if not files:
+        return {}
+    return {FILES: pa.table({"data": pa.chunked_array(map(_one_value, files), pa.large_binary())})}
+
+
+def _one_value(data: Bytes) -> pa.Array:
+    """An array with these bytes, which are not copied."""
+    offsets = pa.py_buffer(struct.pack("<2q", 0, len(data)))
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(data)])
 
 
 def pack_decoded(decoded: DecodedBatch) -> Tables:

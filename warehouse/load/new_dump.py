@@ -42,8 +42,8 @@ class NewDump(NamedTuple):
         """The ETRecord and the debug buffer that the dump has, by attribute."""
         files = {}
         if self.program:
-            record = self.program.record
-            files["program"] = HashedFile(record.source, self.program.data, record.sha256)
+            _, source, sha256, _, data, _ = self.program
+            files["program"] = HashedFile(source, data, sha256)
         if self.debug_buffer:
             files["debug_buffer"] = self.debug_buffer
         return files

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from ingest.schemas.dumps import STORED
@@ -24,7 +26,9 @@ from warehouse.programs.correlation import (
 )
 from warehouse.programs.event_modules import modules_of_events
 from warehouse.programs.origins import is_in_program
-from warehouse.programs.reader import Program
+
+if TYPE_CHECKING:
+    from ingest.etrecord.record import EtRecord
 
 _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 500_000
@@ -41,7 +45,19 @@ class _TracedEvent(NamedTuple):
     module_hierarchy: Mapping[str, Hierarchy | None]
 
 
-def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Program]) -> None:
+class Tracer(Protocol):
+    """An ETRecord that events can be traced to."""
+
+    @property
+    def id(self) -> int:
+        """Its id."""
+
+    @property
+    def trace(self) -> Callable[[pa.Table], Iterator[Mapping[str, pa.Table]]]:
+        """As in `warehouse.programs.reader.Program`."""
+
+
+def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, Tracer]) -> None:
     """Trace the events of dumps to their programs, except events that are already traced."""
     if not programs:
         return
@@ -51,42 +67,56 @@ def trace_events(connection: duckdb.DuckDBPyConnection, programs: Mapping[int, P
         return
     with registered(connection, "untraced", untraced):
         events = connection.sql(read_statement("untraced_events")).to_arrow_table()
-    records = {program.id: program.record for program in programs.values()}
-    origins, modules = _Rows(connection, "event_origins"), _Rows(connection, "event_modules")
-    for id_, of_record in groupby(_rows_of(events), itemgetter("etrecord_id")):
-        of_all = Correlation(records[id_])
-        for _, of_dump in groupby(of_record, itemgetter("dump_id")):
-            correlation = of_all.renewed()
-            for _, of_run in groupby(of_dump, itemgetter("run_signature_id")):
-                run = list(of_run)
-                located = correlation.locate([_place(event) for event in run])
-                origins.extend(_origin_rows(run, located))
-                modules.extend(_module_rows(run, located.origins))
-    origins.flush()
-    modules.flush()
+    by_record = {program.id: program for program in programs.values()}
+    for own in _of_each_record(events):
+        for part in by_record[own["etrecord_id"][0].as_py()].trace(own):
+            for table, rows in part.items():
+                insert_rows(connection, table, rows)
+
+
+def _of_each_record(events: pa.Table) -> Iterator[pa.Table]:
+    """The events of each ETRecord, by which they are sorted."""
+    ids = events["etrecord_id"].to_numpy()
+    bounds = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+    return (events.slice(start, end - start) for start, end in pairwise(bounds) if start < end)
+
+
+def trace_program(record: EtRecord, events: pa.Table) -> Iterator[dict[str, pa.Table]]:
+    """Parts of the tables event_origins and event_modules; `events` are all of one ETRecord."""
+    of_all = Correlation(record)
+    waiting = _Rows()
+    for _, of_dump in groupby(_rows_of(events), itemgetter("dump_id")):
+        correlation = of_all.renewed()
+        for _, of_run in groupby(of_dump, itemgetter("run_signature_id")):
+            run = list(of_run)
+            located = correlation.locate([_place(event) for event in run])
+            yield from waiting.extend("event_origins", _origin_rows(run, located))
+            yield from waiting.extend("event_modules", _module_rows(run, located.origins))
+    yield from waiting.flush()
 
 
 class _Rows:
-    """Rows for a table, inserted before they become too many."""
+    """Rows of tables, made into tables before they become too many."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        self._connection, self._table = connection, table
-        self._waiting: list[dict[str, Any]] = []
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self._value_count = 0
 
-    def extend(self, rows: Iterable[dict[str, Any]]) -> None:
+    def extend(self, table: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, pa.Table]]:
         for row in rows:
-            self._waiting.append(row)
+            self._waiting[table].append(row)
             lists = (value for value in row.values() if isinstance(value, list))
             self._value_count += len(row) + sum(map(len, lists))
             if self._value_count >= _VALUES_AT_ONCE:
-                self.flush()
+                yield from self.flush()
 
-    def flush(self) -> None:
-        rows = pa.Table.from_pylist(self._waiting, schema=STORED[self._table])
-        insert_rows(self._connection, self._table, rows)
-        self._waiting.clear()
-        self._value_count = 0
+    def flush(self) -> Iterator[dict[str, pa.Table]]:
+        waiting, self._waiting, self._value_count = self._waiting, defaultdict(list), 0
+        if waiting:
+            yield {
+                table: pa.Table.from_pylist(rows, schema=STORED[table])
+                for table, rows in waiting.items()
+            }
 
 
 def _rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:

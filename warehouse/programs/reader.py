@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import duckdb
@@ -10,9 +11,10 @@ import pyarrow as pa
 
 from ingest.dump import Companion
 from ingest.errors import IngestError
-from ingest.etrecord.record import EtRecord, decode_etrecord
+from ingest.etrecord.record import decode_etrecord
 from ingest.etrecord.tables import build_etrecord_tables, etrecord_id
 from warehouse.engine.connection import insert_rows
+from warehouse.programs.event_origins import trace_program
 
 _PROGRAMS_KEPT = 8
 _BYTES_KEPT = 256 << 20  # of the cached ETRecords' tables
@@ -21,16 +23,24 @@ _Key = tuple[Companion, str | None]  # an ETRecord, and the method stated for a 
 
 
 class Program(NamedTuple):
-    """An ETRecord with its tables in the store and its bytes."""
+    """An ETRecord as it is stored.
 
-    record: EtRecord
-    tables: dict[str, pa.Table]
+    Attributes:
+        id: Its id.
+        source: Name of the file.
+        sha256: SHA-256 of the file.
+        tables: Its tables in the store.
+        data: The bytes.
+        trace: Returns parts of the tables event_origins and event_modules for rows of
+            untraced_events.sql.
+    """
+
+    id: int
+    source: str
+    sha256: str
+    tables: Mapping[str, pa.Table]
     data: Any
-
-    @property
-    def id(self) -> int:
-        """The id."""
-        return etrecord_id(self.record)
+    trace: Callable[[pa.Table], Iterator[Mapping[str, pa.Table]]]
 
     @property
     def byte_count(self) -> int:
@@ -38,10 +48,32 @@ class Program(NamedTuple):
         return sum(table.nbytes for table in self.tables.values())
 
 
+ReadProgram = Callable[[Companion, str | None, Mapping[int, Program]], Program]
+
+
+def read_program(file: Companion, method: str | None, known: Mapping[int, Program]) -> Program:
+    """The ETRecord in a file, restricted to a method if given; one of the known ones by its id.
+
+    Errors of the file are passed on.
+
+    Raises:
+        EtRecordError: It is malformed, exceeds a limit or does not have the method.
+    """
+    data = file.read()
+    record = decode_etrecord(data, file.name).of_method(method)
+    id_ = etrecord_id(record)
+    if id_ in known:
+        return known[id_]
+    tables = build_etrecord_tables(record)
+    return Program(id_, file.name, record.sha256, tables, data, partial(trace_program, record))
+
+
 class ProgramReader:
     """Reads ETRecords, and caches the last few (fewer if they are large)."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: ReadProgram = read_program) -> None:
+        """Read files by a function, by default in this process."""
+        self._read_program = read
         self._recent: dict[_Key, Program] = {}
         self._refused: set[_Key] = set()
 
@@ -65,14 +97,8 @@ class ProgramReader:
         return len(self._recent) > _PROGRAMS_KEPT or sum(kept.values()) > _BYTES_KEPT
 
     def _read(self, key: _Key) -> Program:
-        file, method = key
         try:
-            data = file.read()
-            record = decode_etrecord(data, file.name).of_method(method)
-            for known in self._recent.values():
-                if known.id == etrecord_id(record):
-                    return known
-            return Program(record, build_etrecord_tables(record), data)
+            return self._read_program(*key, {one.id: one for one in self._recent.values()})
         except IngestError:
             self._refused.add(key)
             raise

@@ -45,7 +45,7 @@ def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
         state = reader.prepare()
         with suppress(*GONE):
             send(owner, state)
-        for message in requests(owner):
+        for message, _ in requests(owner):
             answer = reader.answer(message["text"], message["params"])
             data = answer.pop("data", b"")
             with suppress(*GONE):

@@ -19,7 +19,7 @@ from warehouse.engine.migrations import store_in_memory
 from warehouse.engine.views import store_views
 from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch
 from warehouse.load.committer import Committer
-from warehouse.load.decoders import OWN_DECODER
+from warehouse.load.decoders import Decoder
 from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.pipeline import count_cores, decoded_groups
 from warehouse.load.summary import IngestProgress
@@ -53,8 +53,10 @@ class ArchiveDecoder:
         undecodable: SHA-256 of the dumps whose files in the archive cannot be loaded any more.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-        self._connection, self._archive = connection, archive
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, archive: Archive, decoder: Decoder
+    ) -> None:
+        self._connection, self._archive, self._decoder = connection, archive, decoder
         self.wrong_tables: set[str] = set()
         self.undecodable: set[str] = set()
 
@@ -75,9 +77,10 @@ class ArchiveDecoder:
             open_cursor(self._connection) as cursor,
             tuned_interpreter(),
         ):
-            reader = ArchiveReader(cursor, self._archive)
+            reader = ArchiveReader(cursor, self._archive, self._decoder)
             entries = read_archived(archived.values())
-            for group in decoded_groups(pool, _batches(reader, entries), workers):
+            planned = _batches(reader, entries)
+            for group in decoded_groups(pool, planned, workers, self._decoder):
                 found.append(self._load(group, archived))
                 done += sum(len(batch.dumps) for batch in group)
                 if progress:
@@ -87,7 +90,7 @@ class ArchiveDecoder:
     def _load(self, group: Sequence[Batch], archived: Mapping[str, ArchivedDump]) -> pa.Table:
         """The digests of a group of dumps, which are loaded into a store of their own."""
         with closing(store_in_memory()) as memory:
-            done = Committer(memory, None, OWN_DECODER).commit(group)
+            done = Committer(memory, None, self._decoder).commit(group)
             dumps = [dump for batch in group for dump in batch.dumps]
             wanted = {dump.sha256 for dump in dumps}
             self.undecodable |= {one.sha256 for one in done.refused if one.sha256 in wanted}

@@ -25,7 +25,9 @@ from warehouse.archive.history import read_indexed
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.errors import ArchiveError
 from warehouse.load.batches import BATCH_BYTES, BATCH_FILES, Batch, EndedSegment
+from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.entries import parse_manifest
+from warehouse.load.isolate import ChildError
 from warehouse.load.new_dump import NewDump
 from warehouse.programs.reader import Program, ProgramReader
 
@@ -36,9 +38,14 @@ _STORED = "SELECT sha256 FROM dumps WHERE sha256 IN (SELECT unnest(?))"
 class ArchiveReader:
     """Reads the batches of one replay."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        archive: Archive,
+        decoder: Decoder = OWN_DECODER,
+    ) -> None:
         self._connection, self._archive = connection, archive
-        self._programs = ProgramReader()
+        self._programs = ProgramReader(decoder.read_program)
         self._indexed = read_indexed(connection)
         ((self._has_dumps,),) = connection.execute(_ANY).fetchall()  # before the replay
         self._seen: set[bytes] = set()  # starts of hashes of dumps
@@ -130,6 +137,9 @@ class ArchiveReader:
         except EtRecordError as error:  # another version accepted it
             batch.refuse_companion(file.name, "etrecord", error.problem)
             return None
+        except ChildError as error:
+            problem = f"{file.name} cannot be read: {error}"
+            raise ArchiveError(str(self._archive.folder), problem) from error
 
     def _buffer(self, sha256: str | None) -> HashedFile | None:
         if sha256 is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
+from ingest.dump import Refusal
 from warehouse.archive.archive import Archive
 from warehouse.archive.rewriting import clear_leftovers
 from warehouse.archive.segments import Segment, check_segment
@@ -25,16 +26,26 @@ from warehouse.engine.log_sum import sum_of
 from warehouse.engine.migrations import migrate, schema_version, supported_schema
 from warehouse.engine.store_file import FILE_NAME, log_of, make_file
 from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import ArchiveError, StoreError
+from warehouse.errors import ArchiveError, StoreError, UnloadableDumpsError
 from warehouse.load.summary import IngestProgress
+from warehouse.upkeep.archived_dumps import find_archived_dumps
 from warehouse.upkeep.compact import clear_compaction_request
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
-from warehouse.upkeep.replay import replay
+from warehouse.upkeep.replay import describe_lost, replay
 
 _UNFILED = """
 SELECT count(*) FROM dumps
 WHERE sha256 NOT IN (SELECT sha256 FROM archived_files WHERE segment IN (SELECT unnest(?)))
 """
+
+
+# Dumps that the archive has, and that were not forgotten, without a row.
+_MISSING = """
+SELECT sha256 FROM archived_files
+WHERE kind = 'dump' AND sha256 NOT IN (SELECT sha256 FROM dumps)
+    AND sha256 NOT IN (SELECT sha256 FROM forgotten_dumps)
+"""
+_FORGOTTEN = "SELECT count(*) FROM forgotten_dumps WHERE sha256 IN (SELECT unnest(?))"
 
 
 class RebuiltTable(NamedTuple):
@@ -55,6 +66,7 @@ class RebuildSummary(NamedTuple):
         damaged: Paths to which damaged segments of the archive were moved.
         kept: Path of the old file if it was damaged or different; otherwise None.
         problem: Why the old file could not be read; empty if it could.
+        lost: Dumps of the archive that cannot be loaded and are left out, in words.
     """
 
     n_dumps: int
@@ -62,6 +74,7 @@ class RebuildSummary(NamedTuple):
     damaged: tuple[Path, ...]
     kept: Path | None
     problem: str
+    lost: tuple[str, ...] = ()
 
 
 class _OldFile(NamedTuple):
@@ -83,13 +96,14 @@ def rebuild_store(
 
     Args:
         path: The store's directory.
-        is_forced: Rebuild even if dumps that are not in the archive are lost.
+        is_forced: Rebuild without the dumps that are not in the archive, or cannot be loaded.
         wait: Seconds to wait for other processes that have the store open.
         progress: Called after each commit.
 
     Raises:
         StoreError: The store has no archive, dumps would be lost, or the disk is full or fails.
         StoreLockedError: Another process has the store open.
+        UnloadableDumpsError: The new file would have fewer dumps than the archive.
     """
     archive = Archive(path)
     if not archive.segments():
@@ -109,12 +123,19 @@ def rebuild_store(
         n_dumps: list[int] = []
         tables: list[RebuiltTable] = []
         kept: list[Path] = []
+        lost: list[str] = []
 
         def build(file: Path) -> None:
             with open_writer(file) as connection:
                 use_database(connection)
                 migrate(connection)
-                n_dumps.append(replay(connection, archive, good, progress=progress).n_dumps)
+                refused: list[Refusal] = []
+                done = replay(connection, archive, good, lost=refused, progress=progress)
+                n_dumps.append(done.n_dumps)
+                found = _find_lost(connection, archive, refused)
+                if found and not (is_forced and _can_be_left_out(connection, found)):
+                    raise UnloadableDumpsError(str(path), [*found.values()])
+                lost.extend(found.values())
                 if is_unerased(connection):
                     erase_forgotten(connection, path)
                 tables.extend(_compare(table_checksums(connection), old.checksums))
@@ -129,7 +150,33 @@ def rebuild_store(
     finally:
         lock.release()
     first = next(iter(kept), None)
-    return RebuildSummary(n_dumps[0], tuple(tables), tuple(damaged), first, old.problem)
+    return RebuildSummary(
+        n_dumps[0], tuple(tables), tuple(damaged), first, old.problem, tuple(lost)
+    )
+
+
+def _find_lost(
+    connection: duckdb.DuckDBPyConnection, archive: Archive, refused: Sequence[Refusal]
+) -> dict[str, str]:
+    """The dumps of the archive that are not in a rebuilt store: in words, by SHA-256."""
+    missing = {row[0] for row in connection.execute(_MISSING).fetchall()}
+    known = {str(one.sha256): describe_lost(one) for one in refused}
+    if not (known or missing):
+        return {}
+    return {
+        sha256: f"{known.get(sha256) or f'{one.dump.name} ({sha256[:16]}): has no row'}, in "
+        f"{one.segment.path.name}"
+        for sha256, one in find_archived_dumps(archive, {*known, *missing}).items()
+    }
+
+
+def _can_be_left_out(connection: duckdb.DuckDBPyConnection, hashes: Iterable[str]) -> bool:
+    """Whether the archive keeps dumps although the store lacks them.
+
+    Without a row, a dump that was forgotten and ingested again would count as forgotten.
+    """
+    ((count,),) = connection.execute(_FORGOTTEN, [list(hashes)]).fetchall()
+    return not count
 
 
 def _blame(damaged: Sequence[Path]) -> str:

@@ -11,17 +11,20 @@ from operator import attrgetter
 import duckdb
 import pyarrow as pa
 
+from ingest.dump import Refusal
 from ingest.schemas.archive import ARCHIVE_SEGMENTS, ARCHIVED_FILES
 from warehouse.archive.archive import Archive
 from warehouse.archive.entries import REFUSED, SETTLED, Entry
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, open_cursor, transaction
+from warehouse.errors import UnloadableDumpsError
 from warehouse.load.batches import Batch
 from warehouse.load.committer import Committer
 from warehouse.load.decoders import OWN_DECODER
 from warehouse.load.entries import refusal_of
 from warehouse.load.interpreter import tuned_interpreter
 from warehouse.load.loader import Loader
+from warehouse.load.new_dump import NewDump
 from warehouse.load.pipeline import count_cores, decoded_groups
 from warehouse.load.summary import IngestProgress, IngestSummary
 from warehouse.upkeep.archived_batches import ArchiveReader
@@ -33,19 +36,28 @@ def replay(
     archive: Archive,
     segments: Sequence[Segment],
     *,
+    lost: list[Refusal] | None = None,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> IngestSummary:
     """Apply entries of the archive to a store, unless it already has them.
+
+    Args:
+        connection: The store's writing connection.
+        archive: The archive.
+        segments: Segments of the archive.
+        lost: Receives the dumps that cannot be loaded, instead of an error.
+        progress: Called after each commit.
 
     Returns:
         Segments replayed, as files, and the dumps and events in them.
 
     Raises:
         ArchiveError: A segment is damaged or gone; earlier entries are in the store.
+        UnloadableDumpsError: A dump cannot be loaded, although it could be when it was archived.
     """
     done, total = IngestSummary(), sum(1 + one.last - one.first for one in segments)
     workers = max(count_cores() - 1, 1)
-    committer = Committer(connection, None, OWN_DECODER)
+    committer = _ReplayCommitter(connection, archive, lost)
     with (
         ThreadPoolExecutor(workers) as pool,
         open_cursor(connection) as cursor,
@@ -59,7 +71,7 @@ def replay(
                 with transaction(connection):
                     apply_changes(connection, group[-1].changes)
                 # A new committer caches no ids of deleted rows.
-                committer = Committer(connection, None, OWN_DECODER)
+                committer = _ReplayCommitter(connection, archive, lost)
             n_ended = _end_segments(connection, group)
             done += IngestSummary(n_ended, loaded.n_dumps, n_events=loaded.n_events)
             del group  # otherwise its columns would stay in memory until the next group
@@ -67,6 +79,31 @@ def replay(
             if progress:
                 progress(IngestProgress(done.n_files, total, 0, done.n_events))
     return done
+
+
+class _ReplayCommitter(Committer):
+    """Commits dumps that the archive has as ingested: one that cannot be loaded is lost."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        archive: Archive,
+        lost: list[Refusal] | None,
+    ) -> None:
+        super().__init__(connection, None, OWN_DECODER)
+        self._archive, self._lost = archive, lost
+
+    def _refuse(self, dump: NewDump, batch: Batch, refusal: Refusal) -> None:
+        if self._lost is None:
+            raise UnloadableDumpsError(str(self._archive.folder), [describe_lost(refusal)])
+        self._lost.append(refusal)
+        self._bad[dump.sha256] = refusal
+
+
+def describe_lost(refusal: Refusal) -> str:
+    """A dump of the archive that cannot be loaded, in words."""
+    name = f"{refusal.source} ({str(refusal.sha256)[:16]})"
+    return f"{name}: {refusal.reason}: {refusal.detail}"
 
 
 def _groups(pool: Executor, batches: Iterator[Batch], workers: int) -> Iterator[list[Batch]]:

@@ -14,6 +14,7 @@ from warehouse.archive.archive import Archive
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.engine.connection import registered, transaction, translated_errors
 from warehouse.engine.stored_digests import changed_tables, read_digests
+from warehouse.load.decoders import OWN_DECODER, Decoder
 from warehouse.load.summary import IngestProgress
 from warehouse.upkeep.archive_decoder import ArchiveDecoder
 from warehouse.upkeep.archived_rows import find_wrong_names, find_wrong_records
@@ -112,6 +113,7 @@ def verify_store(
     store: Path,
     *,
     sample: Sample = ALL,
+    decoder: Decoder = OWN_DECODER,
     progress: Callable[[IngestProgress], None] | None = None,
 ) -> Verification:
     """Compare rows with their digests and with the archive; dump_digests keeps the result.
@@ -123,6 +125,7 @@ def verify_store(
         connection: The store's only writer.
         store: The store's directory.
         sample: The dumps to verify.
+        decoder: Decodes the dumps again.
         progress: Called after each part.
 
     Raises:
@@ -135,16 +138,16 @@ def verify_store(
         is_all = sample == ALL
         found = read_digests(connection, None if is_all else [one.dump_id for one in dumps])
         archive = Archive(store)
-        decoder = ArchiveDecoder(connection, archive)
-        expected = decoder.decode([one.sha256 for one in dumps], progress)
+        again = ArchiveDecoder(connection, archive, decoder)
+        expected = again.decode([one.sha256 for one in dumps], progress)
         damages = _compare(connection, dumps, found, expected, is_all=is_all)
         damages += [
             Damage(*dump, "archived_files", "the file in the archive cannot be decoded")
             for dump in dumps
-            if dump.sha256 in decoder.undecodable
+            if dump.sha256 in again.undecodable
         ]
         _keep(connection, found, expected, damages)
-        shared = dict.fromkeys(decoder.wrong_tables, _NOT_ARCHIVED)
+        shared = dict.fromkeys(again.wrong_tables, _NOT_ARCHIVED)
         if is_all:
             shared |= dict.fromkeys(find_wrong_records(connection, archive), _NOT_ARCHIVED)
             wrong = [one.tables.split(", ") for one in damages if one.sha256]

@@ -16,11 +16,17 @@ from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import as_write_problem, close_spools, received, refusing
-from cli.serve.uploads.deliveries import deliver_parts, stated_manifest
+from cli.serve.uploads.deliveries import (
+    count_sidecar_bytes,
+    deliver_parts,
+    stated_manifest,
+    threads_for,
+)
 from cli.serve.uploads.dumps import ENCODING, PROBLEMS, SHA256_TEXT
 from cli.serve.uploads.record_stream import Record, RecordReader
 from cli.serve.uploads.refusals import UNNAMED, name_of, record_refusal
 from ingest.errors import IngestError
+from ingest.manifest.sidecars import SidecarParser
 from ingest.remote.uploading import MOST_DUMPS
 from warehouse.errors import StoreError
 from warehouse.inbox.accept import Outcome
@@ -138,8 +144,9 @@ class _Batch:
             raise self.reader.problem
 
     async def _commit(self, records: Sequence[Record]) -> list[_Upload]:
-        prepare = partial(_prepare_all, records, self._bearer)
-        uploads = await run_to_end(self._service.spooling, prepare)
+        prepare = partial(_prepare_all, records, self._bearer, self._service.sidecars.parse)
+        longest = max(count_sidecar_bytes(record.parts) for record in records)
+        uploads = await run_to_end(threads_for(self._service, longest), prepare)
         waiting = [
             (one.result, record.parts["dump"].spool)
             for one, record in zip(uploads, records, strict=True)
@@ -169,11 +176,11 @@ class _Batch:
         return [as_write_problem(one) if isinstance(one, StoreError) else one for one in results]
 
 
-def _prepare_all(records: Sequence[Record], bearer: Bearer) -> list[_Upload]:
-    return [_prepare(record, bearer) for record in records]
+def _prepare_all(records: Sequence[Record], bearer: Bearer, parse: SidecarParser) -> list[_Upload]:
+    return [_prepare(record, bearer, parse) for record in records]
 
 
-def _prepare(record: Record, bearer: Bearer) -> _Upload:
+def _prepare(record: Record, bearer: Bearer, parse: SidecarParser) -> _Upload:
     """The upload of a record, which is refused or waits to be committed."""
     stated, manifest = record.line.sha256, None
     if record.problem:
@@ -181,7 +188,7 @@ def _prepare(record: Record, bearer: Bearer) -> _Upload:
     sha256 = record.parts["dump"].spool.sha256
     result: Delivery | Problem
     try:
-        found = stated_manifest(record.parts)
+        found = stated_manifest(record.parts, parse)
         manifest = found.canonical_json()
         check_pool(bearer, found.device.pool)
         result = deliver_parts(record.parts, manifest)

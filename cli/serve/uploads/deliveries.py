@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from functools import lru_cache
 
+from cli.serve.service import Service
 from cli.serve.uploads.multipart import FormPart
 from cli.serve.uploads.refusals import name_of
 from ingest.dump import HashedFile
-from ingest.manifest.fields import COUNTERS
 from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import correct_manifest, parse_stated
-from ingest.manifest.runner_output import add_counters, parse_printed
-from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX
+from ingest.manifest.resolver import make_manifest
+from ingest.manifest.runner_output import counters_of
+from ingest.manifest.sidecars import Sidecar, SidecarParser, parse_sidecar
 from warehouse.inbox.records import Delivery, make_delivery
+from warehouse.load.children import OWN_SIDECAR_BYTES
 
 Parts = Mapping[str, FormPart]
 
-_REMEMBERED_BYTES = 4 << 10  # longest manifest that is parsed once for several dumps
-_PRINTED = {"log": LOG_SUFFIX, "qhas": QHAS_SUFFIX}
+_STATED = "manifest"  # the part that states the manifest
+_PRINTED = {"log": Sidecar.LOG, "qhas": Sidecar.QHAS}
 _COMPANIONS = {"etrecord": "ETRecord", "debug_buffer": "debug buffer"}
 
 
@@ -28,24 +30,44 @@ def name_of_parts(parts: Parts) -> str:
     return dump.file_name or name_of(dump.spool.sha256)
 
 
-def stated_manifest(parts: Parts) -> Manifest:
+def threads_for(service: Service, sidecar_bytes: int) -> Executor:
+    """The threads in which to parse sidecars, the longest of which has so many bytes.
+
+    Long ones are parsed by another process, and must not keep other uploads waiting.
+    """
+    return service.parsing if sidecar_bytes > OWN_SIDECAR_BYTES else service.spooling
+
+
+def count_sidecar_bytes(parts: Parts) -> int:
+    """Size of the longest sidecar among the parts."""
+    return max(parts[part].spool.byte_count for part in (_STATED, *_PRINTED) if part in parts)
+
+
+def stated_manifest(parts: Parts, parse: SidecarParser) -> Manifest:
     """The manifest, with the counters in the runner's output.
 
     A ManifestError is passed on.
     """
-    data = bytes(parts["manifest"].spool.data)
-    manifest = (_parse if len(data) > _REMEMBERED_BYTES else _recall)(data)
     printed = [
         counter
-        for part, suffix in _PRINTED.items()
+        for part, kind in _PRINTED.items()
         if part in parts and parts[part].spool.byte_count
-        for counter in parse_printed(part, parts[part].spool.data, suffix)
+        for counter in counters_of(parse(kind, part, parts[part].spool.data))
     ]
+    data = bytes(parts[_STATED].spool.data)
     if not printed:
-        return manifest
-    stated = [counter.model_dump() for counter in manifest.counters or ()]
-    fields = {COUNTERS: add_counters(stated, printed)}
-    return correct_manifest(manifest.canonical_json(), "manifest", fields)
+        return parse_manifest(_STATED, data, parse)
+    return make_manifest(_STATED, parse(Sidecar.MANIFEST, _STATED, data), printed)
+
+
+def parse_manifest(place: str, data: bytes, parse: SidecarParser) -> Manifest:
+    """The manifest that a text states.
+
+    A ManifestError is passed on.
+    """
+    if len(data) <= OWN_SIDECAR_BYTES:
+        return _recall(place, data)
+    return make_manifest(place, parse(Sidecar.MANIFEST, place, data), [])
 
 
 def deliver_parts(parts: Parts, manifest: str) -> Delivery:
@@ -55,11 +77,9 @@ def deliver_parts(parts: Parts, manifest: str) -> Delivery:
     return make_delivery(manifest, parts["dump"].spool.hashed(name), *companions)
 
 
-def _parse(data: bytes) -> Manifest:
-    return parse_stated("manifest", data)
-
-
-_recall = lru_cache(maxsize=256)(_parse)  # many dumps share a manifest
+@lru_cache(maxsize=256)  # many dumps share a manifest
+def _recall(place: str, data: bytes) -> Manifest:
+    return make_manifest(place, parse_sidecar(Sidecar.MANIFEST, place, data), [])
 
 
 def _companion(parts: Parts, part: str, name: str) -> HashedFile | None:

@@ -6,8 +6,9 @@ A manifest in a header is JSON in ASCII; other characters are escaped (\\u00fc).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,18 +19,28 @@ from cli.serve.access.pools import check_pool, pool_of
 from cli.serve.http.bodies import ENCODINGS, media_type_of
 from cli.serve.http.endpoints import BYTES, JSON_OBJECT, TEXT, Content, Input, Operation, Schema
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
-from cli.serve.uploads.deliveries import deliver_parts, name_of_parts, stated_manifest
+from cli.serve.uploads.deliveries import (
+    count_sidecar_bytes,
+    deliver_parts,
+    name_of_parts,
+    parse_manifest,
+    stated_manifest,
+    threads_for,
+)
 from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
 from cli.serve.uploads.refusals import name_of
 from cli.serve.uploads.zips import accept_zip
-from ingest.manifest.models import Manifest
-from ingest.manifest.resolver import parse_fields, parse_stated
+from ingest.manifest.sidecars import Sidecar
 from warehouse.inbox.accept import Outcome
 from warehouse.inbox.records import make_delivery
+from warehouse.load.children import OWN_SIDECAR_BYTES
 
 MANIFEST_HEADER = "Tracehouse-Manifest"
+
+_Parsed = TypeVar("_Parsed")
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _FORM, _ZIP = "multipart/form-data", "application/zip"
@@ -91,7 +102,9 @@ async def put_dump(request: Request) -> Response:
     service: Service = request.app.state.service
     sha256, bearer = _sha256_of(request), request.state.bearer
     request.state.source = name_of(sha256)
-    manifest = _header_manifest(request.headers.get(MANIFEST_HEADER))
+    stated, parse = _header(request), service.sidecars.parse
+    parse_stated = partial(parse_manifest, MANIFEST_HEADER, stated, parse)
+    manifest = await _run_parsing(service, parse_stated, len(stated))
     request.state.manifest = manifest.canonical_json()
     check_pool(bearer, manifest.device.pool)
     most_bytes = service.settings.max_dump_bytes
@@ -132,8 +145,10 @@ async def post_dumps(request: Request) -> Response:
     if kind == _FORM:
         return await _accept_parts(request)
     if kind == _ZIP:
-        stated = _ascii(request.headers.get(MANIFEST_HEADER, "{}"))
-        return await accept_zip(request, parse_fields(MANIFEST_HEADER, stated))
+        service: Service = request.app.state.service
+        stated = _header(request, "{}")
+        parse = partial(service.sidecars.parse, Sidecar.MANIFEST, MANIFEST_HEADER, stated)
+        return await accept_zip(request, await _run_parsing(service, parse, len(stated)))
     detail = f"Content-Type: found {kind!r:.100}, wanted {_FORM} or {_ZIP}"
     raise Problem(415, "content_type", detail)
 
@@ -187,7 +202,8 @@ async def _accept_parts(request: Request) -> Response:
         dump = form.parts["dump"].spool
         request.state.what = request.state.sha256 = dump.sha256
         request.state.source = name_of_parts(form.parts)
-        manifest = await run_in_threadpool(stated_manifest, form.parts)  # a log may be long
+        parse = partial(stated_manifest, form.parts, service.sidecars.parse)
+        manifest = await run_to_end(threads_for(service, count_sidecar_bytes(form.parts)), parse)
         request.state.manifest = manifest.canonical_json()
         check_pool(bearer, manifest.device.pool)
         delivery = deliver_parts(form.parts, request.state.manifest)
@@ -207,15 +223,23 @@ def _sha256_of(request: Request) -> str:
     return sha256
 
 
-@lru_cache(maxsize=256)  # many dumps share a manifest
-def _header_manifest(text: str | None) -> Manifest:
+async def _run_parsing(service: Service, parse: Callable[[], _Parsed], byte_count: int) -> _Parsed:
+    """The result of parsing a header, here if it is short."""
+    if byte_count <= OWN_SIDECAR_BYTES:
+        return parse()
+    return await run_to_end(service.parsing, parse)
+
+
+def _header(request: Request, default: str | None = None) -> bytes:
+    """The manifest in a request's head.
+
+    Raises:
+        Problem: There is none, or it is not ASCII.
+    """
+    text = request.headers.get(MANIFEST_HEADER, default)
     if text is None:
         detail = f"no header {MANIFEST_HEADER}: state device, build and model in it, as JSON"
         raise Problem(400, "manifest", detail)
-    return parse_stated(MANIFEST_HEADER, _ascii(text))
-
-
-def _ascii(text: str) -> bytes:
     if not text.isascii():
         detail = f"{MANIFEST_HEADER}: not ASCII; write other characters as \\uXXXX"
         raise Problem(400, "manifest", detail)

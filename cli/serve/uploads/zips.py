@@ -62,9 +62,10 @@ async def accept_zip(request: Request, stated: Mapping[str, object]) -> Response
     async with received(request, service.inbox.spool(is_zip=True), most_bytes) as spool:
         reader = _ZipReader(service, spool.path)
         groups = reader.read_groups(stated)
-        while group := await run_to_end(service.spooling, partial(next, groups, None)):
-            small = (one[0] for one in group if not (isinstance(one, ZipMember) or one[1]))
-            service.admission.check_room(sum(delivery.byte_count for delivery in small))
+        while group := await run_to_end(service.parsing, partial(next, groups, None)):
+            read = [one for one in group if not isinstance(one, ZipMember)]
+            service.admission.check_room(sum(one.byte_count for one, spool in read if not spool))
+            await service.admission.await_backlog(sum(one.byte_count for one, _ in read))
             uploads = (_take(service, request.state.bearer, one) for one in group)
             members += await asyncio.gather(*uploads)
     for one in members:
@@ -121,6 +122,7 @@ class _ZipReader:
         """
         try:
             found = FoundDumps([self._path], manifest=stated, tops=())
+            dumps = iter(found.parse_with(self._service.sidecars.parse))
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from tests.support.command import Run, run_on_terminal
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Inbox
 from warehouse.archive.archive import Archive
+from warehouse.load.dump_rows import DumpRows
 
 
 @pytest.mark.slow
@@ -76,3 +80,49 @@ def test_dumps_that_are_not_archived_are_not_lost_by_a_rebuild(run: Run, own: Pa
 @pytest.mark.slow
 def test_a_terminal_sees_progress(farm_copy: Path) -> None:
     assert "segments, " in run_on_terminal("rebuild", "--store", farm_copy).text
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000, ".".join("a" * 20_000) + " = 1"])
+def test_settings_that_cannot_be_read_stop_a_rebuild_before_it_reads_the_store(
+    run: Run, farm_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    before = (farm_copy / "warehouse.duckdb").read_bytes()
+    (tmp_path / "tracehouse.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    done = run("rebuild", "--store", farm_copy)
+    assert (done.code, done.out) == (1, b"")
+    assert done.error.startswith("error: tracehouse.toml: not TOML: ")
+    assert (farm_copy / "warehouse.duckdb").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_dump_that_cannot_be_loaded_any_more_has_an_exit_status_of_its_own(
+    run: Run, farm_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert_dumps, seen = DumpRows.insert_dumps, set[str]()
+
+    def broken(self: DumpRows, dumps: Sequence[Any], *rest: Any) -> None:
+        insert_dumps(self, dumps, *rest)
+        seen.add(dumps[0].sha256)
+        if min(seen) in {dump.sha256 for dump in dumps}:
+            raise duckdb.ConversionException("value")
+
+    monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+    done = run("rebuild", "--store", farm_copy)
+    assert (done.code, done.out) == (6, b"")
+    assert "dumps of the archive cannot be loaded, so nothing was replaced" in done.error
+    done = run("rebuild", "--store", farm_copy, "--force")
+    assert done.code == 6
+    assert "this dump was left out; the archive keeps it" in done.err
+
+
+def test_a_command_that_runs_out_of_memory_says_so_in_one_line(
+    run: Run, farm_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_out(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("warehouse.upkeep.rebuild.rebuild_store", run_out)
+    done = run("rebuild", "--store", farm_copy)
+    assert (done.code, done.out) == (1, b"")
+    assert done.error.startswith("error: not enough memory: free some")

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.support.corpus import read_dump
+from tests.support.etrecord_builder import MODELS
 from tests.support.service import service_of, serving
 from tests.support.stores import ingest, write, writing
 from tests.support.tiny_dumps import tiny_dump
@@ -57,3 +60,20 @@ def test_a_store_that_cannot_be_read_is_noted_and_tried_again(
             return "".join(told).count("dumps cannot be verified: store: the disk fails") >= 2
 
         until(is_noted)
+
+
+def test_files_of_others_are_decoded_again_by_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("the service decodes a file")
+
+    write(tmp_path / "in/a.etdp", read_dump("real/mixed_xnnpack_n20"))
+    shutil.copy(MODELS / "mixed_xnnpack.etrecord", tmp_path / "in/a.etrecord")
+    ingest(tmp_path / "store", tmp_path / "in")
+    monkeypatch.setattr("warehouse.programs.reader.decode_etrecord", fail)
+    monkeypatch.setattr("warehouse.load.content.decode_dumps", fail)
+    with serving(tmp_path / "store", verify_seconds=0.05) as client:
+        verifier = service_of(client).verifier
+        until(lambda: verifier.verified > 1)
+        assert (verifier.damaged_dumps(), verifier.damaged_tables) == (0, set())

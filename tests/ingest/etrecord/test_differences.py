@@ -8,6 +8,7 @@ from ingest.errors import EtRecordError
 from ingest.etrecord.differences import compare_programs
 from ingest.sources.places import Source
 from tests.support.corpus import CORPUS
+from tests.support.etrecord_builder import build_etrecord, build_program, node
 
 PROGRAMS = CORPUS.parent / "programs"
 
@@ -80,3 +81,17 @@ def test_a_program_does_not_differ_from_itself(path):
 def test_an_etrecord_is_not_compared_with_a_program():
     with pytest.raises(EtRecordError, match="wanted two of a kind"):
         compare(program("xnnpack"), record("cnn_xnnpack"))
+
+
+def test_a_constant_of_absurd_size_is_shown_with_the_largest_number(tmp_path):
+    files = []
+    for name, size in (("a", 8), ("b", 10**190)):
+        tensor = {"dtype": 7, "sizes": [{"as_int": size}]}
+        graph = build_program(
+            node("relu", outputs=""),
+            inputs=[{"as_tensor": {"name": "p_weight"}}],
+            tensor_values={"p_weight": tensor},
+        )
+        files.append(tmp_path / f"{name}.etrecord")
+        files[-1].write_bytes(build_etrecord(edge_dialect_exported_program=graph))
+    assert sorted(compare(*files).values(), key=str) == [(32, None), (None, 2**63 - 1)]

@@ -73,6 +73,30 @@ def test_a_metric_is_a_counter_with_the_unit_of_its_name() -> None:
     ]
 
 
+def test_units_stand_in_brackets_at_the_end_of_a_metric() -> None:
+    names = [
+        "a (b)",
+        "a(b)(c)",
+        "a ()",
+        "(ms)",
+        "a(b",
+        "a(b) ",
+        "x" + " " * 100_000,
+        "loads_PERSEC",
+    ]
+    found = [(str(name)[:9], unit) for name, unit, _ in _counters(*(_metric(n, 1) for n in names))]
+    assert found == [
+        ("a", "b"),
+        ("a(b)(c)", "count"),
+        ("a ()", "count"),
+        ("(ms)", "count"),
+        ("a(b", "count"),
+        ("a(b) ", "count"),
+        ("x" + " " * 8, "count"),
+        ("loads_PER", "/s"),
+    ]
+
+
 def test_methods_are_named_where_a_metric_has_several() -> None:
     assert _counters(
         _metric("latency(ms)", 1, method="prefill"), _metric("latency(ms)", 2, method="decode")

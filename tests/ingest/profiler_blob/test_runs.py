@@ -96,6 +96,13 @@ def test_blobs_are_limited(limit: str, blob: bytes, monkeypatch: pytest.MonkeyPa
     assert decode_dumps([blob]).errors["reason"].to_pylist() == ["blob_too_large"]
 
 
+def test_blocks_beyond_the_limit_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    blob = build_profiler_blob(*[block("a")] * 3)
+    monkeypatch.setattr(blocks, "MOST_BLOB_BLOCKS", 2)
+    errors = decode_dumps([blob + b"no block"]).errors
+    assert errors["reason"].to_pylist() == ["blob_too_large"]
+
+
 def test_distinct_events_of_a_blob_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (ledger, blob_runs):
         monkeypatch.setattr(module, "MOST_SIGNATURES", 20)

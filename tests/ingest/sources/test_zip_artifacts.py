@@ -19,6 +19,7 @@ from ingest.sources.paths import (
     find_sources,
     list_names,
     read_dump_bytes,
+    read_end_if_present,
     read_source,
 )
 from ingest.sources.zip_artifacts import list_zip
@@ -231,3 +232,34 @@ def test_other_members_are_passed_over(tmp_path: Path) -> None:
         "f/notes.txt",
         "in.zip!b.txt",
     ]
+
+
+@pytest.mark.parametrize("folder", ["", "inner.zip!"])
+def test_companions_may_inflate_together_to_what_the_dumps_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(packings, "INFLATION_FREE_BYTES", 10_000)
+    monkeypatch.setattr(packings, "MAX_INFLATION", 1)
+    members = {"a.etdp": b"dump", "a.json": bytes(4_000), "a.log": bytes(4_000), "b": bytes(4_000)}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    path = tmp_path / "a.zip"
+    if folder:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inner.zip", packed.getvalue())
+    else:
+        path.write_bytes(packed.getvalue())
+
+    def read(name: str) -> bytes:
+        return bytes(read_source(Source(str(path), f"{folder}{name}")))
+
+    for _ in range(3):  # each counts once
+        assert read("a.json") == read_end_if_present(
+            Source(str(path), f"{folder}a.log"), most_bytes=4_000
+        )
+    with pytest.raises(SourceError, match="would take more than 10,000 bytes inflated") as told:
+        read("b")
+    assert told.value.reason == "too_large"
+    assert read("a.etdp") == b"dump"

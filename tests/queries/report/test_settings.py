@@ -192,7 +192,7 @@ def test_what_is_no_toml_is_told_with_its_line(file):
 def test_a_file_that_was_named_must_be_there(file):
     with pytest.raises(SettingsError, match=r"tracehouse.toml: No such file"):
         read_settings(file)
-    with pytest.raises(SettingsError, match="directory"):
+    with pytest.raises(SettingsError, match="is a folder, wanted a file"):
         read_settings(file.parent)
 
 

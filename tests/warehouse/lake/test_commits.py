@@ -59,7 +59,14 @@ def test_a_lake_without_commits_has_no_files(tmp_path: Path) -> None:
     assert dict(read_state(Lake(tmp_path / "none")).files) == {}
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"added": [{}], "removed": [], "by": "x"}'])
+ABSURD = '{"added": [{"path": "a", "rows": 1e999, "bytes": 1}], "removed": [], "by": "x"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", '{"added": [{}], "removed": [], "by": "x"}', ABSURD, "[" * 100_000, "9" * 5_000],
+    ids=range(6),
+)
 def test_a_malformed_commit_is_an_error_that_names_it(text: str, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     path = commit_path(new_id())

@@ -85,9 +85,11 @@ def test_a_lake_of_another_format_or_schema_is_not_touched(
 
 
 def test_a_lake_whose_format_is_damaged_is_not_read(tmp_path: Path) -> None:
-    Lake(tmp_path).write(FORMAT_FILE, b"{")
-    with pytest.raises(LakeError, match="is not JSON: restore it from a copy"):
-        Lake(tmp_path).check()
+    for text in (b"{", b"[" * 100_000):
+        (tmp_path / FORMAT_FILE).unlink(missing_ok=True)
+        Lake(tmp_path).write(FORMAT_FILE, text)
+        with pytest.raises(LakeError, match="is not JSON: restore it from a copy"):
+            Lake(tmp_path).check()
 
 
 def test_keys_in_an_address_are_not_told() -> None:

@@ -94,7 +94,7 @@ def test_files_that_a_living_writer_makes_again_stay(farm, lake: Lake, tmp_path:
     assert len(files_of(tmp_path, "dumps")) == 1
 
 
-@pytest.mark.parametrize("text", ['{"files": [', "[]", "{}", "\xff"])
+@pytest.mark.parametrize("text", ['{"files": [', "[]", "{}", "\xff", "[" * 100_000], ids=range(5))
 def test_a_damaged_plan_is_named_with_what_to_do(lake: Lake, text: str) -> None:
     lake.write(f"{PLANS}/a.json", text.encode("latin-1"))
     for read in (clear_plans, list_plans, planned_files):

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.dump import Dump
+from ingest.dump import Companion, Dump
+from ingest.errors import ManifestError
+from ingest.etrecord import record as etrecord_record
 from ingest.manifest.models import Manifest
+from ingest.manifest.sidecars import Sidecar
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.cross_section import cross_section
@@ -30,6 +33,9 @@ from warehouse.archive.archive import Archive
 from warehouse.children import process
 from warehouse.errors import StoreError
 from warehouse.load import children, pipeline
+from warehouse.load.new_dump import NewDump
+from warehouse.programs import reader as program_reader
+from warehouse.programs.reader import read_program
 
 STATED = Manifest.model_validate(MANIFEST)
 BAD = 6  # of the dumps
@@ -214,6 +220,19 @@ def test_one_child_serves_all_drains_and_is_gone_when_the_store_is_closed(
     assert child.process.poll() is not None
 
 
+def test_a_child_that_was_killed_while_it_waited_costs_no_dump(
+    store: Path, started: list[children.DecodingChild]
+) -> None:
+    with Warehouse.open(store) as warehouse:
+        for number in range(2):
+            hand_over(store, tiny_incoming(number))
+            summary = warehouse.drain(jobs=1)
+            assert (summary.n_dumps, summary.refused) == (1, ())
+            started[-1].process.kill()
+            started[-1].process.wait()
+    assert len(started) == 2
+
+
 def test_a_child_that_starts_when_its_owner_is_gone_says_nothing() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
@@ -305,5 +324,98 @@ def test_the_owner_goes_first() -> None:
             child.request("decode", [], backends=[])
             own, its = (os.getpriority(os.PRIO_PROCESS, id_) for id_ in (0, child.process.pid))
         assert own < its
+    finally:
+        decoding.close()
+
+
+def test_an_etrecord_from_others_is_read_and_traced_by_a_child_alone(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("the owner reads an ETRecord")
+
+    record = (MODELS / "mixed_xnnpack.etrecord").read_bytes()
+    dump = read_dump("real/mixed_xnnpack_n20")
+    incoming = Dump.of_bytes("a.etdp", dump, STATED, etrecord=record)
+    hand_over(store, incoming)
+    for module in (etrecord_record, program_reader):
+        monkeypatch.setattr(module, "decode_etrecord", fail)
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+    assert (summary.n_dumps, summary.refused) == (1, ())
+    monkeypatch.undo()
+    own = store.with_name("own")
+    with Warehouse.open(own, create=True) as warehouse:
+        warehouse.ingest([incoming])
+    stored, expected = contents(store), contents(own)
+    for table in ("etrecords", "graph_nodes", "debug_handles", "delegates", "event_origins"):
+        assert stored[table] == expected[table] != []
+    assert stored["event_modules"] == expected["event_modules"]
+
+
+def test_an_etrecord_that_is_malformed_is_refused_with_the_reason_that_the_child_gives(
+    store: Path,
+) -> None:
+    for number, record in enumerate((b"no zip", b"no zip")):
+        dump = Dump.of_bytes(f"{number}.etdp", tiny_dump(number), STATED, etrecord=record)
+        hand_over(store, dump)
+    with Warehouse.open(store) as warehouse:
+        summary = warehouse.drain()
+    assert summary.n_dumps == 2
+    told = [(one.source, one.reason, one.detail) for one in summary.refused]
+    assert told[0] == ("0.etdp: ETRecord", "etrecord", "is not a zip, wanted an ETRecord (a zip)")
+
+
+def test_files_without_a_place_on_disk_are_sent_to_a_child() -> None:
+    decoding = children.DecodingChildren()
+    decoder = children.ChildDecoder(decoding, {})
+    record = (MODELS / "mixed_xnnpack.etrecord").read_bytes()
+    data = tiny_dump(1)
+    dump = NewDump("1.etdp", hashlib.sha256(data).hexdigest(), STATED, data=data)
+    try:
+        assert decoder.decode([dump]).decoded.tables["events"].num_rows == tiny_dump_events(1)
+        parts = [part.tables["events"].num_rows for part in decoder.stream(dump)]
+        assert sum(parts) == tiny_dump_events(1)
+        file = Companion("a.etrecord", lambda: record, key="key")
+        program = decoder.read_program(file, None, {})
+        assert program == read_program(file, None, {})._replace(
+            tables=program.tables, trace=program.trace
+        )
+        assert decoder.read_program(file, None, {program.id: program}) is program
+    finally:
+        decoding.close()
+
+
+@pytest.mark.parametrize("fault", [KILL, EAT, BUG])
+def test_a_sidecar_that_breaks_a_child_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    code = f"""
+import os, signal
+from warehouse.load import child
+def parse_sidecar(*_):
+    {fault}
+child.parse_sidecar = parse_sidecar
+"""
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    decoding = children.DecodingChildren()
+    parse = children.ChildSidecars(decoding).parse
+    told = {KILL: "its decoder died of SIGKILL", EAT: "takes more than 2,048 MiB", BUG: IS_BUG}
+    try:
+        with pytest.raises(ManifestError, match=f"^run.log: {told[fault]}"):
+            parse(Sidecar.LOG, "run.log", b" " * 5_000)
+        assert parse(Sidecar.LOG, "run.log", b" ") == {}  # short ones need no child
+    finally:
+        decoding.close()
+
+
+def test_a_file_that_a_child_cannot_read_is_not_the_fault_of_a_dump(tmp_path: Path) -> None:
+    decoding = children.DecodingChildren()
+    dump = NewDump("1.etdp", "1", STATED, data=b"")
+    try:
+        decoder = children.ChildDecoder(decoding, {"1": (tmp_path / "gone.log", 0, 10)})
+        with pytest.raises(StoreError, match=r"gone\.log: cannot be read: No such file"):
+            decoder.decode([dump])
     finally:
         decoding.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 from ingest import decode
 from ingest.errors import SourceError
 from ingest.manifest.resolver import ManifestResolver
+from ingest.producers import read_user_rules, use_user_rules
 from tests.support.corpus import CORPUS, dump_names, read_dump
-from tests.support.cross_section import cross_section
 from tests.support.etdump_builder import build_etdump
 from tests.support.etrecord_builder import MODELS
 from tests.support.event_blocks import logged, run
@@ -127,31 +128,20 @@ def assert_only_the_bad_one_is_missing(
     assert stored == {**expected, "ingest_errors": stored["ingest_errors"]}
 
 
-@pytest.mark.parametrize(
-    ("error", "batch_files", "is_streamed"),
-    cross_section(
-        [
-            (MemoryError(), 280, False),
-            (RecursionError("maximum recursion depth exceeded"), 280, True),
-            (ValueError("a name \ud800 and \n another line"), 1, False),
-        ],
-        6,
-    ),
-)
-def test_a_dump_that_breaks_the_decoder_costs_only_itself(
+@pytest.mark.parametrize(("batch_files", "is_streamed"), [(280, False), (1, False), (280, True)])
+def test_a_bug_that_one_dump_alone_meets_in_the_decoder_costs_only_that_dump(
     folder: Path,
     expected: dict[str, list[tuple[Any, ...]]],
     monkeypatch: pytest.MonkeyPatch,
     broken_decoder: Break,
-    error: Exception,
     batch_files: int,
     is_streamed: bool,
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_FILES", batch_files)
-    broken_decoder(error)
+    broken_decoder(ValueError("a name \ud800 and \n another line"))
     if is_streamed:
         stream(monkeypatch)
-    assert_only_the_bad_one_is_missing(folder, expected, "undecodable", type(error).__name__)
+    assert_only_the_bad_one_is_missing(folder, expected, "undecodable", "ValueError")
 
 
 @pytest.mark.slow
@@ -161,6 +151,7 @@ def test_a_dump_that_breaks_the_decoder_costs_only_itself(
         (pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 1, True),
         (duckdb.ConversionException("Conversion Error: could not"), 3, False),
         (duckdb.OutOfMemoryException("could not allocate block"), 280, True),
+        (KeyError("bug"), 1, False),
     ],
 )
 def test_a_dump_that_the_store_does_not_take_costs_only_itself(
@@ -177,6 +168,67 @@ def test_a_dump_that_the_store_does_not_take_costs_only_itself(
     if is_streamed:
         stream(monkeypatch)
     assert_only_the_bad_one_is_missing(folder, expected, "uncommittable", type(error).__name__)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth")])
+@pytest.mark.parametrize("place", ["decoder", "parts", "store"])
+def test_what_the_machine_or_our_own_code_lacks_stops_the_work_and_no_dump_is_refused(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    error: Exception,
+    place: str,
+) -> None:
+    if place == "parts":
+        stream(monkeypatch)
+    request.getfixturevalue("broken_store" if place == "store" else "broken_decoder")(error)
+    with pytest.raises(type(error)):
+        ingest(folder / "store", folder / "in")
+    assert contents(folder / "store")["ingest_errors"] == []
+
+
+@pytest.mark.parametrize("place", ["decoder", "parts", "store"])
+def test_a_bug_that_a_good_dump_meets_too_stops_the_work_and_no_dump_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("bug")
+
+    if place == "parts":
+        stream(monkeypatch)
+    owner, name = (DumpRows, "insert_dumps") if place == "store" else (dump_reader, "decode_dumps")
+    monkeypatch.setattr(owner, name, broken)
+    monkeypatch.setattr(decoders, "stream_dump", broken if place == "parts" else None)
+    with pytest.raises(KeyError, match="bug") as caught:
+        ingest(folder / "store", folder / "in")
+    if place != "parts":
+        assert "00.etdp, and no dump was refused for it" in caught.value.__notes__[0]
+    stored = contents(folder / "store")
+    assert (stored["dumps"], stored["ingest_errors"]) == ([], [])
+
+
+def test_the_dump_that_shows_whose_fault_a_bug_is_leaves_nothing_behind(
+    folder: Path, expected: dict[str, list[tuple[Any, ...]]], broken_store: Break
+) -> None:
+    broken_store(KeyError("bug"))
+    ingest(folder / "store", folder / "in")
+    for name in ("devices", "builds", "models", "event_signatures", "run_signatures"):
+        assert contents(folder / "store")[name] == expected[name]
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000, ".".join("a" * 20_000) + " = 1"])
+def test_settings_that_cannot_be_read_stop_the_work_before_any_dump(
+    folder: Path, text: str
+) -> None:
+    settings = write(folder / "tracehouse.toml", text.encode())
+    use_user_rules(partial(read_user_rules, settings))
+    try:
+        with pytest.raises(SourceError, match=r"tracehouse\.toml: not TOML: .* more than 32"):
+            ingest(folder / "store", folder / "in")
+    finally:
+        use_user_rules(tuple)
+    stored = contents(folder / "store")
+    assert (stored["dumps"], stored["ingest_errors"]) == ([], [])
 
 
 @pytest.mark.slow
@@ -218,6 +270,8 @@ def test_an_error_of_the_store_stops_the_ingest_and_no_dump_is_refused(
         duckdb.TransactionException("Failed to commit: Could not write"),
         duckdb.OutOfMemoryException("could not offload: No space left on device"),
         OSError(28, "No space left on device"),
+        MemoryError(),
+        RecursionError("maximum recursion depth exceeded"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -255,7 +309,7 @@ def test_a_dump_is_taken_without_the_etrecord_that_is_in_its_way(
     trace = DumpRows._trace
 
     def broken(self: DumpRows, programs: Any) -> None:
-        if any(program.record.source == str(record) for program in programs.values()):
+        if any(program.source == str(record) for program in programs.values()):
             raise KeyError("instruction")
         trace(self, programs)
 
@@ -282,13 +336,13 @@ def test_an_etrecord_that_breaks_its_reader_is_read_once_and_refused(
 
     def broken(self: object, source: object, _: object) -> None:
         calls.append(source)
-        raise MemoryError
+        raise pa.ArrowInvalid("offset")
 
     monkeypatch.setattr(batches.ProgramReader, "read", broken)
     summary = ingest(tmp_path / "store", tmp_path / "in")
     assert (summary.n_files, summary.n_dumps, len(calls)) == (10, 9, 1)
     assert [(r.source, r.reason) for r in summary.refused] == [(str(record), "etrecord")]
-    assert summary.refused[0].detail.startswith("MemoryError; this is a bug")
+    assert summary.refused[0].detail.startswith("ArrowInvalid: offset; this is a bug")
 
 
 @pytest.mark.slow
@@ -350,7 +404,7 @@ def test_the_file_that_is_in_the_way_of_its_dump_is_refused_under_its_own_name(
     assert len(contents(tmp_path / "store")["etrecords"]) == ("program" not in blamed)
 
 
-def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(
+def test_a_manifest_that_meets_a_bug_stops_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i, data in enumerate(DUMPS[:3]):
@@ -363,9 +417,9 @@ def test_a_manifest_that_breaks_its_reader_refuses_its_dump_alone(
         return resolve(self, source)
 
     monkeypatch.setattr(ManifestResolver, "resolve", broken)
-    summary = ingest(tmp_path / "store", tmp_path / "in")
-    assert (summary.n_dumps, [r.reason for r in summary.refused]) == (2, ["manifest"])
-    assert summary.refused[0].detail.startswith("OverflowError: absurd clock; this is a bug")
+    with pytest.raises(OverflowError, match="absurd clock"):
+        ingest(tmp_path / "store", tmp_path / "in")
+    assert contents(tmp_path / "store")["ingest_errors"] == []
 
 
 def test_other_errors_are_told_in_one_line() -> None:

@@ -5,8 +5,11 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from tests.support.corpus import CORPUS, read_dump
@@ -17,8 +20,19 @@ from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import ArchiveError, DamagedStoreError, StoreError, StoreLockedError
+from warehouse.errors import (
+    ArchiveError,
+    DamagedStoreError,
+    StoreError,
+    StoreLockedError,
+    UnloadableDumpsError,
+)
 from warehouse.load import pipeline
+from warehouse.load.batches import Batch
+from warehouse.load.dump_rows import DumpRows
+from warehouse.upkeep.archived_batches import ArchiveReader
+from warehouse.upkeep.choice import choose_dumps
+from warehouse.upkeep.forget import forget_dumps
 from warehouse.upkeep.rebuild import rebuild_store
 
 
@@ -205,3 +219,104 @@ def test_a_store_in_use_or_without_an_archive_is_not_rebuilt(store: Path, tmp_pa
         rebuild_store(store)
     with pytest.raises(StoreError, match="has no archive"):
         rebuild_store(tmp_path)
+
+
+BROKEN = "cnn_portable_n20.etdp"
+
+
+@pytest.fixture
+def broken_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the dumps cannot be loaded any more."""
+    insert_dumps = DumpRows.insert_dumps
+
+    def broken(self: DumpRows, dumps: Sequence[Any], *rest: Any) -> None:
+        insert_dumps(self, dumps, *rest)
+        if any(dump.source.endswith(BROKEN) for dump in dumps):
+            raise KeyError("bug")
+
+    monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+
+
+@pytest.mark.usefixtures("broken_load")
+def test_a_rebuild_that_would_have_fewer_dumps_than_the_archive_replaces_nothing(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (store / FILE_NAME).read_bytes()
+    told = rf"1 dumps of the archive .*{BROKEN} \(\w+\): uncommittable: KeyError: 'bug'; .*"
+    told += r", in 0+1-0+\d+\.\w+\.parquet; mend the cause .*'tracehouse rebuild --force'"
+    with pytest.raises(UnloadableDumpsError, match=told):
+        rebuild_store(store)
+    assert (store / FILE_NAME).read_bytes() == before
+    assert sorted(store.glob("*.old-*")) == []
+
+    done = rebuild_store(store, is_forced=True)
+    assert (done.n_dumps, len(done.lost)) == (4, 1)
+    assert BROKEN in done.lost[0]
+    assert done.kept is not None
+    monkeypatch.undo()
+    again = rebuild_store(store)
+    assert (again.n_dumps, again.lost) == (5, ())
+
+
+def test_a_bug_that_every_dump_meets_stops_a_rebuild(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (store / FILE_NAME).read_bytes()
+
+    def broken(*_: object) -> None:
+        raise KeyError("bug")
+
+    monkeypatch.setattr(DumpRows, "insert_dumps", broken)
+    with pytest.raises(KeyError, match="bug"):
+        rebuild_store(store, is_forced=True)
+    assert (store / FILE_NAME).read_bytes() == before
+
+
+def test_a_row_that_a_rebuild_lacks_without_a_refusal_is_noticed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_stored = ArchiveReader._without_stored
+
+    def forgetful(self: ArchiveReader, batch: Batch) -> Batch:
+        batch.dumps = [dump for dump in batch.dumps if not dump.source.endswith(BROKEN)]
+        return without_stored(self, batch)
+
+    monkeypatch.setattr(ArchiveReader, "_without_stored", forgetful)
+    with pytest.raises(UnloadableDumpsError, match=rf"{BROKEN} \(\w+\): has no row, in "):
+        rebuild_store(store)
+
+
+@pytest.mark.slow
+def test_a_store_that_cannot_catch_up_with_its_archive_says_so_and_refuses_no_dump(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = (store / FILE_NAME).read_bytes()
+    ingest(store, write(tmp_path / "late.etdp", read_dump("real/load_only")))
+    expected = everything(store)
+    (store / FILE_NAME).write_bytes(older)  # as after a log that was cut
+
+    def broken(*_: object) -> None:
+        raise duckdb.ConversionException("value")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DumpRows, "insert_dumps", broken)
+        with pytest.raises(UnloadableDumpsError, match=r"late\.etdp \(\w+\): uncommittable"):
+            Warehouse.open(store)
+    Warehouse.open(store).close()
+    assert everything(store) == expected
+
+
+@pytest.mark.slow
+def test_a_dump_that_was_forgotten_and_came_again_is_never_left_out(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    data = read_dump("real/cnn_portable_n20")
+    with Warehouse.open(store) as warehouse:
+        chosen = choose_dumps(warehouse.writing, prefix=hashlib.sha256(data).hexdigest())
+        forget_dumps(warehouse.writing, store, chosen)
+    ingest(store, write(tmp_path / BROKEN, data))
+    request.getfixturevalue("broken_load")
+    with pytest.raises(UnloadableDumpsError, match=BROKEN):
+        rebuild_store(store, is_forced=True)
+    monkeypatch.undo()
+    assert rebuild_store(store).n_dumps == 5

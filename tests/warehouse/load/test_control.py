@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from ingest import decode_dumps
+from warehouse.load.control import control_dump
+
+
+def test_the_control_dump_has_an_event_and_is_always_the_same() -> None:
+    decoded = decode_dumps([control_dump().data])
+    assert (decoded.errors.num_rows, decoded.tables["events"].num_rows) == (0, 1)
+    assert control_dump() is control_dump()
