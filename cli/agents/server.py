@@ -71,15 +71,13 @@ _ERRORS = (IngestError, WarehouseError, QueryError, OutputError, UsageError)
 _MARKDOWN = "text/markdown"
 
 
-def make_server(
-    store_of: StoreOf, *, has_files: bool, threads: CapacityLimiter | None = None
-) -> Server[Any]:
+def make_server(store_of: StoreOf, *, has_files: bool, threads: CapacityLimiter) -> Server[Any]:
     """A server whose tools ask the store of a request.
 
     Args:
         store_of: The store of a request.
         has_files: Whether tools may read files that the agent names.
-        threads: Limit of threads for calls; by default that of all other work.
+        threads: Limit of threads for calls, which must not be that of the thread that reads calls.
     """
     tools = list_tools(has_files=has_files)
     return Server(
@@ -121,7 +119,7 @@ async def _list_tools(
 async def _call_tool(
     tools: Tools,
     store_of: StoreOf,
-    threads: CapacityLimiter | None,
+    threads: CapacityLimiter,
     context: Context,
     params: CallToolRequestParams,
 ) -> CallToolResult:

@@ -126,6 +126,12 @@ class ServiceConnection:
         """Pauses before further attempts, as long as the connection retries a request."""
         return Patience(self._retry_seconds)
 
+    def interrupt(self) -> None:
+        """Make the request that another thread has under way fail."""
+        if (sock := self._http.sock) is not None:
+            with suppress(OSError):  # it was closed meanwhile
+                sock.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Close the connection; the next request opens it again."""
         self._http.close()

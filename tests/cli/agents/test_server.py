@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import CapacityLimiter
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
@@ -33,7 +34,8 @@ Connect = Callable[[], Client]
 
 def local(store: Path) -> Client:
     asked = AskedStore(partial(open_to_query, store))
-    return Client(make_server(lambda _: asked, has_files=True))
+    server = make_server(lambda _: asked, has_files=True, threads=CapacityLimiter(4))
+    return Client(server)
 
 
 def ask(connect: Connect, work: Callable[[Client], Awaitable[Any]]) -> Any:
