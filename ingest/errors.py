@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class IngestError(Exception):
     """The root of the errors of `ingest`; messages name the place, the problem and the remedy."""
@@ -95,4 +97,5 @@ def pydantic_problem(problem: str) -> str:
     >>> pydantic_problem("Input should be less than or equal to 65535")
     'wanted less than or equal to 65535'
     """
-    return problem.replace("Value error, ", "").replace("Input should be", "wanted")
+    wanted = problem.replace("Value error, ", "").replace("Input should be", "wanted")
+    return re.sub(r"a valid dictionary or instance of \w+", "an object", wanted)

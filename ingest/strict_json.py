@@ -26,7 +26,7 @@ def parse_json(text: str | bytes) -> object:
         text = text.decode()  # json.loads would accept other encodings
     _check_marks(text)
     try:
-        value: object = json.loads(text, object_pairs_hook=unique_keys)
+        value: object = _DECODER.decode(text)
     except DuplicateKeyError:
         raise
     except ValueError as error:
@@ -51,6 +51,9 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise DuplicateKeyError(f"has the key {twice!r:.60} twice in one object, wanted once")
     return known
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 
 
 def parse_integer(value: object, *, bits: int = 64) -> int:

@@ -23,6 +23,7 @@ from statistics import median
 from ingest.manifest.json_files import parse_json
 from ingest.sources.folder_names import LOG_SUFFIX, QHAS_SUFFIX
 from ingest.sources.paths import Source, read_if_present
+from ingest.strict_json import unique_keys
 
 _Figure = tuple[str, str, float]  # name, unit, value
 
@@ -139,7 +140,7 @@ def _list_counters(figures: Iterable[_Figure], source: str) -> list[dict[str, ob
 def _read_observers(text: str) -> Iterator[_Figure]:
     for found in _OBSERVER.finditer(text):
         try:
-            stats = json.loads(found[1])
+            stats = json.loads(found[1], object_pairs_hook=unique_keys)
         except ValueError:
             continue
         yield from _read_observer(stats)

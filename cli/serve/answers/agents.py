@@ -1,7 +1,7 @@
 """`/mcp`: answers agents by the Model Context Protocol.
 
-Each call of a tool becomes a request to another endpoint of this service, with the headers of the
-agent's own request, so the same tokens, pools, limits and logs apply.
+Each call of a tool becomes a request to another endpoint of this service, by the same client, so
+the same tokens, pools, limits and logs apply.
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, from_thread
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ConnectionScope
 
 from cli.agents.asked_store import AskedStore
 from cli.remote.questions import RemoteStore
-from cli.serve.access.authorization import Scope
+from cli.serve.access.authorization import CLIENT_HEADERS, Scope
+from cli.serve.http.bodies import parse_body, read_short
 from cli.serve.http.problems import Problem
 from ingest.remote.connection import ServiceAnswer, ServiceConnection
 
 PATH = "/mcp"
 _KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
 _CALLS = 40  # of tools at a time; more wait
-_OWN_HEADERS = {b"accept", b"content-type", b"content-length", b"transfer-encoding"}
+_PASSED = {name.encode() for name in (*CLIENT_HEADERS, "x-request-id")}
 
 
 class OwnConnection(ServiceConnection):
     """A connection to the service that the process itself is, for a thread of its event loop."""
 
     def __init__(self, request: Request) -> None:
-        """Take the request whose headers are passed on."""
+        """Take the request whose client asks."""
         super().__init__("http://127.0.0.1", token="")
         self._request = request
 
@@ -46,7 +48,7 @@ class OwnConnection(ServiceConnection):
         self, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> ServiceAnswer:
         outer, place = self._request.scope, urlsplit(path)
-        passed = [pair for pair in outer["headers"] if pair[0] not in _OWN_HEADERS]
+        passed = [pair for pair in outer["headers"] if pair[0] in _PASSED]
         own = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         scope = {
             **{name: outer[name] for name in _KEPT if name in outer},
@@ -57,18 +59,13 @@ class OwnConnection(ServiceConnection):
             "headers": passed + own,
             "root_path": "",
         }
-        return await _ask(self._request.app, scope, body, self._request.receive)
+        receive = _receiving(body, self._request.receive)
+        return await _ask(self._request.app, scope, receive)
 
 
-async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes, agent: Receive) -> ServiceAnswer:
-    bodies: list[bytes] = [body]
+async def _ask(app: ASGIApp, scope: ConnectionScope, receive: Receive) -> ServiceAnswer:
     start: dict[str, Any] = {}
     answer = bytearray()
-
-    async def receive() -> Message:
-        if bodies:
-            return {"type": "http.request", "body": bodies.pop(), "more_body": False}
-        return await agent()  # which tells when the agent has gone
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -81,6 +78,33 @@ async def _ask(app: ASGIApp, scope: ConnectionScope, body: bytes, agent: Receive
     for name, value in start["headers"]:
         headers[name.decode("latin-1")] = value.decode("latin-1")
     return ServiceAnswer(start["status"], headers, bytes(answer))
+
+
+def _receiving(body: bytes, agent: Receive) -> Receive:
+    """What an application receives: this body, and then what the agent sends: that it has gone."""
+    bodies = [body]
+
+    async def receive() -> Message:
+        if bodies:
+            return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+        return await agent()
+
+    return receive
+
+
+def _import_protocol() -> None:
+    """Import what answers agents.
+
+    Raises:
+        Problem: The package of the protocol is not installed.
+    """
+    try:
+        import mcp.server.streamable_http_manager  # noqa: F401
+
+        import cli.agents.server  # noqa: F401
+    except ModuleNotFoundError as error:
+        detail = "the service has no MCP; install 'tracehouse[mcp]' where it runs"
+        raise Problem(501, "no_mcp", detail) from error
 
 
 class AgentEndpoint:
@@ -98,17 +122,17 @@ class AgentEndpoint:
         """Answer one request of an agent.
 
         Raises:
-            Problem: 401 or 403 without a token that may read; 501 without the package.
+            Problem: 401 or 403 without a token that may read; 400, 408 or 413 for its body; 501
+                without the package.
         """
         request = Request(scope, receive)
         request.app.state.service.access.need(request, Scope.READ, Scope.SQL)
-        try:
-            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        body = await read_short(request)
+        parse_body(body)
+        await run_in_threadpool(_import_protocol)  # which takes half a second once
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-            from cli.agents.server import make_server
-        except ModuleNotFoundError as error:
-            detail = "the service has no MCP; install 'tracehouse[mcp]' where it runs"
-            raise Problem(501, "no_mcp", detail) from error
+        from cli.agents.server import make_server
 
         def store_of(_: Any) -> AskedStore:
             store = RemoteStore(OwnConnection(request), note=lambda _: None)
@@ -118,4 +142,4 @@ class AgentEndpoint:
         server = make_server(store_of, has_files=False, threads=self._threads)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with manager.run():
-            await manager.handle_request(scope, receive, send)
+            await manager.handle_request(scope, _receiving(body, receive), send)

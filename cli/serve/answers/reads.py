@@ -171,12 +171,11 @@ def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
 
 def _read_params(request: Request) -> Params:
     """The parameters of an address: a text, or several; empty texts are ignored."""
-    params: dict[str, str | list[str]] = {}
-    for name in request.query_params:
-        values = [value for value in request.query_params.getlist(name) if value]
-        if name not in RESERVED and values:
-            params[name] = values if len(values) > 1 else values[0]
-    return params
+    given: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        if value and name not in RESERVED:
+            given.setdefault(name, []).append(value)
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in given.items()}
 
 
 def _describe(header: Header) -> dict[str, object]:

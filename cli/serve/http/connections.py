@@ -9,11 +9,11 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from cli.serve.http.heads import HEAD_BYTES, HeadTooLongProblem
 from cli.serve.http.joined_writes import JoinedWrites
 from cli.serve.http.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
-HEAD_BYTES = 64 << 10  # largest head
 READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer
 MOST_CONNECTIONS = 16_384
 WAITING_BYTES = 256 << 10  # reading pauses while more of a body waits
@@ -101,8 +101,7 @@ class Connection(HttpToolsProtocol):
         """Answer that the head of a request is malformed or too long, and close the connection."""
         problem = Problem(400, "malformed", msg)
         if self._head_bytes > HEAD_BYTES:
-            detail = f"the head has more than {HEAD_BYTES:,} bytes: send the manifest in a form"
-            problem = Problem(431, "head_too_long", detail)
+            problem = HeadTooLongProblem()
         answer = problem_response(problem)
         status = f"HTTP/1.1 {problem.status_code} {HTTPStatus(problem.status_code).phrase}"
         headers = (name + b": " + value for name, value in answer.raw_headers)

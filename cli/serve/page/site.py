@@ -13,7 +13,7 @@ from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.authorization import ANYONE, Bearer, Scope, Unauthorized, cookie_secret
 from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
 from cli.serve.changes import Changes
@@ -153,7 +153,7 @@ def show(
         "form": None,
         "problem": "",
         "news": (),
-        "signed_in": bearer.name if COOKIE in request.cookies else "",
+        "signed_in": "" if cookie_secret(request.headers) is None else bearer.name,
     }
     text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
@@ -169,7 +169,9 @@ def show_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, Unauthorized):
         return to_login(request)
     status, parts = problem_parts(request, error)
-    return show(request, "tables", parts, status=status)
+    shown = show(request, "tables", parts, status=status)
+    shown.headers.update(as_problem(error).headers or {})
+    return shown
 
 
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
