@@ -10,6 +10,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 
+from cli.serve.access.pools import check_data
 from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
@@ -51,20 +52,24 @@ class ConcurrencyLimit:
 async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:
     """Call a function with the live store, in a thread, and stop it if the client goes away.
 
+    Of a client that is limited to device pools, the function sees nothing but these pools.
+
     Raises:
         Problem: 429 if too many requests wait; 504 if the answer takes too long, 422 if the first
-            portions show that it would.
+            portions show that it would; 404 if the client's pools have no devices.
     """
     service: Service = request.app.state.service
     limit: ConcurrencyLimit = request.app.state.store_limit
-    stop = Event()
+    pools, stop = request.state.bearer.pools, Event()
 
     def run_query() -> _Answer:
         with (
             service.consumer.memory.raised(service.settings.query_bytes),
-            service.reader() as reader,
+            service.reader(pools) as reader,
             reader.within(service.settings.query_seconds, stop),
         ):
+            if pools is not None:
+                check_data(reader, pools)
             return answer(reader)
 
     try:

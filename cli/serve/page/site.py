@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cli.serve.access.authorization import ANYONE, Bearer, Scope, Unauthorized, cookie_secret
-from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
 from cli.serve.changes import Changes
 from cli.serve.http.negotiation import check_parameters
@@ -79,11 +78,10 @@ def view(
         def render(store: Warehouse) -> Parts | Response:
             check_parameters(request, (*filters, *fields))
             page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
-            with hiding_names(bearer.pools):
-                parts = make(page)
-                if is_filtered and not isinstance(parts, Response):
-                    parts["form"] = filter_form(page, filters, builds)
-                return parts
+            parts = make(page)
+            if is_filtered and not isinstance(parts, Response):
+                parts["form"] = filter_form(page, filters, builds)
+            return parts
 
         try:
             bearer = service.access.need(request, Scope.READ)
