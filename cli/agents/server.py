@@ -37,12 +37,11 @@ from mcp_types import (
 )
 
 from cli.agents.asked_store import AskedStore
-from cli.agents.pages import MOST_BYTES, cut
+from cli.agents.pages import error_page
 from cli.agents.resources import resources
 from cli.agents.tools import AgentTool, list_tools, shared_parameters
 from cli.errors import OutputError, UsageError
 from ingest.errors import IngestError
-from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
 
 Context = ServerRequestContext[Any]
@@ -131,7 +130,7 @@ async def _call_tool(
     try:
         text, is_error = await run_sync(ask, abandon_on_cancel=True, limiter=threads), False
     except _ERRORS as error:
-        text, is_error = cut(printable(str(error)), MOST_BYTES), True
+        text, is_error = error_page(str(error)), True
     finally:
         stop.set()  # the agent may have withdrawn the call, or ended
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)

@@ -153,7 +153,7 @@ def test_a_body_that_is_too_long_or_ambiguous_is_refused(
 
 def test_arguments_that_are_longer_than_an_address_may_be_are_an_error(client: TestClient) -> None:
     text, is_error = call(client, "coverage", {"device": ["\u00e9" * 20_000]})
-    assert (is_error, text.startswith("the head has more than 65,536 bytes: ")) == (True, True)
+    assert (is_error, "\nthe head has more than 65,536 bytes: " in text) == (True, True)
     text, is_error = call(client, "coverage", {"device": ["a"] * 2_000})
     assert (is_error, "2,000 parameters, wanted at most 1,000" in text) == (True, True)
 
