@@ -18,6 +18,7 @@ OTHERS = {
     "cli": "absurd_clocks against_a_service demo failing_disk json lake_addresses "
     "strange_names uploading_document",
     "cli/commands": "ingest_paths inspect_etrecord inspect_producers nightly_verdicts",
+    "cli/serve": "every_route",
     "cli/serve/access": "hidden_pools",
     "cli/serve/answers": "hostile_sql",
     "clients": "clients",

@@ -44,7 +44,6 @@ HEADERS = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 Parts = dict[str, Any]  # the variables of a template
