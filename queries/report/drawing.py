@@ -78,5 +78,5 @@ def picture(
 
 
 def safe(text: str) -> str:
-    """A text, escaped for SVG, which cannot contain control characters."""
-    return escape(printable(text))
+    """A text of one or more lines, escaped for SVG, which cannot contain control characters."""
+    return escape("\n".join(map(printable, text.split("\n"))))
