@@ -52,7 +52,7 @@ class ServiceAnswer(NamedTuple):
 
     status: int
     headers: http.client.HTTPMessage
-    body: bytes
+    body: bytes | bytearray
 
 
 class Patience:

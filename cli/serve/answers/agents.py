@@ -12,7 +12,7 @@ from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, from_thread
+from anyio import from_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Send
@@ -21,13 +21,15 @@ from starlette.types import Scope as ConnectionScope
 from cli.agents.asked_store import AskedStore
 from cli.remote.questions import RemoteStore
 from cli.serve.access.authorization import CLIENT_HEADERS, Scope
+from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.http.bodies import parse_body, read_short
 from cli.serve.http.problems import Problem
 from ingest.remote.connection import ServiceAnswer, ServiceConnection
+from warehouse.errors import QueryError
 
 PATH = "/mcp"
 _KEPT = ("type", "asgi", "http_version", "scheme", "client", "server")  # of the outer request
-_CALLS = 40  # of tools at a time; more wait
+CALLS = 8, 96  # of agents that are answered at a time, and that wait
 _PASSED = {name.encode() for name in (*CLIENT_HEADERS, "x-request-id")}
 
 
@@ -60,24 +62,35 @@ class OwnConnection(ServiceConnection):
             "root_path": "",
         }
         receive = _receiving(body, self._request.receive)
-        return await _ask(self._request.app, scope, receive)
+        most_bytes = self._request.app.state.service.settings.answer_bytes
+        return await _ask(self._request.app, scope, receive, most_bytes)
 
 
-async def _ask(app: ASGIApp, scope: ConnectionScope, receive: Receive) -> ServiceAnswer:
+async def _ask(
+    app: ASGIApp, scope: ConnectionScope, receive: Receive, most_bytes: int
+) -> ServiceAnswer:
+    """The answer of an application, in memory.
+
+    Raises:
+        QueryError: It has more bytes.
+    """
     start: dict[str, Any] = {}
     answer = bytearray()
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
             start.update(message)
-        else:
+        elif len(answer) <= most_bytes:
             answer.extend(message.get("body", b""))
 
     await app(scope, receive, send)
+    if len(answer) > most_bytes:
+        detail = "ask about fewer dumps, such as those of one device and build"
+        raise QueryError(f"the answer has more than {most_bytes:,} bytes: {detail}")
     headers = HTTPMessage()
     for name, value in start["headers"]:
         headers[name.decode("latin-1")] = value.decode("latin-1")
-    return ServiceAnswer(start["status"], headers, bytes(answer))
+    return ServiceAnswer(start["status"], headers, answer)
 
 
 def _receiving(body: bytes, agent: Receive) -> Receive:
@@ -116,19 +129,24 @@ class AgentEndpoint:
 
     def __init__(self) -> None:
         """Prepare it without an event loop."""
-        self._threads: CapacityLimiter | None = None
+        self._limit = ConcurrencyLimit(*CALLS)
 
     async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """Answer one request of an agent.
 
         Raises:
-            Problem: 401 or 403 without a token that may read; 400, 408 or 413 for its body; 501
-                without the package.
+            Problem: 401 or 403 without a token that may read; 400, 408 or 413 for its body; 429 if
+                too many agents wait; 501 without the package.
         """
         request = Request(scope, receive)
         request.app.state.service.access.need(request, Scope.READ, Scope.SQL)
         body = await read_short(request)
-        parse_body(body)
+        with self._limit.counting():
+            await self._answer(request, body, send)
+
+    async def _answer(self, request: Request, body: bytes, send: Send) -> None:
+        if not isinstance(parse_body(body), dict):
+            raise Problem(400, "body", "the body: wanted one message: an object")
         await run_in_threadpool(_import_protocol)  # which takes half a second once
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -138,8 +156,8 @@ class AgentEndpoint:
             store = RemoteStore(OwnConnection(request), note=lambda _: None)
             return AskedStore(lambda: nullcontext(store))
 
-        self._threads = self._threads or CapacityLimiter(_CALLS)  # needs the event loop
-        server = make_server(store_of, has_files=False, threads=self._threads)
+        server = make_server(store_of, has_files=False, threads=self._limit.threads)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with manager.run():
-            await manager.handle_request(scope, _receiving(body, receive), send)
+            agent = _receiving(body, request.receive)
+            await manager.handle_request(request.scope, agent, send)

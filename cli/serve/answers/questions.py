@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event
 from typing import TypeVar
 
@@ -32,8 +33,15 @@ class ConcurrencyLimit:
         self._working, self._most = working, working + waiting
         self.count = 0
 
-    async def run(self, function: Callable[[], _Answer]) -> _Answer:
-        """Run a function in a thread.
+    @property
+    def threads(self) -> CapacityLimiter:
+        """The limit of threads."""
+        self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
+        return self._limiter
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count the body among those that work or wait.
 
         Raises:
             Problem: 429 if too many wait already.
@@ -41,12 +49,16 @@ class ConcurrencyLimit:
         if self.count >= self._most:
             detail = f"{self.count} requests are being answered or wait: try again in a second"
             raise Problem(429, "busy", detail, retry_after=1)
-        self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
         self.count += 1
         try:
-            return await run_sync(function, limiter=self._limiter)
+            yield
         finally:
             self.count -= 1
+
+    async def run(self, function: Callable[[], _Answer]) -> _Answer:
+        """Run a function in a thread; a Problem is passed on if too many wait already."""
+        with self.counting():
+            return await run_sync(function, limiter=self.threads)
 
 
 async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:

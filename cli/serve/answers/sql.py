@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +17,7 @@ from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import media_type_of, parse_body, read_short
 from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
+from cli.serve.http.heads import MOST_PARAMETERS
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
@@ -33,7 +35,8 @@ _STATUSES = {
     "text": (413, "statement_too_long"),
 }
 Value = str | int | float | bool | None
-Params = dict[str, Value] | list[Value] | None
+_Few = Field(max_length=MOST_PARAMETERS)
+Params = Annotated[dict[str, Value], _Few] | Annotated[list[Value], _Few] | None
 
 
 class Statement(BaseModel):

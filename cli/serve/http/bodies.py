@@ -139,14 +139,16 @@ async def receive(
         batch.flush()
 
 
-async def read_short(request: Request, *, reason: str = "too_large") -> bytes:
+async def read_short(
+    request: Request, *, most_bytes: int = SHORT_BYTES, reason: str = "too_large"
+) -> bytes:
     """The body of a request that is no upload; every endpoint reads it with this function.
 
     A Problem of `receive` is passed on.
     """
     refuse = partial(TooLargeProblem, remedy="send a shorter request", reason=reason)
     threads, body = request.app.state.service.spooling, bytearray()
-    await receive(request, body.extend, threads, most_bytes=SHORT_BYTES, refuse=refuse)
+    await receive(request, body.extend, threads, most_bytes=most_bytes, refuse=refuse)
     return bytes(body)
 
 

@@ -1,4 +1,7 @@
-"""Limits of what a request says before its body: bytes of its head, parameters of its address."""
+"""Limits of what a request says before its body: its head, its address, and what is parsed of them.
+
+Heads are parsed in the event loop, which answers nobody else meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cli.serve.http.problems import Problem, problem_response
 
 HEAD_BYTES = 64 << 10  # largest head
-MOST_PARAMETERS = 1_000  # of an address
+MOST_PARAMETERS = 1_000  # of an address, or of a statement
+COOKIE_BYTES = 8 << 10  # of all cookies, of which other services of the host may have set some
+HEADER_BYTES = 2 << 10  # of any other header that is parsed
+
+_LONGEST = {
+    b"cookie": COOKIE_BYTES,
+    **dict.fromkeys(
+        (b"accept", b"authorization", b"content-encoding", b"content-type", b"host",
+         b"if-none-match", b"last-event-id", b"origin"),
+        HEADER_BYTES,
+    ),
+}  # fmt: skip
 
 _REMEDY = "send a longer manifest in a form, and ask for fewer names, or for globs of them"
 
@@ -31,7 +45,7 @@ class HeadLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, unless it is refused; the request's state keeps the reason."""
-        problem = _find_problem(scope["query_string"]) if scope["type"] == "http" else None
+        problem = _find_problem(scope) if scope["type"] == "http" else None
         if problem is None:
             await self._app(scope, receive, send)
             return
@@ -39,7 +53,14 @@ class HeadLimits:
         await problem_response(problem)(scope, receive, send)
 
 
-def _find_problem(query: bytes) -> Problem | None:
+def _find_problem(scope: Scope) -> Problem | None:
+    query, left = scope["query_string"], dict(_LONGEST)
+    for name, value in scope["headers"]:
+        if name in left:
+            left[name] -= len(value)
+            if left[name] < 0:
+                detail = f"{name.decode()}: more than {_LONGEST[name]:,} bytes: send fewer values"
+                return Problem(431, "header_too_long", detail)
     if len(query) > HEAD_BYTES:
         return HeadTooLongProblem()
     if (count := query.count(b"&") + 1) > MOST_PARAMETERS:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Template
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -72,15 +73,17 @@ def view(
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        address, status = vars(read_address(request)), 200
+        address = vars(read_address(request))
 
-        def render(store: Warehouse) -> Parts | Response:
+        def render(store: Warehouse) -> Response:
             check_parameters(request, (*filters, *fields))
             page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
             parts = make(page)
-            if is_filtered and not isinstance(parts, Response):
+            if isinstance(parts, Response):
+                return parts
+            if is_filtered:
                 parts["form"] = filter_form(page, filters, builds)
-            return parts
+            return show(request, parts.pop("template", "tables"), frame | parts)
 
         try:
             bearer = service.access.need(request, Scope.READ)
@@ -88,16 +91,14 @@ def view(
             return show_problem(request, error)
         changes: Changes = request.app.state.changes
         frame = {"news_since": changes.name(changes.count(bearer.pools)), "news": news}
-        parts: Parts | Response
         try:
-            parts = await query_store(request, render)
+            return await query_store(request, render)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
             if filters or builds:
                 parts["form"] = await _form_of_problem(request, bearer, filters, builds)
-        if isinstance(parts, Response):
-            return parts
-        return show(request, parts.pop("template", "tables"), frame | parts, status=status)
+            shown = partial(show, request, "tables", frame | parts, status=status)
+            return await run_in_threadpool(shown)
 
     return answer
 

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
+from cli.serve.answers import agents
 from cli.serve.http.bodies import SHORT_BYTES
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
@@ -140,6 +141,7 @@ def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -
         (b" " * (SHORT_BYTES + 1), 413, "more than 65,536 bytes"),
         (b'{"id": 1, "method": "ping", "id": 2}', 400, "the key 'id' twice"),
         (b"[" * 60_000, 400, "the body is too deep"),
+        (b'[{"id": 1, "method": "ping"}]', 400, "wanted one message: an object"),
     ],
 )
 def test_a_body_that_is_too_long_or_ambiguous_is_refused(
@@ -173,6 +175,26 @@ def test_headers_about_the_answer_do_not_reach_the_endpoint_that_a_tool_asks(
     plain, other = (client.post("/mcp", json=body, headers=sent | one) for one in ({}, headers))
     assert other.json() == plain.json()
     assert not other.json()["result"]["isError"]
+
+
+def test_an_answer_that_is_too_long_for_memory_is_an_error_with_a_remedy(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(client)
+    short = service.settings.model_copy(update={"answer_bytes": 100})
+    monkeypatch.setattr(service, "settings", short)
+    text, is_error = call(client, "coverage")
+    assert (is_error, "more than 100 bytes: ask about fewer dumps" in text) == (True, True)
+
+
+def test_agents_beyond_those_that_may_wait_are_put_off(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = next(one.app for one in client.app.routes if one.path == agents.PATH)._limit
+    monkeypatch.setattr(limit, "count", sum(agents.CALLS))
+    secret = create_token(service_of(client).store, str(uuid4()), scopes=[Scope.READ])
+    answer = ask(client, "tools/list", secret)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
 
 
 @pytest.mark.system
