@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _WORDS = {  # of pydantic, and our own
     "Value error, ": "",
     "Input should be": "wanted",
@@ -103,4 +105,4 @@ def pydantic_problem(problem: str) -> str:
     """
     for theirs, ours in _WORDS.items():
         problem = problem.replace(theirs, ours)
-    return problem
+    return re.sub(r"a valid dictionary or instance of \w+", "an object", problem)

@@ -8,10 +8,12 @@ C1, bidirectional marks and zero-width characters.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 ELLIPSIS = "…"
 
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -33,6 +35,15 @@ def json_text(value: object) -> str:
     '{"größe": "\\u007f"}'
     """
     return _escape(_ENCODER.encode(value), json.dumps)
+
+
+def xml_text(text: str) -> str:
+    r"""The text with escapes for the characters that no XML can contain, not even as references.
+
+    >>> xml_text("a\x1b&\uffff")
+    'a\\x1b&\\uffff'
+    """
+    return _NOT_IN_XML.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 def shorten(text: str, most: int) -> str:

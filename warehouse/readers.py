@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,26 +18,26 @@ class ReaderPool:
 
     def __init__(self, warehouse: Warehouse, store: Path) -> None:
         self._warehouse, self._store = warehouse, store
-        self._idle: list[Warehouse] = []
+        self._idle: dict[frozenset[str] | None, list[Warehouse]] = defaultdict(list)
         self._n_lent, self._is_reopened = 0, False
         self._changed = threading.Condition()
 
     @contextmanager
-    def lend(self) -> Iterator[Warehouse]:
-        """A reader for this thread."""
+    def lend(self, pools: frozenset[str] | None = None) -> Iterator[Warehouse]:
+        """A reader for this thread, of these device pools; None for all."""
         with self._changed:
             is_live = not self._is_reopened
             self._n_lent += is_live
-            idle = self._idle.pop() if is_live and self._idle else None
+            idle = self._idle[pools].pop() if is_live and self._idle[pools] else None
         try:
-            reader = idle or (self._warehouse.reader() if is_live else self._open_snapshot())
+            reader = idle or self._open(pools, is_live=is_live)
             try:
                 yield reader
             except BaseException:  # the reader may be in the middle of a transaction
                 reader.close()
                 raise
             if is_live:
-                self._idle.append(reader)
+                self._idle[pools].append(reader)
             else:
                 reader.close()
         finally:
@@ -62,8 +63,15 @@ class ReaderPool:
 
     def close(self) -> None:
         """Close the readers that are not lent."""
-        while self._idle:
-            self._idle.pop().close()
+        for readers in self._idle.values():
+            while readers:
+                readers.pop().close()
+
+    def _open(self, pools: frozenset[str] | None, *, is_live: bool) -> Warehouse:
+        reader = self._warehouse.reader() if is_live else self._open_snapshot()
+        if pools is not None:
+            reader.limit_to(pools)
+        return reader
 
     def _open_snapshot(self) -> Warehouse:
         opened = open_snapshot(self._store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -551,6 +551,10 @@ class Warehouse:
         writer = self._require_writer().connection
         answering = StoreConnections(self._path, self._answering.file, writer=writer)
         return Warehouse(self._path, OpenedStore(answering, None))
+
+    def limit_to(self, pools: Collection[str]) -> None:
+        """Hide all but what is of these device pools; before the first query."""
+        self._answering.limit_to(pools)
 
     @property
     def writing(self) -> duckdb.DuckDBPyConnection:

@@ -31,13 +31,13 @@ class AskedStore:
     Attributes:
         open: Opens the store.
         config: The settings of reports on its own files.
-        stop: Stops the queries of its own files.
+        stop: Stops the queries.
         last: The last answer, kept for the agent that asks for its other pages; none before.
     """
 
     open: Callable[[], Opened]
     config: Path | None = None
-    stop: Event | None = None
+    stop: Event = field(default_factory=Event)
     last: list[Answer] = field(default_factory=list)
 
     def query(self, name: str, params: Mapping[str, object]) -> pa.Table:
@@ -89,9 +89,5 @@ class AskedStore:
 
     @contextmanager
     def _opened(self) -> Iterator[Warehouse | RemoteStore]:
-        with self.open() as store:
-            if self.stop is None or isinstance(store, RemoteStore):
-                yield store
-            else:
-                with store.within(None, self.stop):
-                    yield store
+        with self.open() as store, store.within(None, self.stop):
+            yield store

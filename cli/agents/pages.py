@@ -1,4 +1,8 @@
-"""Pages of answers for agents: a summary, and as many lines as fit into a limit. Pure."""
+"""Pages of answers for agents: a summary, and as many lines as fit into a limit. Pure.
+
+Names come from files that anybody may have written. They stand in a block that no line of it can
+end, or outside of it in quotes that no name can end, so that they stay data.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from io import StringIO
 from typing import Any, NamedTuple
 
@@ -25,6 +30,8 @@ _MOST_EQUAL = 60  # characters of a value that is said once for all rows
 _FEW_ROWS = 3  # of fewer, all columns are shown
 _RESERVED_BYTES = 300  # for the line that says which lines a page has
 _CURSOR = re.compile(r"([0-9]{1,18})\.(.+)")
+_WORD = re.compile(r"\w{1,40}", re.ASCII)  # which says nothing by itself
+_PLAIN = (bool, int, float, Decimal, date, time, timedelta)
 
 
 class Cursor(NamedTuple):
@@ -117,7 +124,7 @@ def table_answer(purpose: str, table: pa.Table, *, following: str = "") -> Answe
 
 def text_answer(purpose: str, text: str, *, following: str = "") -> Answer:
     """The lines of a text in Markdown."""
-    lines = text.splitlines()
+    lines = [_inside(line) for line in text.splitlines()]
     return Answer(
         summary=purpose,
         kind="markdown",
@@ -127,6 +134,12 @@ def text_answer(purpose: str, text: str, *, following: str = "") -> Answer:
         digest=hashlib.sha256(text.encode()).hexdigest()[:8],
         following=following,
     )
+
+
+def error_page(problem: str) -> str:
+    """The page of a call that failed; an error may name what the store has."""
+    line = _inside(cut(printable(problem), MOST_BYTES - _RESERVED_BYTES))
+    return f"The call failed:\n```text\n{line}\n```"
 
 
 def cut(text: str, most_bytes: int) -> str:
@@ -149,11 +162,11 @@ def _without_equal(table: pa.Table) -> tuple[pa.Table, list[str]]:
         column = table[name]
         if not pa.types.is_nested(column.type) and len(values := column.unique()) == 1:
             value = values[0].as_py()
-            shown = json_text(value) if value and isinstance(value, str) else _cell(value)
+            shown = "" if value in (None, "") else _quoted(value)
             if len(shown) <= _MOST_EQUAL:
                 equal[name] = shown
-    empty = ", ".join(_cell(name) for name, value in equal.items() if not value)
-    full = ", ".join(f"{_cell(name)} = {value}" for name, value in equal.items() if value)
+    empty = ", ".join(_word(name) for name, value in equal.items() if not value)
+    full = ", ".join(f"{_word(name)} = {value}" for name, value in equal.items() if value)
     sentences = [f"In all rows: {full}."] * bool(full) + [f"Empty: {empty}."] * bool(empty)
     kept = table.drop_columns(list(equal))
     return (kept, sentences) if kept.num_columns else (table, [])
@@ -183,7 +196,24 @@ def _line(cells: Sequence[str]) -> str:
     written = StringIO()
     csv.writer(written, lineterminator="").writerow(cells)
     line = written.getvalue()
-    return line if line.strip("`") else f'"{line}"'  # which would end the block
+    if not line.startswith("`"):
+        return line
+    return f'"{cells[0]}"{line[len(cells[0]) :]}'  # lest it looks like the end of the block
+
+
+def _inside(line: str) -> str:
+    """The line, which does not look like the end of the block that it stands in."""
+    return f"\\{line}" if line.lstrip().startswith("```") else line
+
+
+def _quoted(value: Any) -> str:
+    """A value outside of a block: a text is in quotes."""
+    return _cell(value) if value is None or isinstance(value, _PLAIN) else json_text(str(value))
+
+
+def _word(text: str) -> str:
+    """A text outside of a block: in quotes, unless it is one word."""
+    return text if _WORD.fullmatch(text) else json_text(text)
 
 
 def _cell(value: Any) -> str:
@@ -203,7 +233,10 @@ def _cell(value: Any) -> str:
 
 def _counts(column: pa.ChunkedArray) -> str:
     counts = Counter(column.to_pylist())
-    return ", ".join(f"{number:,} {_cell(value)}" for value, number in counts.most_common(12))
+    most = counts.most_common(12)
+    return ", ".join(
+        f"{number:,} {'null' if value is None else _word(_cell(value))}" for value, number in most
+    )
 
 
 def _digest(batches: Sequence[pa.RecordBatch]) -> str:

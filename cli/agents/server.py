@@ -37,12 +37,11 @@ from mcp_types import (
 )
 
 from cli.agents.asked_store import AskedStore
-from cli.agents.pages import MOST_BYTES, cut
+from cli.agents.pages import error_page
 from cli.agents.resources import resources
 from cli.agents.tools import AgentTool, list_tools, shared_parameters
 from cli.errors import OutputError, UsageError
 from ingest.errors import IngestError
-from queries.printable import printable
 from warehouse.errors import QueryError, WarehouseError
 
 Context = ServerRequestContext[Any]
@@ -71,15 +70,13 @@ _ERRORS = (IngestError, WarehouseError, QueryError, OutputError, UsageError)
 _MARKDOWN = "text/markdown"
 
 
-def make_server(
-    store_of: StoreOf, *, has_files: bool, threads: CapacityLimiter | None = None
-) -> Server[Any]:
+def make_server(store_of: StoreOf, *, has_files: bool, threads: CapacityLimiter) -> Server[Any]:
     """A server whose tools ask the store of a request.
 
     Args:
         store_of: The store of a request.
         has_files: Whether tools may read files that the agent names.
-        threads: Limit of threads for calls; by default that of all other work.
+        threads: Limit of threads for calls, which must not be that of the thread that reads calls.
     """
     tools = list_tools(has_files=has_files)
     return Server(
@@ -121,7 +118,7 @@ async def _list_tools(
 async def _call_tool(
     tools: Tools,
     store_of: StoreOf,
-    threads: CapacityLimiter | None,
+    threads: CapacityLimiter,
     context: Context,
     params: CallToolRequestParams,
 ) -> CallToolResult:
@@ -133,7 +130,7 @@ async def _call_tool(
     try:
         text, is_error = await run_sync(ask, abandon_on_cancel=True, limiter=threads), False
     except _ERRORS as error:
-        text, is_error = cut(printable(str(error)), MOST_BYTES), True
+        text, is_error = error_page(str(error)), True
     finally:
         stop.set()  # the agent may have withdrawn the call, or ended
     return CallToolResult(content=[TextContent(text=text)], is_error=is_error)

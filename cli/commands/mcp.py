@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from threading import Timer
+from typing import TYPE_CHECKING
 
 from cli.errors import OutputError
 from cli.options import DEFAULT_STORE, Config, Store
 
 if TYPE_CHECKING:
-    from mcp.server import Server
+    from cli.agents.asked_store import AskedStore
 
 _MISSING = "the package {name} is not installed; 'pip install \"tracehouse[mcp]\"' adds it"
+_CALLS = 8  # at a time, each with an open store; more wait
+_ENDING_SECONDS = 1.0  # until the process ends after its input, whatever its threads do
 
 
 def mcp(store: Store = DEFAULT_STORE, config: Config = None) -> None:
@@ -25,19 +29,29 @@ def mcp(store: Store = DEFAULT_STORE, config: Config = None) -> None:
     """
     try:
         import anyio
-
-        from cli.agents.server import make_server
+        import mcp.server.stdio  # noqa: F401
     except ModuleNotFoundError as error:
         raise OutputError(_MISSING.format(name=error.name)) from error
     from cli.agents.asked_store import AskedStore
     from cli.stores import open_to_query
 
-    asked = AskedStore(partial(open_to_query, store), config=config)
-    anyio.run(_serve, make_server(lambda _: asked, has_files=True))
+    try:
+        anyio.run(_serve, AskedStore(partial(open_to_query, store), config=config))
+    except* BrokenPipeError:
+        pass  # the agent has gone
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(asked: AskedStore) -> None:
+    from anyio import CapacityLimiter
     from mcp.server.stdio import stdio_server
 
+    from cli.agents.server import make_server
+
+    server = make_server(lambda _: asked, has_files=True, threads=CapacityLimiter(_CALLS))
     async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+        try:
+            await server.run(received, sent, server.create_initialization_options())
+        finally:  # the agent ended, or reads no more
+            ending = Timer(_ENDING_SECONDS, os._exit, [0])
+            ending.daemon = True
+            ending.start()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
+from threading import Event
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from cli.output.streams import write_note
 from ingest.errors import ServiceError
+from warehouse.engine.deadlines import within
 from warehouse.errors import QueryError, StatementError
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ _QUESTION_AT_FAULT = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
 }
 _QUESTIONS = {"unknown_query", "deadline"}
@@ -39,6 +42,13 @@ class RemoteStore:
     ) -> None:
         """Ask over a connection; `note` is told which snapshot an answer is from."""
         self._connection, self._note = connection, note
+
+    def within(self, seconds: float | None, stop: Event) -> AbstractContextManager[None]:
+        """Interrupt the body's questions after some seconds, or when `stop` is set.
+
+        The body then raises an error; the service stops what it did for a client that is gone.
+        """
+        return within(seconds, self._connection.interrupt, stop)
 
     def query(self, name: str, /, **params: object) -> pa.Table:
         """Rows of a canned query; see `Warehouse.query`."""

@@ -107,9 +107,9 @@ class Service:
         """Let commands of the store's owner find the service at its URL."""
         self._announce(FoundService(url, self.access.key))
 
-    def reader(self) -> AbstractContextManager[Warehouse]:
-        """A reader of the live store, for this thread."""
-        return self.consumer.readers.lend()
+    def reader(self, pools: frozenset[str] | None = None) -> AbstractContextManager[Warehouse]:
+        """A reader of the live store for this thread, of these device pools; None for all."""
+        return self.consumer.readers.lend(pools)
 
     def close(self) -> None:
         """Close the store; dumps that are not indexed yet wait in the inbox.

@@ -27,6 +27,7 @@ from ingest.errors import ManifestError
 from ingest.manifest.json_files import parse_json
 from ingest.sources.file_names import LOG_SUFFIX, QHAS_SUFFIX, FolderFiles, stem_of
 from ingest.sources.paths import Source
+from ingest.strict_json import unique_keys
 
 Counters = list[dict[str, object]]
 _Figure = tuple[str, str, float]  # name, unit, value
@@ -169,7 +170,7 @@ def _read_observers(text: str) -> Iterator[_Figure]:
         if len(found[1]) > _MOST_OBSERVER_LENGTH:
             continue
         try:
-            stats = json.loads(_NOT_FINITE.sub(":null", found[1]))
+            stats = json.loads(_NOT_FINITE.sub(":null", found[1]), object_pairs_hook=unique_keys)
         except ValueError:
             continue
         yield from _read_observer(stats)

@@ -52,7 +52,7 @@ class ServiceAnswer(NamedTuple):
 
     status: int
     headers: http.client.HTTPMessage
-    body: bytes
+    body: bytes | bytearray
 
 
 class Patience:
@@ -125,6 +125,12 @@ class ServiceConnection:
     def patience(self) -> Patience:
         """Pauses before further attempts, as long as the connection retries a request."""
         return Patience(self._retry_seconds)
+
+    def interrupt(self) -> None:
+        """Make the request that another thread has under way fail."""
+        if (sock := self._http.sock) is not None:
+            with suppress(OSError):  # it was closed meanwhile
+                sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the next request opens it again."""

@@ -163,7 +163,7 @@ def _record(outgoing: OutgoingDump, sha256: str) -> Iterator[_Bytes]:
     yield from parts.values()
 
 
-def _parse(body: bytes) -> dict[str, Any]:
+def _parse(body: bytes | bytearray) -> dict[str, Any]:
     """The object of an answer; empty for any other content."""
     try:
         content = json.loads(body)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import svg
 
+from queries.printable import printable
+
 
 class Scale(NamedTuple):
     """Maps values to places between two edges; to the middle if all are equal."""
@@ -76,5 +78,5 @@ def picture(
 
 
 def safe(text: str) -> str:
-    """A text, escaped for SVG."""
-    return escape(text)
+    """A text of one or more lines, escaped for SVG, which cannot contain control characters."""
+    return escape("\n".join(map(printable, text.split("\n"))))

@@ -14,6 +14,7 @@ from queries.report import figures
 from queries.report.headline import order_rows
 from queries.report.outline import build_lines, facts, line_text, sort_groups, verdict_text
 from queries.report.sensitivity_summary import sensitivity_text
+from queries.report.xml_file import xml_file
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Report
@@ -39,7 +40,7 @@ def junit_text(report: Report) -> str:
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in suites)))
     root.extend(suites)
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+    return xml_file(root)
 
 
 def _suite(name: str, cases: list[ElementTree.Element], head: str) -> ElementTree.Element:

@@ -127,7 +127,7 @@ def _line(group: Group) -> str:
 
 
 def _details(group: Group, report: Report) -> str:
-    said = " · ".join(f"{label}: {plain(text)}" for label, text in facts(group, report))
+    said = " · ".join(f"{plain(label)}: {plain(text)}" for label, text in facts(group, report))
     columns = ("Series", "Operator", "Base", "Head", "Change", "99 % interval", "Cost per run")
     members = order_rows(group.members, group.explains)
     rows = [_member(member) for member in members[:_MEMBERS]]

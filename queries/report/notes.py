@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from queries.report.figures import name_text, operator_text, place_text
+from queries.report.figures import MAX_TEXT, name_text, operator_text, place_text
 from queries.report.parts import Part
 from warehouse.point import Point
 from warehouse.queryable import Queryable
@@ -50,7 +50,8 @@ class Note(Part):
     @property
     def signed_text(self) -> str:
         """The text with the author and the day."""
-        return f"{self.text} ({self.written_by}, {self.written_at:%Y-%m-%d})"
+        text, user = name_text(self.text, MAX_TEXT), name_text(self.written_by)
+        return f"{text} ({user}, {self.written_at:%Y-%m-%d})"
 
     @property
     def href(self) -> str:

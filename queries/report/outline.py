@@ -188,7 +188,10 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Next step", next_step(group, report)),
         ("Decided because", group.reason),
         ("Fixed in", group.fixed_in),
-        *((f"Note on {note.build}", note.signed_text) for note in notes_on(group, report)),
+        *(
+            (f"Note on {name_text(note.build)}", note.signed_text)
+            for note in notes_on(group, report)
+        ),
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]

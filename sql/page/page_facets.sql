@@ -9,8 +9,6 @@
 --   build    STRING[] OF builds.name = NULL     Only these builds.
 --   model    STRING[] OF models.name = NULL     Only these models.
 --   backend  STRING[] OF models.backend = NULL  Only models lowered to these backends.
---   visible  STRING[] OF devices.pool = NULL    Only devices of these pools, in the
---                                              counts of pools too.
 --   since    TIMESTAMP = NULL                   Only dumps captured from then on.
 --   until    TIMESTAMP = NULL                   Only dumps captured before this time.
 --
@@ -27,8 +25,7 @@ WITH dated AS (
         is_chosen(:model, model) AS is_of_model,
         is_chosen(:backend, backend) AS is_of_backend
     FROM named_dumps
-    WHERE is_chosen(:visible, pool)
-        AND (CAST(:since AS TIMESTAMP) IS NULL
+    WHERE (CAST(:since AS TIMESTAMP) IS NULL
             OR captured_at >= CAST(:since AS TIMESTAMP))
         AND (CAST(:until AS TIMESTAMP) IS NULL
             OR captured_at < CAST(:until AS TIMESTAMP))

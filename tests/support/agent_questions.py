@@ -67,7 +67,7 @@ def _first_of(tool: str, column: str, **arguments: Any) -> Callable[[], Plan]:
 
 def _wrong_name_first() -> Plan:
     answer = yield "percentiles", {"build": ["bas"], "model": ["conv"]}
-    build = answer.rpartition("did you mean ")[2].strip("?")
+    (build,) = re.findall(r"did you mean (\S+)\?", answer)
     rows = yield from all_rows("percentiles", build=[build], model=["conv"], backend=["portable"])
     (found,) = {row["sample_count"] for row in rows if row["event_name"] == "Method::execute"}
     return build, int(found)

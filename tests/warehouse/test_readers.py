@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
 from warehouse import Warehouse
 from warehouse.readers import ReaderPool
@@ -21,9 +22,23 @@ def test_an_idle_reader_is_lent_again_unless_its_query_failed(store: Path) -> No
             assert third in (first, second)
         with pytest.raises(ZeroDivisionError), pool.lend():
             raise ZeroDivisionError
-        assert len(pool._idle) == 1
+        assert [len(readers) for readers in pool._idle.values()] == [1]
         pool.close()
-        assert not pool._idle
+        assert not any(pool._idle.values())
+
+
+def test_a_reader_of_device_pools_is_lent_to_those_alone(store: Path) -> None:
+    pools = frozenset({"none"})
+    with Warehouse.open(store) as warehouse:
+        warehouse.ingest([tiny_incoming(1)])
+        pool = ReaderPool(warehouse, store)
+        for _ in range(2):
+            with pool.lend(pools) as limited, pool.lend() as reader:
+                assert [one.sql(_COUNT)["n"].to_pylist() for one in (limited, reader)] == [[0], [1]]
+        warehouse.snapshot()
+        with pool.reopening(), pool.lend(pools) as limited:
+            assert limited.sql(_COUNT)["n"].to_pylist() == [0]
+        pool.close()
 
 
 def test_while_a_store_is_reopened_its_snapshot_is_read(store: Path) -> None:

@@ -66,7 +66,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
     commit is written to the file at once, which suits a few small commits.
     """
     config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
-    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+    with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection
 
@@ -101,14 +101,14 @@ def open_reader(
         allow_files: Let statements read files.
         limits: DuckDB's settings that limit statements, by name.
     """
-    with _closed_on_error(attach_reader(file)) as connection:
+    with closed_on_error(attach_reader(file)) as connection:
         restrict_reader(connection, spill=spill, allow_files=allow_files, limits=limits)
         return connection
 
 
 def attach_reader(file: Path) -> duckdb.DuckDBPyConnection:
     """A connection that only reads a database; before any other statement, restrict it."""
-    with _closed_on_error(duckdb.connect(":memory:", config=_CAREFUL)) as connection:
+    with closed_on_error(duckdb.connect(":memory:", config=_CAREFUL)) as connection:
         _attach(connection, file, "READ_ONLY", allow_files=True)
         return connection
 
@@ -141,7 +141,7 @@ def open_memory(
         allow_files: Let statements read files.
     """
     config = {**_CAREFUL, "temp_directory": str(spill or "")}
-    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+    with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         connection.execute(f"ATTACH ':memory:' AS {DATABASE}")
         begin_session(connection)
         if not allow_files:
@@ -160,16 +160,17 @@ def open_copier(
     `limits` are DuckDB's settings that limit statements.
     """
     config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": f"{new}.tmp"}
-    with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
+    with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
         _attach(connection, new, "READ_WRITE", allow_files=False, name="new")
         return connection
 
 
 @contextmanager
-def _closed_on_error(
+def closed_on_error(
     connection: duckdb.DuckDBPyConnection,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Close the connection if the body fails."""
     try:
         yield connection
     except BaseException:  # an interrupt, too, must not leave the file locked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +16,7 @@ from ingest.signatures import event_kind
 from warehouse.catalogue.queries import Query
 from warehouse.engine.connection import (
     attach_reader,
+    closed_on_error,
     open_cursor,
     restrict_reader,
     translated_errors,
@@ -24,6 +25,7 @@ from warehouse.engine.connection import (
 from warehouse.engine.functions import register_functions
 from warehouse.engine.memory_limit import reading_limit
 from warehouse.engine.migrations import check_version
+from warehouse.engine.pool_views import show_pools
 from warehouse.engine.seal import is_sealed
 from warehouse.engine.store_checks import check_no_foreign_objects, check_tables
 from warehouse.engine.views import make_temporary_views, named_views, reads_table
@@ -73,6 +75,7 @@ class StoreConnections:
         self._store, self._writer = store, writer
         self._spill: tempfile.TemporaryDirectory[str] | None = None
         self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
+        self._pools: Collection[str] | None = None
         self._views: set[tuple[Trust, str]] = set()
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
@@ -111,12 +114,17 @@ class StoreConnections:
         """
         with translated_errors(self._store, self.file):
             if trust not in self._connections:
-                self._connections[trust] = self._open(trust)
-                use_database(self._connections[trust])
+                self._connections[trust] = self._prepare(trust)
             missing = [name for name in named_views(text) if (trust, name) not in self._views]
             make_temporary_views(self._connections[trust], missing)
             self._views.update((trust, name) for name in missing)
         return self._connections[trust]
+
+    def limit_to(self, pools: Collection[str]) -> None:
+        """Hide all but what is of these device pools; before the first statement."""
+        self._pools = pools
+        for connection in self._connections.values():
+            show_pools(connection, pools)
 
     def for_statement(self, text: str) -> duckdb.DuckDBPyConnection:
         """The connection for a trusted statement other than a canned query.
@@ -184,6 +192,15 @@ class StoreConnections:
     def _trusted(self, text: str) -> duckdb.DuckDBPyConnection:
         connection = self.connection("trusted", text)
         register_functions(connection, text)
+        return connection
+
+    def _prepare(self, trust: Trust) -> duckdb.DuckDBPyConnection:
+        """A connection to the database that shows what it may."""
+        connection = self._open(trust)
+        with closed_on_error(connection):
+            use_database(connection)
+            if self._pools is not None:
+                show_pools(connection, self._pools)
         return connection
 
     def _open(self, trust: Trust) -> duckdb.DuckDBPyConnection:

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from cli.serve.access.tokens import Tokens, TokenScope
@@ -27,6 +28,11 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tracehouse"'}
 # A proxy adds these headers; clients behind it are on other machines.
 _OF_PROXIES = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
+)  # fmt: skip
+
+# All headers by which a client is identified.
+CLIENT_HEADERS = (
+    "authorization", "cookie", "host", "origin", "sec-fetch-site", "sec-fetch-mode", *_OF_PROXIES,
 )  # fmt: skip
 
 
@@ -112,7 +118,7 @@ class Access:
             check_origin(request, is_cookie=False)
             return ANYONE
         secret = _bearer_secret(request.headers)
-        if secret is None and (secret := request.cookies.get(COOKIE)) is not None:
+        if secret is None and (secret := cookie_secret(request.headers)) is not None:
             check_origin(request, is_cookie=True)
         if secret is None:
             raise Unauthorized("no_token", "send a token: 'Authorization: Bearer SECRET'")
@@ -158,6 +164,19 @@ def _bearer_secret(headers: Mapping[str, str]) -> str | None:
     if kind.lower() != "bearer" or not secret.strip():
         raise Unauthorized("no_token", "wanted 'Authorization: Bearer SECRET'")
     return secret.strip()
+
+
+def cookie_secret(headers: Headers) -> str | None:
+    """The secret in the cookie of the page's login; None without one.
+
+    The standard library would take the square of the length to unquote a cookie.
+    """
+    for header in headers.getlist("cookie"):
+        for cookie in header.split(";"):
+            name, _, value = cookie.strip().partition("=")
+            if name == COOKIE:
+                return value
+    return None
 
 
 def _check_local(headers: Mapping[str, str]) -> None:

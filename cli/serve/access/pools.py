@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from glob import escape
 
 from cli.serve.access.authorization import Bearer
 from cli.serve.http.problems import Problem
 from ingest.manifest.models import Manifest
 from ingest.schemas.attributes import compose
-from warehouse.errors import ParameterError
 from warehouse.store import Warehouse
 
 OF_ALL = "covers all device pools, but the token is limited to some"
-_POOLS = "SELECT DISTINCT pool FROM devices WHERE pool IS NOT NULL"
+_ANY = "SELECT device_id FROM devices LIMIT 1"
+_EVERY = "*"  # glob
 
 
 def need_all_pools(bearer: Bearer, what: str) -> None:
@@ -43,37 +42,27 @@ def pool_of(manifest: str) -> str | None:
     return Manifest.model_validate_json(manifest).device.pool
 
 
-def allowed_pools(reader: Warehouse, pools: Collection[str], given: Sequence[str]) -> list[str]:
-    """Globs that match exactly the names of the pools that a query is limited to.
+def choose_pools(pools: Collection[str], named: Sequence[str]) -> Sequence[str]:
+    """The pools of a query by a client that is limited to some: those it names, else all it sees.
 
-    The query names the pools `given`; without any, all of the client's that have devices.
+    The client's reader shows no others. Named pools tell a query that its answer is about pools.
 
     Raises:
-        Problem: 403 if the query names other pools; 404 if the pools have no devices.
+        Problem: 403 if the client names another pool.
     """
-    names, given = ", ".join(sorted(pools)), list(map(compose, given))
+    names, given = ", ".join(sorted(pools)), list(map(compose, named))
     if not set(pools).issuperset(given):
         raise Problem(403, "pool", f"pool: the token is limited to {names}")
-    known = set(reader.sql(_POOLS)["pool"].to_pylist())
-    wanted = sorted(known.intersection(given or pools))
-    if not wanted:
-        detail = f"no dumps yet of the pools that the token may see: {names}"
-        raise Problem(404, "no_data", detail)
-    return list(map(escape, wanted))
+    return list(map(escape, given)) or [_EVERY]
 
 
-@contextmanager
-def hiding_names(pools: Collection[str] | None) -> Iterator[None]:
-    """Keep the names in other pools out of errors, for clients that are limited to some pools.
+def check_data(reader: Warehouse, pools: Collection[str]) -> None:
+    """Check that there are dumps of the device pools that a reader is limited to.
 
     Raises:
-        Problem: 400 if a name is unknown.
-        ParameterError: The same, for clients without a limit; it lists the known names.
+        Problem: 404 if there are none.
     """
-    try:
-        yield
-    except ParameterError as error:
-        if pools is None:
-            raise
-        detail = str(error).partition("; ")[0]
-        raise Problem(400, "refused", detail) from error
+    if not reader.sql(_ANY).num_rows:
+        names = ", ".join(sorted(pools))
+        detail = f"no dumps yet of the pools that the token may see: {names}"
+        raise Problem(404, "no_data", detail)

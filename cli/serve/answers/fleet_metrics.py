@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,6 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cli.serve.access.pools import allowed_pools
 from cli.serve.answers.questions import query_store
 from cli.serve.answers.reads import store_version
 from cli.serve.http.endpoints import READ_PROBLEMS, TEXT, Operation
@@ -109,8 +108,7 @@ async def fleet_figures(request: Request) -> Response:
         if known != facts:
             # An alert may be of several pools.
             night = last_night(reader, settings) if pools is None else None
-            chosen = {} if pools is None else {"pool": allowed_pools(reader, pools, ())}
-            fleet = _read_fleet(reader, chosen, night)
+            fleet = _read_fleet(reader, night)
             text = generate_latest(fleet)  # type: ignore[no-untyped-call]
             texts[pools] = facts, text
         return Response(text, media_type=CONTENT_TYPE_LATEST)
@@ -118,20 +116,18 @@ async def fleet_figures(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _read_fleet(
-    reader: Warehouse, chosen: Mapping[str, object], night: LastNight | None
-) -> FleetMetrics:
-    """The newest builds of the chosen dumps, and their runs, the newest builds first.
+def _read_fleet(reader: Warehouse, night: LastNight | None) -> FleetMetrics:
+    """The newest builds, and their runs, the newest builds first.
 
     Raises:
         ParameterError: A build was removed meanwhile.
     """
-    builds = reader.query(page_query("page_builds"), **chosen).slice(1)  # without that of all
+    builds = reader.query(page_query("page_builds")).slice(1)  # without that of all
     builds = builds.slice(max(builds.num_rows - BUILDS, 0)).sort_by([("position", "descending")])
     names = builds["build"]
     try:
-        of_builds = {"build": names.to_pylist() or None, **chosen}
-        runs = reader.query("build_history", event=METHOD, ordinal=1, **of_builds)
+        chosen = names.to_pylist() or None
+        runs = reader.query("build_history", event=METHOD, ordinal=1, build=chosen)
     except ParameterError as error:
         if error.param != "event":  # which only a store without runs does not have
             raise

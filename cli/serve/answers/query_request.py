@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from cli.serve.access.pools import OF_ALL, allowed_pools, hiding_names
+from cli.serve.access.pools import OF_ALL, choose_pools
 from cli.serve.http.negotiation import ALL, Page
 from cli.serve.http.problems import Problem
 from queries.computed import COMPUTED, answer_computed
@@ -16,7 +16,7 @@ from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import find_query
 from warehouse.store import Warehouse
 
-Params = Mapping[str, str | list[str]]
+Params = Mapping[str, str | Sequence[str]]
 
 
 class QueryRequest(NamedTuple):
@@ -39,7 +39,7 @@ class QueryRequest(NamedTuple):
     def answer(self, reader: Warehouse, settings: Settings, page: Page = ALL) -> Iterator[Rows]:
         """The rows of the query, at least those up to the page's end and one more.
 
-        A Problem with pools or names is passed on.
+        The reader shows the client's pools alone. A Problem with pools is passed on.
         """
         name, params = self.header.name, self.params
         if name in COMPUTED:
@@ -48,13 +48,10 @@ class QueryRequest(NamedTuple):
         if self.pools is not None:
             given = params.get("pool", [])
             named = [given] if isinstance(given, str) else given
-            params = {**params, "pool": allowed_pools(reader, self.pools, named)}
+            params = {**params, "pool": choose_pools(self.pools, named)}
         given_params = settings.with_expected(self.header, params)
         most_rows = None if page.limit is None else page.offset + page.limit + 1
-        with (
-            hiding_names(self.pools),
-            reader.stream_query(name, given_params, most_rows=most_rows) as rows,
-        ):
+        with reader.stream_query(name, given_params, most_rows=most_rows) as rows:
             yield rows
 
 

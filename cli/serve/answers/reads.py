@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import pyarrow as pa
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -51,8 +53,8 @@ _PARAMETER_FIELDS = ("name", "type", "is_required", "default", "choices", "least
 @Operation("/v1/queries", "The canned queries.", {200: {"application/json": ROWS}, 304: {}})
 async def list_queries(request: Request) -> Response:
     """The catalogue: every query with its parameters and columns."""
-    text = json_text([_describe(header) for header in list_headers()]) + "\n"
-    tag = entity_tag(text)
+    text = await run_in_threadpool(_catalogue)
+    tag = entity_tag("catalogue")
     return unchanged(request, tag) or text_answer(text, "application/json", tag)
 
 
@@ -171,12 +173,16 @@ def store_version(service: Service, reader: Warehouse) -> tuple[object, ...]:
 
 def _read_params(request: Request) -> Params:
     """The parameters of an address: a text, or several; empty texts are ignored."""
-    params: dict[str, str | list[str]] = {}
-    for name in request.query_params:
-        values = [value for value in request.query_params.getlist(name) if value]
-        if name not in RESERVED and values:
-            params[name] = values if len(values) > 1 else values[0]
-    return params
+    given: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        if value and name not in RESERVED:
+            given.setdefault(name, []).append(value)
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in given.items()}
+
+
+@cache
+def _catalogue() -> str:
+    return json_text([_describe(header) for header in list_headers()]) + "\n"
 
 
 def _describe(header: Header) -> dict[str, object]:

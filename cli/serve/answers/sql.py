@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,19 +14,18 @@ from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import media_type_of, read_short
+from cli.serve.http.bodies import media_type_of, parse_body, read_short
 from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
+from cli.serve.http.heads import MOST_PARAMETERS
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
 from ingest.errors import pydantic_problem
-from ingest.strict_json import parse_json
 from warehouse.errors import CostlyStatementError, StatementError
 from warehouse.sandbox.bounds import SnapshotAnswer
 from warehouse.sandbox.workers import Stop
 
-_MOST_BODY_BYTES = 64 << 10
 WAITING = 4  # statements that may wait for each worker
 _EXAMPLE = '{"sql": "SELECT $a", "params": {"a": 1}}'
 _STATUSES = {
@@ -35,7 +35,8 @@ _STATUSES = {
     "text": (413, "statement_too_long"),
 }
 Value = str | int | float | bool | None
-Params = dict[str, Value] | list[Value] | None
+_Few = Field(max_length=MOST_PARAMETERS)
+Params = Annotated[dict[str, Value], _Few] | Annotated[list[Value], _Few] | None
 
 
 class Statement(BaseModel):
@@ -87,10 +88,7 @@ async def sql(request: Request) -> Response:
     """The rows of the statement in the body."""
     need_all_pools(request.state.bearer, "SQL")
     form = choose_form(request, TABLE_FORMS)
-    threads = request.app.state.service.spooling
-    body = await read_short(
-        request, threads, most_bytes=_MOST_BODY_BYTES, reason="statement_too_long"
-    )
+    body = await read_short(request, reason="statement_too_long")
     text, params = read_statement(media_type_of(request), body)
     table, taken_at = await run_sql(request, text, params)
     headers = {"Tracehouse-Snapshot": taken_at.isoformat().replace("+00:00", "Z")}
@@ -107,14 +105,13 @@ def read_statement(media_type: str, body: bytes) -> tuple[str, Params]:
         if media_type == "text/plain":
             return body.decode(), None
         if media_type == "application/json":
-            statement = Statement.model_validate(parse_json(body))
+            statement = Statement.model_validate(parse_body(body))
             return statement.sql, statement.params
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{name}: " for name in first["loc"][:1])
         detail = f"the body: {place}{pydantic_problem(first['msg'])}; wanted {_EXAMPLE}"
         raise Problem(400, "body", detail) from error
-    except (ValueError, RecursionError) as error:
-        detail = f"the body {error}" if isinstance(error, ValueError) else "the body is too deep"
-        raise Problem(400, "body", detail) from error
+    except UnicodeDecodeError as error:
+        raise Problem(400, "body", f"the body is not UTF-8: {error.reason}") from error
     raise Problem(415, "media_type", f"wanted application/json, as {_EXAMPLE}, or text/plain")

@@ -21,6 +21,7 @@ from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.reads import list_queries, query, report, schema, status
 from cli.serve.answers.sql import WAITING, sql
 from cli.serve.changes import Changes, changes
+from cli.serve.http.heads import HeadLimits
 from cli.serve.http.health import healthz, readyz
 from cli.serve.http.line_queue import LineQueue
 from cli.serve.http.logs import Log, LogHandler, write_standard_error
@@ -71,7 +72,10 @@ def make_app(service: Service) -> Starlette:
     app = Starlette(
         routes=list_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(RequestLogMiddleware, metrics=metrics, audit=audit, log=log)],
+        middleware=[
+            Middleware(RequestLogMiddleware, metrics=metrics, audit=audit, log=log),
+            Middleware(HeadLimits),
+        ],
         exception_handlers=dict.fromkeys(_ERRORS, answer_problem),
     )
     app.state.service, app.state.metrics, app.state.audit = service, metrics, audit

@@ -10,12 +10,15 @@ from functools import partial
 import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
 
+from cli.serve.http.heads import HEAD_BYTES
 from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_to_end
 from ingest.sources.packings import most_inflated
+from ingest.strict_json import parse_json
 from warehouse.inbox.spools import Spool
 
 ENCODINGS = ("gzip", "zstd")
+SHORT_BYTES = HEAD_BYTES  # longest body but that of an upload
 KEPT_BYTES = 1 << 20  # a connection is closed if more than this of a body stays unread
 
 IDLE_SECONDS = 15.0  # longest pause between two chunks
@@ -125,7 +128,7 @@ async def receive(
                 deadline.reschedule(min(loop.time() + IDLE_SECONDS, slowest))
     except TimeoutError as error:
         detail = f"only {count:,} bytes came in {loop.time() - start:.0f} s: send the body faster"
-        raise Problem(408, "slow", detail) from error
+        raise Problem(408, "slow", detail, headers={"Connection": "close"}) from error
     except ClientDisconnect as error:
         detail = f"the body ended after {count:,} bytes: send it again"
         raise Problem(400, "cut", detail) from error
@@ -136,16 +139,30 @@ async def receive(
 
 
 async def read_short(
-    request: Request, threads: Executor, *, most_bytes: int, reason: str = "too_large"
+    request: Request, *, most_bytes: int = SHORT_BYTES, reason: str = "too_large"
 ) -> bytes:
-    """The body of a request that is always short.
+    """The body of a request that is no upload; every endpoint reads it with this function.
 
     A Problem of `receive` is passed on.
     """
     refuse = partial(TooLargeProblem, remedy="send a shorter request", reason=reason)
-    body = bytearray()
+    threads, body = request.app.state.service.spooling, bytearray()
     await receive(request, body.extend, threads, most_bytes=most_bytes, refuse=refuse)
     return bytes(body)
+
+
+def parse_body(body: bytes) -> object:
+    """The value of a short body of JSON.
+
+    Raises:
+        Problem: 400; it is malformed, or an object has a key twice.
+    """
+    try:
+        return parse_json(body)
+    except RecursionError as error:
+        raise Problem(400, "body", "the body is too deep") from error
+    except ValueError as error:
+        raise Problem(400, "body", f"the body {error}") from error
 
 
 def inflate(packed: Spool, encoding: str, *, most_bytes: int) -> Generator[bytes]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from cli.serve.http.heads import HEAD_BYTES, HeadTooLongProblem
 from cli.serve.http.joined_writes import JoinedWrites
 from cli.serve.http.problems import Problem, problem_response
 
 HEAD_SECONDS = 10.0  # longest time until the head of a request is complete
-HEAD_BYTES = 64 << 10  # largest head
 READ_SECONDS = 60.0  # longest time in which a client reads nothing of an answer
 MOST_CONNECTIONS = 16_384
 WAITING_BYTES = 256 << 10  # reading pauses while more of a body waits
+READ_BYTES = 64 << 10  # parsed at a time; then other connections have their turn
 
 _OTHER_FILES = 512  # files that a service has open besides connections
 
@@ -44,6 +46,9 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._is_head_awaited, self._is_in_head = True, False
         self._head_bytes, self._begun = 0, 0
+        self._pieces: list[bytes] = []  # of a body, not passed on yet
+        with suppress(AttributeError):  # of another event loop than asyncio's
+            transport.max_size = READ_BYTES
         joined: Any = JoinedWrites(transport, self.loop)
         super().connection_made(joined)
         if len(self.connections) > self.most:
@@ -70,6 +75,7 @@ class Connection(HttpToolsProtocol):
         only_head = 0 if self._is_in_head else 1  # heads that begin in data that is all one head
         is_awaited, self._begun = self._is_head_awaited, 0
         super().data_received(data)
+        self._pass_body()
         if self._is_in_head and is_awaited and self._begun == only_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
@@ -81,13 +87,13 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a piece of a body, without a copy if no other piece waits."""
-        cycle: Any = self.cycle
-        if not cycle.response_complete:
-            cycle.body = cycle.body + body if cycle.body else body
-            if len(cycle.body) > WAITING_BYTES:
-                self.flow.pause_reading()
-            cycle.message_event.set()
+        """Keep a piece of a body, of which there may be thousands in what was received."""
+        self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        """Pass on the end of a body."""
+        self._pass_body()
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or the rest of one that was answered early."""
@@ -101,8 +107,7 @@ class Connection(HttpToolsProtocol):
         """Answer that the head of a request is malformed or too long, and close the connection."""
         problem = Problem(400, "malformed", msg)
         if self._head_bytes > HEAD_BYTES:
-            detail = f"the head has more than {HEAD_BYTES:,} bytes: send the manifest in a form"
-            problem = Problem(431, "head_too_long", detail)
+            problem = HeadTooLongProblem()
         answer = problem_response(problem)
         status = f"HTTP/1.1 {problem.status_code} {HTTPStatus(problem.status_code).phrase}"
         headers = (name + b": " + value for name, value in answer.raw_headers)
@@ -114,6 +119,19 @@ class Connection(HttpToolsProtocol):
         """Wait until the client reads more of an answer."""
         super().pause_writing()
         self._watch()
+
+    def _pass_body(self) -> None:
+        """Pass on the pieces of a body, without a copy if there is one and no other waits."""
+        if not self._pieces:
+            return
+        cycle: Any = self.cycle
+        body, self._pieces = b"".join(self._pieces), []
+        if cycle is None or cycle.response_complete:
+            return
+        cycle.body = cycle.body + body if cycle.body else body
+        if len(cycle.body) > WAITING_BYTES:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def _watch(self, unread: int = 0, since: float = 0.0) -> None:
         """Check later whether the client has read some of the `unread` bytes."""

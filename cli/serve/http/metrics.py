@@ -21,6 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cli.serve.access.pools import need_all_pools
 from cli.serve.changes import Changes
 from cli.serve.http.endpoints import TEXT, Operation
 from cli.serve.http.line_queue import LineQueue
@@ -147,6 +148,7 @@ class Metrics(Collector):
 
 @Operation("/metrics", "Figures for Prometheus.", {200: {"text/plain": TEXT}})
 async def figures(request: Request) -> Response:
-    """All figures as text."""
+    """All figures as text; a Problem is passed on to a client that may not see all pools."""
+    need_all_pools(request.state.bearer, "the figures of the service")
     text = await run_in_threadpool(request.app.state.metrics.text)
     return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -145,6 +145,8 @@ def _content(content: Content) -> Json:
 
 @Operation("/v1/openapi.json", "This document.", {200: JSON_OBJECT})
 async def document(request: Request) -> Response:
-    """The document as JSON."""
-    text = await run_in_threadpool(lambda: json_text(openapi_document(request.app.routes)))
-    return Response(text, media_type="application/json")
+    """The document as JSON, which is made once."""
+    app = request.app
+    if not hasattr(app.state, "openapi"):
+        app.state.openapi = await run_in_threadpool(lambda: json_text(openapi_document(app.routes)))
+    return Response(app.state.openapi, media_type="application/json")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element, SubElement, tostring
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement
 
 from starlette.responses import Response
 
 from cli.serve.access.pools import need_all_pools
 from cli.serve.page.cells import link
 from cli.serve.page.page_request import PageRequest
+from queries.printable import printable
+from queries.report.xml_file import xml_file
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NIGHTS = """SELECT n.build, n.verdict, n.summary, max(n.judged_at) AS judged_at
@@ -30,13 +33,12 @@ def feed(request: PageRequest) -> Response:
     for night in nights:
         entry = SubElement(root, "entry")
         title = f"{night['build']}: {night['verdict'].replace('_', ' ')}"
-        _add(entry, id=f"urn:tracehouse:night:{night['build']}", title=title)
+        _add(entry, id=f"urn:tracehouse:night:{quote(night['build'])}", title=title)
         _add(entry, updated=night["judged_at"].isoformat(), summary=night["summary"])
         SubElement(entry, "link", href=link("/regressions", head=night["build"]))
-    text = tostring(root, encoding="utf-8", xml_declaration=True)
-    return Response(text, media_type="application/atom+xml")
+    return Response(xml_file(root), media_type="application/atom+xml")
 
 
 def _add(parent: Element, **texts: str) -> None:
     for name, text in texts.items():
-        SubElement(parent, name).text = text
+        SubElement(parent, name).text = printable(text)

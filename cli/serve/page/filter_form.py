@@ -173,10 +173,9 @@ def _read_names(request: PageRequest) -> _Names:
     """
     chosen, unknown = request.chosen(), set()
     query = page_query("page_facets")
-    visible = chosen["pool"] if request.bearer.pools is not None else None
     while True:
         try:
-            rows = request.store.query(query, **chosen, visible=visible).to_pylist()
+            rows = request.store.query(query, **chosen).to_pylist()
         except ParameterError as error:
             if error.param not in NAMES or error.param not in chosen:
                 raise

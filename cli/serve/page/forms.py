@@ -9,7 +9,8 @@ from starlette.requests import Request
 from cli.serve.http.bodies import read_short
 from cli.serve.http.problems import Problem
 
-_MOST_BYTES = 8192  # largest form: 500 characters may be 6,000 bytes
+FORM_BYTES = 8 << 10  # 500 characters may be 6,000 bytes
+MOST_FIELDS = 8
 
 
 async def read_form(request: Request, wanted: str) -> dict[str, str]:
@@ -18,10 +19,9 @@ async def read_form(request: Request, wanted: str) -> dict[str, str]:
     Raises:
         Problem: The body is not a form, or too long.
     """
-    threads = request.app.state.service.spooling
-    body = await read_short(request, threads, most_bytes=_MOST_BYTES)
+    body = await read_short(request, most_bytes=FORM_BYTES)
     try:
-        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=8)
+        fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as error:
         raise Problem(400, "not_a_form", f"the form is malformed, wanted {wanted}") from error
     return {name: values[-1] for name, values in fields.items()}

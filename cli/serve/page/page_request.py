@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from cli.serve.access.authorization import ANYONE, Bearer
-from cli.serve.access.pools import allowed_pools
+from cli.serve.access.pools import choose_pools
 from cli.serve.http.problems import Problem
 from cli.serve.nights import Nights
 from cli.serve.page.cells import Row, link
@@ -53,7 +53,7 @@ class PageRequest(Address):
         names = {name: self.filters[name] for name in NAMES if name in self.filters}
         if self.bearer.pools is not None:
             named = self.filters.get("pool", ())
-            names["pool"] = allowed_pools(self.store, self.bearer.pools, named)
+            names["pool"] = list(choose_pools(self.bearer.pools, named))
         return {**names, **dates}
 
     def table(self, name: str, **params: object) -> pa.Table:
@@ -81,5 +81,5 @@ class PageRequest(Address):
 
 
 def page_query(name: str) -> Query:
-    """A query of the page, which the API does not offer: it may count dumps of all pools."""
+    """A query of the page, which the API does not offer."""
     return find_query(name, "page")

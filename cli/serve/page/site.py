@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Template
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
-from cli.serve.access.pools import hiding_names
+from cli.serve.access.authorization import ANYONE, Bearer, Scope, Unauthorized, cookie_secret
 from cli.serve.answers.questions import query_store
 from cli.serve.changes import Changes
 from cli.serve.http.negotiation import check_parameters
@@ -45,7 +45,6 @@ HEADERS = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 Parts = dict[str, Any]  # the variables of a template
@@ -74,16 +73,17 @@ def view(
     @wraps(make)
     async def answer(request: Request) -> Response:
         service: Service = request.app.state.service
-        address, status = vars(read_address(request)), 200
+        address = vars(read_address(request))
 
-        def render(store: Warehouse) -> Parts | Response:
+        def render(store: Warehouse) -> Response:
             check_parameters(request, (*filters, *fields))
             page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
-            with hiding_names(bearer.pools):
-                parts = make(page)
-                if is_filtered and not isinstance(parts, Response):
-                    parts["form"] = filter_form(page, filters, builds)
+            parts = make(page)
+            if isinstance(parts, Response):
                 return parts
+            if is_filtered:
+                parts["form"] = filter_form(page, filters, builds)
+            return show(request, parts.pop("template", "tables"), frame | parts)
 
         try:
             bearer = service.access.need(request, Scope.READ)
@@ -91,16 +91,14 @@ def view(
             return show_problem(request, error)
         changes: Changes = request.app.state.changes
         frame = {"news_since": changes.name(changes.count(bearer.pools)), "news": news}
-        parts: Parts | Response
         try:
-            parts = await query_store(request, render)
+            return await query_store(request, render)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
             if filters or builds:
                 parts["form"] = await _form_of_problem(request, bearer, filters, builds)
-        if isinstance(parts, Response):
-            return parts
-        return show(request, parts.pop("template", "tables"), frame | parts, status=status)
+            shown = partial(show, request, "tables", frame | parts, status=status)
+            return await run_in_threadpool(shown)
 
     return answer
 
@@ -153,7 +151,7 @@ def show(
         "form": None,
         "problem": "",
         "news": (),
-        "signed_in": bearer.name if COOKIE in request.cookies else "",
+        "signed_in": "" if cookie_secret(request.headers) is None else bearer.name,
     }
     text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
@@ -169,7 +167,9 @@ def show_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, Unauthorized):
         return to_login(request)
     status, parts = problem_parts(request, error)
-    return show(request, "tables", parts, status=status)
+    shown = show(request, "tables", parts, status=status)
+    shown.headers.update(as_problem(error).headers or {})
+    return shown
 
 
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:

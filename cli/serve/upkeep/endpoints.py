@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
-from cli.serve.http.bodies import media_type_of, read_short
+from cli.serve.http.bodies import media_type_of, parse_body, read_short
 from cli.serve.http.endpoints import (
     JSON_OBJECT,
     TABLE_FORMAT,
@@ -34,7 +34,6 @@ from ingest.errors import pydantic_problem
 
 ANSWER_SECONDS = 10.0  # a task that takes longer is answered with 202
 
-_MOST_BODY_BYTES = 1 << 20
 _ANSWERS = {200: table_content(), 202: JSON_OBJECT}
 _PROBLEMS = (400, 404, 406, 408, 409, 413, 415, 429, 503)
 _KEY = Input(
@@ -113,8 +112,8 @@ async def _read_task(request: Request, parameters: TypeAdapter[Task]) -> Task:
     """
     if media_type_of(request) != "application/json":
         raise Problem(415, "media_type", "wanted application/json: an object with the parameters")
-    threads = request.app.state.service.spooling
-    body = await read_short(request, threads, most_bytes=_MOST_BODY_BYTES)
+    body = await read_short(request)
+    parse_body(body)  # where a key may not be there twice
     try:
         return parameters.validate_json(body, strict=True, extra="forbid")
     except ValidationError as error:

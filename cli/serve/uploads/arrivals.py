@@ -103,7 +103,7 @@ async def refusing(request: Request) -> AsyncIterator[None]:
         problem = as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
         record_request(request, problem)
         declared = declared_bytes(request)
-        if problem.status_code == 408 or declared is None or declared > KEPT_BYTES:
+        if declared is None or declared > KEPT_BYTES:
             problem.headers = {**(problem.headers or {}), "Connection": "close"}
         raise problem from (None if problem is error else error)
 

@@ -19,6 +19,10 @@ from warehouse.inbox.records import Delivery
 from warehouse.inbox.spools import Spool
 
 _LINGER_SECONDS = 0.003  # others may join meanwhile: each write costs as much as an upload
+OTHER_POOL = (
+    "these bytes are known under another manifest, of a device pool that the token may not see: "
+    "correct the manifest, or use a token for that pool"
+)
 _ENOUGH = 8  # so many uploads, or all that are under way, are written without waiting for others
 
 
@@ -121,8 +125,5 @@ def _refuse(refusal: Refusal, known_manifest: str, bearer: Bearer) -> UploadProb
     if refusal.reason == CONFLICT:
         status = 409
         if bearer.pools is not None and pool_of(known_manifest) not in bearer.pools:
-            detail = (
-                "these bytes are known under another manifest, of a device pool that the token may "
-                "not see: correct the manifest, or use a token for that pool"
-            )
+            detail = OTHER_POOL
     return UploadProblem(status, refusal, detail)

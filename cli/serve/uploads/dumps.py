@@ -6,7 +6,7 @@ A manifest in a header is JSON in ASCII; other characters are escaped (\\u00fc).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from cli.serve.http.problems import Problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
 from cli.serve.uploads.arrivals import received, refusing
+from cli.serve.uploads.commits import OTHER_POOL
 from cli.serve.uploads.deliveries import (
     count_sidecar_bytes,
     deliver_parts,
@@ -34,7 +35,7 @@ from cli.serve.uploads.multipart import NEEDED_PARTS, PARTS, PartReader
 from cli.serve.uploads.refusals import name_of
 from cli.serve.uploads.zips import accept_zip
 from ingest.manifest.sidecars import Sidecar
-from warehouse.inbox.accept import Outcome
+from warehouse.inbox.accept import CONFLICT, Outcome
 from warehouse.inbox.records import make_delivery
 from warehouse.load.children import OWN_SIDECAR_BYTES
 
@@ -170,7 +171,7 @@ async def get_dump(request: Request) -> Response:
 
 
 def _find_state(
-    service: Service, sha256: str, pools: Collection[str] | None
+    service: Service, sha256: str, pools: frozenset[str] | None
 ) -> Mapping[str, str | None]:
     known = service.consumer.known
     if pools is not None:
@@ -178,9 +179,11 @@ def _find_state(
         if not {pool_of(manifest) for manifest in manifests}.issubset(pools):
             raise Problem(*_UNKNOWN)
     is_caught_up, is_waiting = service.consumer.is_caught_up, known.is_waiting(sha256)
-    with service.reader() as reader:
+    with service.reader(pools) as reader:
         is_stored = reader.sql(_STORED, {"sha256": sha256}).num_rows
         refused = reader.sql(_ERRORS, {"sha256": sha256}).to_pylist()
+    if pools is not None and refused and refused[0]["reason"] == CONFLICT:
+        refused[0]["detail"] = OTHER_POOL  # instead of the fields that differ
     nothing = {"reason": None, "detail": None}
     if is_waiting:
         return {"state": "accepted", **nothing}

@@ -15,13 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cli.serve.http.bodies import TooLargeProblem
 from cli.serve.http.problems import Problem
 from cli.serve.uploads.multipart import LONGEST_NAME, NEEDED_PARTS, FormPart
+from ingest.errors import pydantic_problem
 from ingest.manifest.json_files import MAX_MANIFEST_BYTES
+from ingest.strict_json import parse_json
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.spools import Spool
 
 ORDER = ("manifest", "dump", "etrecord", "debug_buffer", "log", "qhas")
 
 _LONGEST_LINE = 4 << 10  # bytes
+_WANTED = 'wanted a line like {"manifest": 81, "dump": 35560} with the sizes of a dump'
 
 
 class RecordProblem(Problem):
@@ -119,9 +122,9 @@ class RecordReader:
     def _begin(self, start: int) -> None:
         """Begin the record of the line."""
         try:
-            line = RecordLine.model_validate_json(bytes(self._line))
-        except ValidationError as error:
-            self.problem = RecordProblem(start, _explain(error))
+            line = RecordLine.model_validate(parse_json(bytes(self._line)))
+        except (ValueError, RecursionError) as error:
+            self.problem = RecordProblem(start, f"{_explain(error)}; {_WANTED}")
             return
         if not self._left:
             detail = f"offset {start:,}: more than {self._most_records:,} dumps: send them in parts"
@@ -166,9 +169,13 @@ class RecordReader:
             self._record = None
 
 
-def _explain(error: ValidationError) -> str:
-    """What is wrong with a line, and what is wanted."""
+def _explain(error: ValueError | RecursionError) -> str:
+    """What is wrong with a line."""
+    if isinstance(error, RecursionError):
+        return "the line is too deep"
+    if not isinstance(error, ValidationError):
+        return f"the line {error}"
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
-    wanted = 'wanted a line like {"manifest": 81, "dump": 35560} with the sizes of a dump'
-    return f"{place}: {first['msg']}; {wanted}" if place else f"{first['msg']}; {wanted}"
+    problem = pydantic_problem(first["msg"])
+    return f"{place}: {problem}" if place else problem

@@ -63,7 +63,7 @@ def test_each_kind_states_fields() -> None:
             b'{"a": ' + b"9" * 400 + b"}",
             "line 1 column 7: found 99.*, wanted an integer of at most",
         ),
-        (b'{"a": "\xff"}', "not valid JSON: it is not UTF-8 .byte 7.*can't decode byte 0xff in position 7"),
+        (b'{"a": "\xff"}', "not valid JSON: it is not UTF-8 .byte 7.*position 7"),
     ],
     ids=["deep", "marks", "1e999", "NaN", "digits", "UTF-8"],
 )

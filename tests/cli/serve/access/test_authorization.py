@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from cli.serve.access import tokens
-from cli.serve.access.authorization import ANYONE, Access, Bearer, Scope
+from cli.serve.access.authorization import ANYONE, Access, Bearer, Scope, cookie_secret
 from cli.serve.access.tokens import create_token, revoke_token
 from cli.serve.http.problems import Problem
 from tests.support.service import serving
@@ -53,6 +53,20 @@ def test_without_tokens_no_other_name_and_no_proxy_is_served(
     tmp_path: Path, headers: dict[str, str]
 ) -> None:
     assert refusal(Access(tmp_path), request(**headers)) == (403, "not_local")
+
+
+def test_a_cookie_is_the_secret_as_it_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unquote(text: str) -> str:
+        raise AssertionError(f"takes the square of {len(text)}")
+
+    monkeypatch.setattr("http.cookies._unquote", unquote)
+    for header, secret in (
+        ("a=1; tracehouse=b=c ;d", "b=c"),
+        ('tracehouse="\\a\\a"', '"\\a\\a"'),
+        ("tracehouses=1; a=tracehouse", None),
+        (";=;", None),
+    ):
+        assert cookie_secret(request(cookie=header).headers) == secret
 
 
 def test_a_token_for_sql_may_read_the_schema(tmp_path: Path) -> None:

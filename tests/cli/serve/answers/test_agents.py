@@ -14,6 +14,8 @@ from starlette.testclient import TestClient
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
+from cli.serve.answers import agents
+from cli.serve.http.bodies import SHORT_BYTES
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.service import service_of, serving
 from tests.support.service_process import ServiceProcess
@@ -73,7 +75,7 @@ def test_a_token_limited_to_a_pool_sees_only_that(client: TestClient) -> None:
     text, is_error = call(client, "coverage", {}, "lab")
     assert ("mine" in text, "theirs" in text, is_error) == (True, False, False)
     text, is_error = call(client, "coverage", {"device": ["theirs"]}, "lab")
-    assert (text.partition(";")[0].count("theirs"), "mine" in text) in {(0, False), (1, False)}
+    assert (is_error, "'theirs' is not in the store; there are mine" in text) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,68 @@ def test_a_page_of_another_site_cannot_ask(client: TestClient) -> None:
 def test_there_are_no_streams_and_no_sessions(client: TestClient, method: str) -> None:
     answer = client.request(method, "/mcp", headers={"Accept": "text/event-stream"})
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "problem"),
+    [
+        (b" " * (SHORT_BYTES + 1), 413, "more than 65,536 bytes"),
+        (b'{"id": 1, "method": "ping", "id": 2}', 400, "the key 'id' twice"),
+        (b"[" * 60_000, 400, "the body is too deep"),
+        (b'[{"id": 1, "method": "ping"}]', 400, "wanted one message: an object"),
+    ],
+)
+def test_a_body_that_is_too_long_or_ambiguous_is_refused(
+    client: TestClient, body: bytes, status: int, problem: str
+) -> None:
+    secret = create_token(service_of(client).store, str(uuid4()), scopes=[Scope.READ])
+    answer = client.post("/mcp", content=body, headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == status
+    assert problem in answer.json()["detail"]
+
+
+def test_arguments_that_are_longer_than_an_address_may_be_are_an_error(client: TestClient) -> None:
+    text, is_error = call(client, "coverage", {"device": ["\u00e9" * 20_000]})
+    assert (is_error, "\nthe head has more than 65,536 bytes: " in text) == (True, True)
+    text, is_error = call(client, "coverage", {"device": ["a"] * 2_000})
+    assert (is_error, "2,000 parameters, wanted at most 1,000" in text) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"If-None-Match": "*"}, {"Last-Event-ID": "x"}, {"Content-Encoding": "x"}, {"Range": "x"}],
+    ids=str,
+)
+def test_headers_about_the_answer_do_not_reach_the_endpoint_that_a_tool_asks(
+    client: TestClient, headers: dict[str, str]
+) -> None:
+    secret = create_token(service_of(client).store, str(uuid4()), scopes=[Scope.READ])
+    params = {"name": "coverage", "arguments": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    sent = HEADERS | {"Authorization": f"Bearer {secret}"}
+    plain, other = (client.post("/mcp", json=body, headers=sent | one) for one in ({}, headers))
+    assert other.json() == plain.json()
+    assert not other.json()["result"]["isError"]
+
+
+def test_an_answer_that_is_too_long_for_memory_is_an_error_with_a_remedy(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(client)
+    short = service.settings.model_copy(update={"answer_bytes": 100})
+    monkeypatch.setattr(service, "settings", short)
+    text, is_error = call(client, "coverage")
+    assert (is_error, "more than 100 bytes: ask about fewer dumps" in text) == (True, True)
+
+
+def test_agents_beyond_those_that_may_wait_are_put_off(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = next(one.app for one in client.app.routes if one.path == agents.PATH)._limit
+    monkeypatch.setattr(limit, "count", sum(agents.CALLS))
+    secret = create_token(service_of(client).store, str(uuid4()), scopes=[Scope.READ])
+    answer = ask(client, "tools/list", secret)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
 
 
 @pytest.mark.system

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from starlette.requests import ClientDisconnect
 
+from cli.serve.access.authorization import ANYONE
 from cli.serve.answers.questions import ConcurrencyLimit, query_store
 from cli.serve.http.problems import Problem
 from cli.serve.service import Service
@@ -27,7 +28,8 @@ ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 def request_of(service: Service, receive: Callable[[], Awaitable[Any]]) -> Any:
     """A request whose body has been read; `receive` waits for what comes after it."""
     state = SimpleNamespace(service=service, store_limit=ConcurrencyLimit(1, 0))
-    return SimpleNamespace(app=SimpleNamespace(state=state), receive=receive)
+    client = SimpleNamespace(bearer=ANYONE)
+    return SimpleNamespace(app=SimpleNamespace(state=state), state=client, receive=receive)
 
 
 @pytest.mark.unit
@@ -99,10 +101,10 @@ def test_pages_and_queries_take_turns_so_that_others_are_answered_meanwhile(
         reader, there, is_over = service.reader, threading.Semaphore(0), threading.Event()
 
         @contextmanager
-        def slow_reader() -> Iterator[Warehouse]:
+        def slow_reader(pools: frozenset[str] | None) -> Iterator[Warehouse]:
             there.release()
             is_over.wait(30)
-            with reader() as opened:
+            with reader(pools) as opened:
                 yield opened
 
         monkeypatch.setattr(service, "reader", slow_reader)

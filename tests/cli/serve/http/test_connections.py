@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -121,12 +122,16 @@ def test_the_next_request_too_has_to_come_in_time(listening: Listening) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("path", ["/login", "/v1/sql"])
+@pytest.mark.parametrize("path", ["/login", "/notes", "/v1/sql", "/v1/upkeep/compact", "/mcp"])
 def test_a_short_body_has_to_come_in_time_too(listening: Listening, path: str) -> None:
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nSEL"
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Length: 9"]
+    head = "\r\n".join([*lines, "Content-Type: application/json", "", "SEL"])
     with listening.connect(head.encode()) as connection:
-        assert answer_on(connection).startswith(b"HTTP/1.1 408")
-        assert is_closed(connection)
+        answer = b""
+        while more := connection.recv(1 << 16):
+            answer += more
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"connection: close\r\n" in answer.lower()
 
 
 def test_a_head_that_is_too_long_is_not_held(listening: Listening) -> None:
@@ -247,6 +252,38 @@ def test_a_body_that_drips_is_given_up(
             except TimeoutError:
                 continue
     assert answer.startswith(b"HTTP/1.1 408")
+
+
+class CountedBytes(bytes):
+    """A body that waits, and counts how often something is added to it."""
+
+    added = 0
+
+    def __add__(self, more: bytes) -> CountedBytes:
+        CountedBytes.added += 1
+        return CountedBytes(bytes(self) + more)
+
+
+def test_a_body_in_chunks_of_a_byte_is_passed_on_whole_and_joined_once(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed: list[bytes] = []
+    pass_body = Connection._pass_body
+
+    def watch(connection: Connection) -> None:
+        if connection._pieces:
+            connection.cycle.body = CountedBytes(connection.cycle.body)
+            passed.extend(connection._pieces)
+        pass_body(connection)
+
+    monkeypatch.setattr(Connection, "_pass_body", watch)
+    head, _, body = MAKER.packet(7).request.partition(b"\r\n\r\n")
+    head = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", head)
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    with listening.connect(head + b"\r\n\r\n" + chunks + b"0\r\n\r\n") as connection:
+        assert answer_on(connection).startswith(b"HTTP/1.1 201")
+    assert b"".join(passed) == body
+    assert CountedBytes.added < len(passed) / 100
 
 
 def test_a_body_that_ends_before_its_end_leaves_nothing(listening: Listening) -> None:

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from cli.serve.access.audit import FILE_NAME as AUDIT
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
+from cli.serve.http.bodies import SHORT_BYTES
 from cli.serve.upkeep import endpoints
 from cli.upkeep.tasks import TASKS
 from tests.support.service import service_of, serving
@@ -98,6 +99,16 @@ def test_a_token_needs_the_scope_of_the_task(tmp_path: Path) -> None:
                 allowed |= {name} if answer.status_code == 400 else set()
             assert allowed == set(kind.scopes)
         assert do(client, "compact", {}).status_code == 401
+
+
+def test_an_ambiguous_or_long_body_is_refused_before_a_task_is_made(client: TestClient) -> None:
+    json_type = {"Content-Type": "application/json"}
+    for body, status, problem in (
+        (b'{"raw_days": 90, "raw_days": 0}', 400, "the body has the key 'raw_days' twice"),
+        (b'{"raw_days": 90' + b" " * SHORT_BYTES + b"}", 413, "more than 65,536 bytes"),
+    ):
+        answer = client.post("/v1/upkeep/retention", content=body, headers=json_type)
+        assert (answer.status_code, problem in answer.json()["detail"]) == (status, True)
 
 
 @pytest.mark.parametrize(

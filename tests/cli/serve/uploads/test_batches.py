@@ -70,7 +70,7 @@ def test_the_dumps_before_a_malformed_record_are_accepted_and_have_their_results
 
     found = answer.json()
     assert (answer.status_code, found["reason"]) == (400, "record")
-    assert found["detail"].startswith(f"offset {len(record)}: Invalid JSON")
+    assert found["detail"].startswith(f"offset {len(record)}: the line is not JSON")
     assert [(one["sha256"], one["status"]) for one in found["dumps"]] == [(sha256_of(dump), 201)]
     assert await_state(client, dump)["state"] == "indexed"
 

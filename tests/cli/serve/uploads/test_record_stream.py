@@ -58,11 +58,13 @@ def test_a_record_is_complete_with_its_last_byte(reader: RecordReader) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"PK\3\4\n", "Invalid JSON"),
-        (b"[]\n", "Input should be an object"),
+        (b"PK\3\4\n", "the line is not JSON"),
+        (b"[" * 4000 + b"\n", "the line is too deep"),
+        (b"[]\n", "wanted an object"),
+        (b'{"manifest": 2, "dump": 9, "dump": 8}\n', "the line has the key 'dump' twice"),
         (b'{"manifest": 2}\n', "dump: Field required"),
-        (b'{"manifest": 2, "dump": -1}\n', "dump: Input should be greater than or equal to 0"),
-        (b'{"manifest": 2, "dump": "9"}\n', "dump: Input should be a valid integer"),
+        (b'{"manifest": 2, "dump": -1}\n', "dump: wanted greater than or equal to 0"),
+        (b'{"manifest": 2, "dump": "9"}\n', "dump: wanted a valid integer"),
         (b'{"manifest": 2, "dump": 9, "etrecrd": 1}\n', "etrecrd: Extra inputs are not permitted"),
         (b'{"manifest": 2, "dump": 9, "sha256": "AB"}\n', "sha256: String should match pattern"),
         (b"x" * 5000, "wanted a line of at most 4,096 bytes"),

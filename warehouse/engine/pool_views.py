@@ -1,0 +1,58 @@
+"""A store as a client sees it that is limited to device pools: views in place of its tables.
+
+All that tracehouse asks of a store reads its tables, directly or through views that are made for
+the connection. So a name, a count or a build of another pool is in no answer, whatever the text of
+a query selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import duckdb
+
+from ingest.schemas.dumps import STORED
+from warehouse.catalogue.dialect import duckdb_text
+from warehouse.engine.connection import DATABASE
+from warehouse.engine.tables import quote
+
+_DUMPS = "{0} IN (SELECT {0} FROM temp.dumps)"
+# Which rows are shown: of a table that is not here, those of the shown dumps or ETRecords, if it
+# has their ids, else none. A view reads the views before it.
+_SHOWN: Mapping[str, str] = {
+    "devices": "pool IN ({pools})",
+    "dumps": "device_id IN (SELECT device_id FROM temp.devices)",
+    "builds": _DUMPS.format("build_id"),
+    "models": _DUMPS.format("model_id"),
+    "ingest_errors": "get_json_object(manifest, '$.device.pool') IN ({pools})",
+    "event_stats": _DUMPS.format("dump_id"),
+    "run_signatures": "run_signature_id IN (SELECT run_signature_id FROM temp.event_stats)",
+    "event_signatures": "event_signature_id IN (SELECT event_signature_id FROM temp.event_stats)",
+    "debug_values": _DUMPS.format("dump_id"),
+    "tensors": "sha256 IN (SELECT sha256 FROM temp.debug_values)",
+    # A note and its withdrawal have one id, and only the note has a place.
+    "group_decisions": (
+        "group_id IN (SELECT group_id FROM {table} WHERE state = 'noted'"
+        " AND (pool IN ({pools}) OR device IN (SELECT name FROM temp.devices)))"
+    ),
+    "judged_nights": "build IN (SELECT name FROM temp.builds)",
+    "archive_segments": "TRUE",  # their number is part of the store's version
+}
+
+
+def show_pools(connection: duckdb.DuckDBPyConnection, pools: Collection[str]) -> None:
+    """Hide all of a store from a connection but what is of these device pools."""
+    names = ", ".join(map(quote, sorted(pools))) or "NULL"
+    for table in [*_SHOWN, *(STORED.keys() - _SHOWN)]:
+        source = f"{DATABASE}.main.{table}"
+        shown = _condition(table).format(pools=names, table=source)
+        # DDL accepts no parameters; the names of pools are quoted.
+        text = f"SELECT * FROM {source} WHERE {shown}"  # noqa: S608
+        connection.execute(f"CREATE TEMP VIEW {table} AS {duckdb_text(text)}")
+
+
+def _condition(table: str) -> str:
+    if table in _SHOWN:
+        return _SHOWN[table]
+    ids = [name for name in ("dump_id", "etrecord_id") if name in STORED[table].names]
+    return _DUMPS.format(ids[0]) if ids else "FALSE"
