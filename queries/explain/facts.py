@@ -97,7 +97,9 @@ def _exact_value(row: _Row, side: str) -> str:
 
 
 def _allocated(row: _Row, side: str) -> str:
-    count = exact_text(row[f"{side}_count"] or 0.0)
+    if row[f"{side}_count"] is None:
+        return NONE
+    count = exact_text(row[f"{side}_count"])
     return f"{measure_text(row[f'{side}_bytes'], 'bytes')} in {count} allocations"
 
 

@@ -96,7 +96,8 @@ PARTS = {
     "compared_dumps": "recorded_dumps, operators AS absolute, relative AS relative_values, "
     "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
     "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
-    "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
+    "explanations, logged_dumps, logged_values, value_pairs, dump_allocations, exact_measures, "
+    "lineage_dumps, "
     "all_dumps, token_dumps, compared_programs",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums, "
     "refused_dumps",

@@ -4,6 +4,7 @@ import pytest
 
 from queries.explain.content import Place
 from queries.explain.facts import list_divergences, list_facts
+from queries.report.figures import NONE
 from tests.support.documents import ROOT
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.store_template import copy_new_store
@@ -49,6 +50,16 @@ def test_environment_memory_and_counters_stand_side_by_side(farm):
         ("counter", "energy per run", "1 mJ", "1.2 mJ"),
     ]
     assert {(one.where, one.is_changed) for one in found} == {("phone · net", True)}
+
+
+def test_memory_of_runs_that_only_one_build_has_did_not_change(tmp_path):
+    dumps = [*record_build(1, count=1), *record_build(2, count=1, loaded=64)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        memory = [one for one in list_facts(store, places("phone")) if one.subject == "memory"]
+    assert {(one.name, one.base, one.head, one.is_changed) for one in memory} == {
+        (f"Default, {name}", NONE, "64 bytes in 1 allocations", False)
+        for name in ("pool", "all allocators")
+    }
 
 
 def test_exact_measures_that_changed_are_listed():
