@@ -11,7 +11,7 @@
 --   dump_id, run_signature_id
 --   run           STRING   Name of the run, with 'input N' for a bundled input, '#2' as
 --                          above, and '(incomplete)' for a run that has no
---                          Method::execute and loads nothing.
+--                          Method::execute, unless it only loads.
 --   run_name      STRING   Name of the run as logged; null if it has none.
 --   is_execution  BOOLEAN  Whether it has a Method::execute.
 --   has_variants  BOOLEAN  Whether an event has two signatures in it, or another
@@ -28,7 +28,14 @@ WITH twins AS (
 shapes AS (
     SELECT
         g.run_signature_id, array_sort(array_agg(DISTINCT t.twin_id)) AS shape,
-        max(CASE t.kind WHEN 'method' THEN 2 WHEN 'load' THEN 1 ELSE 0 END) AS rank,
+        CASE
+            WHEN count(CASE WHEN t.kind = 'method' THEN 1 END) > 0 THEN 2
+            WHEN count(CASE
+                WHEN t.kind IN ('operator_call', 'kernel', 'delegate_call') THEN 1
+            END) > 0 THEN 0
+            WHEN count(CASE WHEN t.kind = 'load' THEN 1 END) > 0 THEN 1
+            ELSE 0
+        END AS rank,
         count(DISTINCT t.twin_id) AS size,
         count(t.twin_id) > count(DISTINCT t.twin_id) AS has_twins
     FROM run_signatures AS g
