@@ -38,6 +38,7 @@ from queries.report.relative_values import read_values
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
 from queries.report.verdicts import SeriesVerdict, State
+from warehouse.statistics.rounding import log_change
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
@@ -139,7 +140,7 @@ def _verdict(row: Row, settings: Settings) -> str:
     verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
     if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
         return verdict
-    least = math.log1p(settings.min_change(**place_of_row(row)))
+    least = float(log_change(settings.min_change(**place_of_row(row))))
     if verdict != "inconclusive" and abs(math.log1p(row["delta"])) >= least:
         return verdict
     return "unchanged" if max(math.log1p(high), -math.log1p(low)) <= least else "inconclusive"

@@ -82,6 +82,15 @@ def test_a_pool_has_the_facts_of_its_devices(farm):
     assert {one.where for one in found} == {"phone · net", "tab[1] · net"}
 
 
+@pytest.mark.parametrize(("energy", "is_changed"), [(1.03, False), (0.97, False), (1.031, True)])
+def test_a_counter_that_moved_by_exactly_3_percent_is_unchanged(energy, is_changed, tmp_path):
+    phone = {"name": "phone"}
+    dumps = [*record(1, phone, 0, "14", 1.0), *record(2, phone, 0, "14", energy)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        (counter,) = (one for one in list_facts(store, places("phone")) if one.subject == "counter")
+    assert counter.is_changed == is_changed
+
+
 def test_what_did_not_change_comes_last(farm):
     changed = [one.is_changed for one in list_facts(farm, places("old", "phone"))]
     assert changed == [True] * 4 + [False] * 4
