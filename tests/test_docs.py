@@ -8,17 +8,16 @@ from pathlib import Path
 from typer.main import get_command
 
 from cli.app import app
-from cli.commands.query import COMPUTED
 from ingest.manifest.models import Manifest
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
-from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.queries import list_queries
 from warehouse.engine.tables import TABLES
 from warehouse.engine.views import load_views
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
-QUERIES = {*load_catalogue(), *COMPUTED}
+QUERIES = {*list_queries()}
 
 
 def named_in_documents(pattern: str) -> dict[str, set[str]]:

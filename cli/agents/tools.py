@@ -12,8 +12,8 @@ from cli.agents.pages import Answer, Cursor, table_answer, text_answer
 from cli.agents.resources import following
 from cli.files import dump_source
 from cli.parameter_schemas import parameter_schema
-from queries.computed import list_headers
 from warehouse.catalogue.header import Header, Parameter
+from warehouse.catalogue.queries import list_headers
 from warehouse.errors import QueryError
 
 _CURSOR = {"type": "string"}

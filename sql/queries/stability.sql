@@ -146,7 +146,8 @@ SELECT
         || CASE WHEN minimum_detectable > 1e-1 THEN '; hides changes below '
             || CAST(CAST(round(100 * minimum_detectable) AS INT) AS STRING) || ' %'
             ELSE '' END
-        || CASE WHEN reaches(1 + abs(drift), 1.03e0) THEN '; drifts within dumps' ELSE '' END
+        || CASE WHEN reaches(1 + abs(drift), 1.03e0)
+            THEN '; drifts within dumps' ELSE '' END
         || CASE WHEN reaches(1 + abs(dump_drift), 1.03e0)
             AND abs(dump_drift) > iqr_share THEN '; drifts over the dumps' ELSE '' END
         || CASE WHEN reaches(1 + abs(build_drift), 1.03e0)

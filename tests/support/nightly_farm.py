@@ -122,6 +122,25 @@ def nightly_store() -> Path:
     return ingest_nights(folder / "nightly.store")
 
 
+@cache
+def pool_of_phones() -> Path:
+    """A store of six devices of a pool, with too few dumps each; relu is 10 % slower from b8 on."""
+    folder = Path(mkdtemp(prefix="tracehouse-tests-"))
+    atexit.register(shutil.rmtree, folder)
+    dumps = [
+        dump
+        for number in range(10)
+        for device in range(6)
+        for dump in record_build(
+            number,
+            {"native_call_relu.out": 1.1 if number >= 8 else 1.0},
+            device={"name": f"phone-{device}", "pool": "phones"},
+            count=4,
+        )
+    ]
+    return ingest_all(folder / "pool.store", dumps)
+
+
 def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:
     """Ingest nights of the farm into a new store."""
     return ingest_all(store, [dump for number in numbers for dump in record_night(number)])

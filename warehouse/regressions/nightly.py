@@ -30,6 +30,7 @@ from warehouse.statistics.two_samples import SampleComparison, compare_samples, 
 _WORTH_TESTING = (
     0.6  # share of the smallest relevant change; series whose medians differ by more are tested
 )
+MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
 class Rules(NamedTuple):
