@@ -106,6 +106,19 @@ PARTS = {
 }
 
 
+def test_an_ordinal_is_a_number_in_a_run():
+    """Other runs of a build have ordinals of their own."""
+    told = [
+        one.doc
+        for text in (text for folder in FOLDERS for text in read_sql_files(folder).values())
+        for header in [parse_header(text, "x.sql")]
+        for one in (*header.params, *header.columns)
+        if one.name == "ordinal" and one.doc
+    ]
+    assert told
+    assert [doc for doc in told if not re.search(r"\bruns?\b", doc)] == []
+
+
 def test_the_queries_to_ask_next_are_other_queries():
     for name, query in load_catalogue().items():
         assert set(query.header.following) <= set(load_catalogue()) - {name}
