@@ -19,7 +19,6 @@ from queries.explain.stored_programs import Node, Program
 from warehouse.queryable import Queryable
 
 KERNEL = "a kernel"  # where calls outside delegates run
-_PREFIX = "native_call_"
 _ORIGINS = """SELECT etrecord_id, run_signature_id, event_signature_id, method, debug_handles,
 delegate_backend FROM event_origins WHERE list_contains($ids, etrecord_id)"""
 
@@ -132,8 +131,8 @@ class RunOrigins:
     def _kernels(self) -> dict[int | None, str]:
         """The operator of the kernel of each instruction."""
         return {
-            one.instruction_id: key.event_name.removeprefix(_PREFIX).split(".")[0]
-            for key, one in self._operators.items()
+            one.instruction_id: one.op_type or ""
+            for one in self._operators.values()
             if one.kind == "kernel"
         }
 

@@ -15,7 +15,8 @@
 --   run_name      STRING   Name of the run as logged; null if it has none.
 --   is_execution  BOOLEAN  Whether it has a Method::execute.
 --   has_variants  BOOLEAN  Whether an event has two signatures in it, or another
---                          signature has the same name on the device in the build.
+--                          signature may have the same name on the device in the
+--                          build.
 WITH twins AS (
     SELECT
         s.event_signature_id, s.kind, e.is_profiled,
@@ -37,7 +38,9 @@ shapes AS (
             ELSE 0
         END AS rank,
         count(DISTINCT t.twin_id) AS size,
-        count(t.twin_id) > count(DISTINCT t.twin_id) AS has_twins
+        -- Runs that load share their name with those that load and execute.
+        count(t.twin_id) > count(DISTINCT t.twin_id)
+            OR count(CASE WHEN t.kind = 'load' THEN 1 END) > 0 AS has_twins
     FROM run_signatures AS g
     LEFT JOIN (
         SELECT run_signature_id, explode(events) AS event_signature_id

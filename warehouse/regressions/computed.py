@@ -82,11 +82,11 @@ def answer_computed(
     judge = judge or partial(judge_here, store)
     parts = judge(str(head), thresholds.min_change, thresholds.rules, _view_part)
     order = [(name, "ascending") for name in KEY]
-    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind"])
+    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind", "op_type"])
 
 
 def _view_part(part: PartResult) -> pa.Table:
-    """The rows of a part, in any order, with `unit` and `kind`."""
+    """The rows of a part, in any order, with all of `KEY`."""
     latest, keys = part.replay.night, part.fleet.keys
     last = part.fleet.history.build_count - 1
     level = part.replay.cells.median[:, last]
@@ -98,7 +98,7 @@ def _view_part(part: PartResult) -> pa.Table:
     verdicts, first_bad = _verdicts(part)
     return pa.table(
         {
-            **{name: keys[name] for name in (*_KEYS, "unit", "kind")},
+            **{name: keys[name] for name in (*_KEYS, "unit", "kind", "op_type")},
             "base_count": pa.array(latest.base.dumps, pa.int64()),
             "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
             "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),

@@ -119,9 +119,12 @@ def name_of(signature: EventSignature) -> str:
 
 
 def operator_type(event: Event) -> str:
-    """The kernel without its overload, the delegate's step without its number, else the name."""
+    """The kernel without its overload, the delegate's step without its number, else the name.
+
+    A delegate's step goes by its name, and by its id if it has none.
+    """
     if event.kind == "kernel":
         return event.name.removeprefix("native_call_").split(".")[0]
     if event.kind == "delegate_op":
-        return (event.delegate or event.name).split(" #")[0]
+        return event.name.split(" #")[0]
     return event.name
