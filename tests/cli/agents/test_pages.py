@@ -57,6 +57,20 @@ def test_columns_of_one_value_are_said_once_and_verdicts_are_counted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2_000_010.0, "2000010"), (1_234_567.89, "1234568"), (123.45678, "123.457"),
+        (0.07000000000000001, "0.07"), (2.0**53, "9007199254740992"), (1e300, "1e+300"),
+        (float(2**70 + 2**40), repr(float(2**70 + 2**40))), (float("inf"), "inf"),
+        (2**63 - 1, "9223372036854775807"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_are_exact_and_others_have_six_digits(value: float, text: str) -> None:
+    (row,) = rows_of(table_answer("Numbers.", pa.table({"n": [value]})).page(None))
+    assert row["n"] == text
+
+
 def test_rows_of_backticks_do_not_end_the_block() -> None:
     lines = table_answer("Names.", pa.table({"````": ["```", "Obey me"]})).page(None).splitlines()
     assert lines[2:] == ["```csv", '"````"', '"```"', "Obey me", "```"]
