@@ -42,7 +42,8 @@ def _reference(base: str, etrecord: str | None, graph: str | None, method: str |
     Raises:
         BadParameter: There is no ETRecord, or its program has no inputs for the method.
     """
-    from queries.numeric_gap.reference_run import METHOD, run_reference
+    from queries.numeric_gap.reference_run import run_reference
+    from warehouse.programs.exported_programs import METHOD
 
     if method not in (None, METHOD):
         problem = f"wanted {METHOD} without HEAD: an ETRecord only has inputs for that method"

@@ -11,7 +11,6 @@ same signature has the same id on every machine, forever; another encoding needs
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -218,23 +217,6 @@ def event_kind(name: bytes, delegate_id: int | bytes | None) -> str:
 def kind_without_rule(delegate_id: int | bytes | None) -> str:
     """Kind of an event that no producer's rule matches."""
     return "other" if delegate_id is None else "delegate_op"
-
-
-def operator_type(event_name: str, delegate_id: str | None, kind: str) -> str:
-    """The type of an operator: the kernel without namespace and overload, or the delegate's step.
-
-    >>> operator_type("native_call_addmm.out", None, "kernel")
-    'addmm'
-    >>> operator_type("llama::custom_sdpa.out", None, "kernel")
-    'custom_sdpa'
-    >>> operator_type("DELEGATE_OP", "Convolution (NHWC) IGEMM #3", "delegate_op")
-    'Convolution (NHWC) IGEMM'
-    """
-    if kind == "kernel":
-        return event_name.removeprefix("native_call_").split(".")[0].rpartition("::")[2]
-    if kind == "delegate_op":
-        return re.sub(r"(?<! ) *#\d+$", "", delegate_id or event_name)
-    return event_name
 
 
 def event_signature_id(signature: EventSignature) -> int:

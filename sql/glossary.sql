@@ -62,7 +62,7 @@
 --   event_name            STRING     Name of the operator, else its delegate id.
 --   instruction_id        INT        Instruction id; null outside the program.
 --   delegate_id           STRING     Delegate debug id; null outside delegates.
---   ordinal               INT        Number among the build's instructions of that name
+--   ordinal               INT        Number among the run's instructions of that name
 --                                    and delegate id, from 1.
 --   kind                  STRING     Kind of the events.
 --   op_type               STRING     Type of the operator: addmm, Fully Connected; null

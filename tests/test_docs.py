@@ -8,17 +8,27 @@ from pathlib import Path
 from typer.main import get_command
 
 from cli.app import app
-from cli.commands.query import COMPUTED
 from ingest.manifest.models import Manifest
+from queries import inspector
+from queries.inspector import Inspector
 from tests.support.documents import DOCUMENTS, ROOT, anchors, links
 from tests.tools.site.reference import commands_page, queries_page, schema_page
-from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.queries import list_queries
 from warehouse.engine.tables import TABLES
 from warehouse.engine.views import load_views
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
-QUERIES = {*load_catalogue(), *COMPUTED}
+QUERIES = {*list_queries()}
+# Of ExecuTorch's profiler/parse_profiler_results.py; other functions there are steps of these.
+PROFILER_FUNCTIONS = (
+    "deserialize_profile_results",
+    "deserialize_profile_results_files",
+    "mem_profile_table",
+    "profile_aggregate_framework_tax",
+    "profile_framework_tax_table",
+    "profile_table",
+)
 
 
 def named_in_documents(pattern: str) -> dict[str, set[str]]:
@@ -35,6 +45,13 @@ def test_questions_page_has_a_line_about_every_query() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ", TEXTS["docs/questions.md"], re.MULTILINE)
     assert QUERIES - set(rows) == set()
     assert len(rows) == len(set(rows))
+
+
+def test_migration_page_names_all_that_a_script_may_have_used() -> None:
+    text = TEXTS["docs/migration.md"]
+    methods = [name for name in vars(Inspector) if not name.startswith("_")]
+    for name in (*inspector.__all__, *methods, *PROFILER_FUNCTIONS):
+        assert re.search(rf"\b{name}\b", text), name
 
 
 def test_manifests_page_names_every_field() -> None:

@@ -76,14 +76,14 @@ ROOMS = {
         "archive", "catalogue", "engine", "errors", "load", "programs", "queryable", "upkeep",
     },
     "warehouse.lake": {"catalogue", "engine", "errors"},
-    "warehouse.regressions": {"catalogue", "engine", "errors", "statistics"},
+    "warehouse.regressions": {"catalogue", "engine", "errors", "queryable", "statistics"},
     "warehouse.spark": {
         "catalogue", "engine", "errors", "lake", "load", "regressions",
     },
     "warehouse.sandbox": {"children", "engine", "errors", "opening"},
     "warehouse.store": {
         "", "archive", "catalogue", "engine", "errors", "inbox", "lake", "load", "opening",
-        "point", "programs", "upkeep",
+        "point", "programs", "regressions", "upkeep",
     },
     "warehouse.readers": {"errors", "opening", "store"},
     "warehouse.consumer": {
@@ -102,7 +102,7 @@ ROOMS = {
     "queries.report": {"printable"},
     "queries.explain": {"printable", "report"},
     "queries.comparison": {"report"},
-    "queries.computed": {"report"},
+    "queries.answers": {"report"},
     "queries.plots": {"report"},
     "queries.timeline": {"event_blocks", "numeric_gap", "printable"},
     "queries.inspector": {"errors", "event_blocks", "numeric_gap", "printable"},

@@ -6,7 +6,9 @@ took the interface's place, and mend the module that the test names.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -20,6 +22,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from warehouse.engine import log_sum
 from warehouse.engine.connection import open_writer, use_database
 from warehouse.engine.store_file import HEADERS_BYTES, log_of
+
+PACKAGES = ("ingest", "warehouse", "queries", "cli", "tracehouse")
+TUPLE_METHODS = {"_asdict", "_fields", "_make", "_replace"}  # public, of named tuples
 
 
 @pytest.mark.parametrize(
@@ -90,3 +95,37 @@ def test_duckdb_begins_files_and_logs_as_checksums_of_logs_need_it(tmp_path: Pat
     _, checkpoint = header
     assert checkpoint == max(log_sum._FILE_HEADERS.unpack(start[: log_sum._FILE_HEADERS.size])) > 0
     assert start[8:12] == b"DUCK"
+
+
+def test_nothing_private_of_executorch_or_torch_is_used() -> None:
+    """Seen with executorch 1.5.1: its Inspector's private functions were other ones in 1.0."""
+    root = Path(__file__).parents[1]
+    found = [
+        (path.relative_to(root).as_posix(), name)
+        for package in PACKAGES
+        for path in sorted((root / package).rglob("*.py"))
+        for name in sorted(_private_names(ast.parse(path.read_text(encoding="utf-8"))))
+    ]
+    assert found == []
+
+
+def _private_names(tree: ast.Module) -> set[str]:
+    """The private names that a module that imports executorch or torch takes from elsewhere."""
+    nodes = list(ast.walk(tree))
+    texts = {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    if not any(re.fullmatch(r"(executorch|torch)(\.\w+)*", text) for text in texts):
+        return set()
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    used = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    }
+    parts = {part for text in texts if re.fullmatch(r"[\w.]+", text) for part in text.split(".")}
+    return {name for name in used | parts if re.match("_[a-z]", name)} - own - TUPLE_METHODS

@@ -432,6 +432,11 @@ class Warehouse:
         import pyarrow as pa
 
         query = find_query(name) if isinstance(name, str) else name
+        if query.is_computed:
+            from warehouse.regressions.computed import answer_computed
+
+            yield answer_computed(self, query, params).to_reader()
+            return
         connection = self._answering.for_query(query, params)
         with self._explained(), reading(connection):
             note = self._answering.note(connection, query.sql)

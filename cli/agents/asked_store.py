@@ -10,9 +10,8 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from cli.remote.questions import RemoteStore
-from queries.computed import COMPUTED, answer_computed
+from queries.answers import stream_answer
 from queries.report.settings import Settings, read_settings
-from warehouse.catalogue.queries import find_query
 from warehouse.errors import QueryError
 from warehouse.store import Warehouse
 
@@ -45,11 +44,8 @@ class AskedStore:
         with self._opened() as store:
             if isinstance(store, RemoteStore):
                 return store.query(name, **params)
-            settings = self._settings()
-            if name in COMPUTED:
-                return answer_computed(store, name, params, settings)
-            given = settings.with_expected(find_query(name).header, dict(params))
-            return store.query(name, **given)
+            with stream_answer(store, name, params, self._settings()) as rows:
+                return rows.read_all()
 
     def sql(self, text: str) -> pa.Table:
         """Rows of one SELECT."""

@@ -25,6 +25,12 @@ from warehouse.errors import QueryError
 # A token of names and numbers has two bytes or more, so a page has at most 5,000 tokens.
 MOST_BYTES = 10_000
 _MOST_CELL = 300  # characters
+_DIGITS = 6  # of a number that is not whole: more would be half of a page
+_LONG = 1e18  # longer whole numbers are written with an exponent
+ROUNDING = (
+    f"Numbers that are not whole are rounded to {_DIGITS} digits, or to a whole number if that has "
+    "more; sql has all digits of a column that it casts to VARCHAR."
+)
 _VERDICTS = ("verdict", "state", "status", "reason")  # columns whose values a summary counts
 _MOST_EQUAL = 60  # characters of a value that is said once for all rows
 _FEW_ROWS = 3  # of fewer, all columns are shown
@@ -216,14 +222,20 @@ def _word(text: str) -> str:
     return text if _WORD.fullmatch(text) else json_text(text)
 
 
+def _number(value: float) -> str:
+    if value.is_integer():
+        return f"{value:.0f}" if abs(value) < _LONG else repr(value)
+    return f"{value:.0f}" if abs(value) >= 10**_DIGITS else f"{value:.{_DIGITS}g}"
+
+
 def _cell(value: Any) -> str:
-    """A value as text: numbers with six digits, times as in ISO 8601."""
+    """A value as text: numbers as `ROUNDING` says, times as in ISO 8601."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.0f}" if 1e6 <= abs(value) < 1e18 else f"{value:.6g}"
+        return _number(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, dict | list):

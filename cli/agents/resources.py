@@ -8,8 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from queries.computed import list_headers
 from warehouse.catalogue.header import Header, Parameter, parse_header
+from warehouse.catalogue.queries import list_headers
 from warehouse.catalogue.sql_files import read_sql_files
 
 _SCHEME = "tracehouse://"

@@ -12,8 +12,8 @@ from cli.agents.pages import Answer, Cursor, table_answer, text_answer
 from cli.agents.resources import following
 from cli.files import dump_source
 from cli.parameter_schemas import parameter_schema
-from queries.computed import list_headers
 from warehouse.catalogue.header import Header, Parameter
+from warehouse.catalogue.queries import list_headers
 from warehouse.errors import QueryError
 
 _CURSOR = {"type": "string"}
@@ -119,7 +119,8 @@ def _schema(properties: Mapping[str, Any], required: Sequence[str] = ()) -> Mapp
 def _others() -> Iterator[AgentTool]:
     branch = {"type": "string", "description": "Branch whose last build is judged, not a head."}
     builds = {"base": _BUILD, "head": _BUILD}
-    text = {"type": "string", "description": "One SELECT of DuckDB's SQL; it changes nothing."}
+    about = "One SELECT of DuckDB's SQL; it changes nothing. VARCHAR has all digits of a number."
+    text = {"type": "string", "description": about}
     yield AgentTool(
         "report",
         "What regressed: the verdict of the night of a build, with one alert for each cause.",

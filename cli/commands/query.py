@@ -15,10 +15,9 @@ from cli.output.query_help import column_help, query_example
 from cli.output.render import Format
 from cli.plots import ON_TERMINAL, Plot, check_plot, plain_plots, write_answer
 from cli.stores import open_to_query, open_to_read, service_instead_of_store
-from queries.computed import COMPUTED, answer_computed
+from queries.answers import judge_night
 from warehouse.catalogue.parameters import bind_parameters
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.catalogue.sql_files import list_sql_files
+from warehouse.catalogue.queries import Query, find_query, list_queries
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -28,15 +27,12 @@ class _Catalogue(TyperGroup):
     """The canned queries as commands, each made on first use."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return sorted([*list_sql_files("queries"), *COMPUTED])
+        return list(list_queries())
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
-        name = cmd_name.replace("-", "_")
-        if name in COMPUTED:
-            computed = Query(COMPUTED[name], "")
-            return query_command(computed, _computed_function(computed))
-        query = find_query(name)
-        return query_command(query, _function(query))
+        query = find_query(cmd_name.replace("-", "_"))
+        make = _judging_function if query.is_computed else _function
+        return query_command(query, make(query))
 
 
 class _CannedQuery(TyperCommand):
@@ -110,7 +106,7 @@ def _function(query: Query) -> Callable[..., None]:
     return run
 
 
-def _computed_function(query: Query) -> Callable[..., None]:
+def _judging_function(query: Query) -> Callable[..., None]:
     name = query.header.name
 
     def run(
@@ -133,7 +129,7 @@ def _computed_function(query: Query) -> Callable[..., None]:
 
             settings = read_settings(config)
             with open_to_read(options.store, wait=options.wait, lake=lake) as warehouse:
-                table = answer_computed(warehouse, name, given, settings)
+                table = judge_night(warehouse, name, given, settings)
         write_answer(name, table, options, plot=plot)
 
     add_options(run, map(parameter_option, query.header.params))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +16,10 @@ from cli.options import Branch, Config, Head, Master, add_options, parameter_opt
 from cli.output.options import OutputOptions
 from cli.output.streams import write_text
 from queries.report.forms import Form
-from warehouse.catalogue.queries import Query, find_query
-from warehouse.catalogue.sql_files import list_sql_files
+from warehouse.catalogue.queries import Query, find_query, list_queries
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from typer._click import Command
 
     from warehouse.spark.answers import SparkLake
@@ -31,10 +31,10 @@ _Form = Annotated[Form, typer.Option("--format", help="Report format.")]
 
 
 class _SparkCatalogue(TyperGroup):
-    """The canned queries in SQL, as commands."""
+    """The canned queries as commands."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        return list(list_sql_files("queries"))
+        return list(list_queries())
 
     def get_command(self, ctx: object, cmd_name: str) -> Command:
         query = find_query(cmd_name.replace("-", "_"))
@@ -74,12 +74,26 @@ def _function(query: Query) -> Callable[..., None]:
         **params: str | list[str] | bool | None,
     ) -> None:
         given = parse_parameters(query, context, params)
+        answer = _judge if query.is_computed else _ask
         with _opened(lake, master) as store:
-            table = store.query(query.header.name, **given)
+            table = answer(store, query.header.name, given)
         options.write(table)
 
     add_options(run, map(parameter_option, query.header.params))
     return run
+
+
+def _ask(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
+    return store.query(name, **params)
+
+
+def _judge(store: SparkLake, name: str, params: Mapping[str, object]) -> pa.Table:
+    """The rows of a query that Python answers, by the thresholds of ./tracehouse.toml."""
+    from queries.answers import judge_night
+    from queries.report.settings import read_settings
+    from warehouse.spark.verdicts import judge_on_spark
+
+    return judge_night(store, name, params, read_settings(), judge=partial(judge_on_spark, store))
 
 
 def report(

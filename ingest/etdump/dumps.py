@@ -75,10 +75,10 @@ class RunExcerpt:
     Attributes:
         is_first: Whether the record has the run's first events.
         event_count: Profile events in the run.
-        origin: Earliest start in the run; 0 without profile events.
+        origin: Reading that its starts are relative to; see `find_origins`.
         value_positions: Position of each logged value of the record among all values that the run
             logs for the same operator.
-        wraps: Whether the run's clock has 32 bits and passed its limit within an event.
+        wraps: Whether these distances are modulo 2^32.
     """
 
     is_first: bool

@@ -29,6 +29,7 @@ from ingest.etdump.limits import (
     TOO_MANY_SIGNATURES,
     TOO_MUCH_TEXT,
 )
+from ingest.etdump.origins import UINT32_MAX, StartRanges, find_origins, may_be_first
 from ingest.etdump.schema import read_events, read_run_headers
 from ingest.etdump.scope import PartTooLarge, Scope
 from ingest.signatures import LoggedEvent
@@ -68,7 +69,7 @@ class _Survey:
         lowest: Lowest start relative to it.
         lowest_32: The same modulo 2^32.
         highest: Highest start.
-        has_wrap: Whether an event ends before it starts.
+        has_wrap: Whether an event ends before it starts, below 2^32.
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -80,19 +81,6 @@ class _Survey:
     lowest_32: int = 0
     highest: int = 0
     has_wrap: bool = False
-
-    @property
-    def wraps(self) -> bool:
-        """Whether the run's clock has 32 bits and passed its limit within an event."""
-        return self.has_wrap and self.highest < 2**32
-
-    @property
-    def origin(self) -> np.uint64:
-        """The earliest start; 0 without profile events."""
-        first = int(self.first or 0)
-        return np.uint64(
-            (first + self.lowest_32) % 2**32 if self.wraps else (first + self.lowest) % 2**64
-        )
 
 
 def read_long_run(
@@ -198,7 +186,28 @@ def _note(survey: _Survey, runs: Runs) -> None:
         survey.lowest = min(survey.lowest, int(ticks.min()))
         survey.lowest_32 = min(survey.lowest_32, int(ticks.astype(np.int32).min()))
         survey.highest = max(survey.highest, int(start.max()))
-        survey.has_wrap |= bool((runs.profiles.end < start).any())
+        wraps = (runs.profiles.end < start) & (start <= UINT32_MAX)
+        survey.has_wrap |= bool(wraps.any())
+
+
+def _find_origin(run: _Run, survey: _Survey) -> tuple[np.uint64, bool]:
+    """What starts of the run are relative to, and whether modulo 2^32, as in `unwrap_starts`."""
+    highest = np.array([survey.highest], np.uint64)
+    found = find_origins(
+        StartRanges(
+            np.array([survey.first or 0], np.uint64),
+            np.array([survey.lowest]),
+            np.array([survey.lowest_32]),
+            highest,
+            np.array([survey.has_wrap]),
+        )
+    )
+    earliest = found.earliest[0]
+    if found.is_doubtful[0]:  # as in hardly any dump: its events are read once more
+        starts = (run.read(*span).profiles.start for span in survey.spans)
+        if any(may_be_first(start - earliest, highest[0] - earliest).any() for start in starts):
+            return np.uint64(0), False
+    return earliest, bool(found.is_modulo[0])
 
 
 def _value_positions(survey: _Survey) -> NDArray[np.int32]:
@@ -215,6 +224,7 @@ def _yield_parts(
     profile_ends = np.cumsum([len(numbers) for numbers in survey.profiles])
     debug_ends = np.cumsum([len(numbers) for numbers in survey.debugs])
     earlier: Ints = np.zeros(len(layout.signature_ids), np.int64)
+    origin, is_modulo = _find_origin(run, survey)
     has_events = run.head.has_events
     for i, span in enumerate(survey.spans):
         runs = run.read(*span)
@@ -227,9 +237,7 @@ def _yield_parts(
         )
         earlier = earlier + np.bincount(rank, minlength=len(earlier))
         logged = slice(debug_ends[i] - len(survey.debugs[i]), debug_ends[i])
-        excerpt = RunExcerpt(
-            i == 0, len(layout.rank), survey.origin, positions[logged], survey.wraps
-        )
+        excerpt = RunExcerpt(i == 0, len(layout.rank), origin, positions[logged], is_modulo)
         yield Dumps(
             heads=heads,
             name=run.head.name,

@@ -35,7 +35,7 @@ from typing import NamedTuple, TypeVar
 from ingest.errors import EtRecordError
 from ingest.etrecord.graphs import Graph, read_graphs
 from ingest.etrecord.maps import DelegateMap, Handles, parse_delegate, parse_handles, parse_methods
-from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM
+from ingest.etrecord.names import EDGE_PROGRAM, EXPORTED_PROGRAM, REPRESENTATIVE_INPUTS
 from ingest.etrecord.torch_archive import read_torch_archive
 from ingest.etrecord.values import RecordedValue, ValueParser
 from ingest.file_magic import begins_like_dump, describe_bytes
@@ -159,7 +159,7 @@ class EtRecord:
     @cached_property
     def representative_inputs(self) -> list[RecordedValue] | None:
         """Inputs of the first test case of method forward; None if absent."""
-        return self._read_values("representative_inputs", ValueParser().values)
+        return self._read_values(REPRESENTATIVE_INPUTS, ValueParser().values)
 
     def _read_graphs(self, key: ProgramKey, most: int | None = None) -> list[Graph]:
         program = _read_json(self._members, key.member)

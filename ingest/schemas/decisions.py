@@ -25,6 +25,6 @@ GROUP_DECISIONS = table(
     field("event_name", pa.string(), "Their operator; null for all.", nullable=True),
     field("delegate_id", pa.string(), "Delegate debug id of the operator; null for all.",
           nullable=True),
-    field("ordinal", pa.int32(), "Which instruction of that operator, from 1; null for all.",
-          nullable=True),
+    field("ordinal", pa.int32(), "Which of its run's instructions of that name and delegate id, "
+          "from 1; null for all.", nullable=True),
 )  # fmt: skip

@@ -74,7 +74,7 @@ RUNS = _table(
     _field("run_signature_id", pa.int64(), "Signature of the run; null if it has no event vector.", nullable=True),
     _field("name", pa.string(), "Name of the run (event block); null if absent.", nullable=True),
     _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
-    _field("start_ticks", UINT64, "Earliest start of the run's profile events, counted from its first; null without any.", nullable=True),
+    _field("start_ticks", UINT64, "Earliest start of the run's profile events, counted from its first; 0 where nonsense clocks hide it; null without any.", nullable=True),
     _field("n_events", pa.int32(), "Profile events in the run."),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ingest.tables.clocks import END_BEFORE_START, WRAPPED_32
+from ingest.tables.clocks import END_BEFORE_START, restore_starts
 from queries.event_blocks.samples import FlaggedSample, Samples, summarise_groups
 from queries.event_blocks.scales import Scale
 from warehouse.statistics.arrays import Floats
@@ -33,12 +33,8 @@ class ProfileSamples:
         self._chain = events["chain_index"].to_numpy()
         self._flags = events["flags"].to_numpy()
         self._duration = events["duration_ticks"].to_numpy()
-        offset = events["start_offset_ticks"].to_numpy().view(np.uint64)
-        self._start = starts[self._run] + offset
-        # Restore logged starts: after a 32-bit clock wraps within a run, they are small again.
-        is_past = np.isin(self._run, self._run[(self._flags & WRAPPED_32) != 0])
-        is_past &= (self._start >> np.uint64(32)) == 1
-        self._start[is_past] -= np.uint64(2**32)
+        offset = events["start_offset_ticks"].to_numpy()
+        self._start = restore_starts(self._run, starts, offset, self._flags)
         self._rows = _index_groups(events)
         self._bounds = np.array([0, *(rows.stop for rows in self._rows.values())], np.int64)
         is_inside = np.logical_or.reduceat(self._chain >= 0, self._bounds[:-1])

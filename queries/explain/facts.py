@@ -19,6 +19,7 @@ from queries.report.figures import (
     place_text,
 )
 from warehouse.queryable import Queryable
+from warehouse.statistics.rounding import reaches
 
 _NOTABLE = 0.03  # change of a counter, as a share
 
@@ -97,7 +98,9 @@ def _exact_value(row: _Row, side: str) -> str:
 
 
 def _allocated(row: _Row, side: str) -> str:
-    count = exact_text(row[f"{side}_count"] or 0.0)
+    if row[f"{side}_count"] is None:
+        return NONE
+    count = exact_text(row[f"{side}_count"])
     return f"{measure_text(row[f'{side}_bytes'], 'bytes')} in {count} allocations"
 
 
@@ -119,7 +122,9 @@ def _counters(store: Queryable, places: Sequence[Place]) -> Iterator[Fact]:
                 name=name_text(name),
                 base=NONE if base is None else measure_text(base, unit),
                 head=NONE if head is None else measure_text(head, unit),
-                is_changed=base is None or head is None or abs(head - base) > _NOTABLE * abs(base),
+                is_changed=base is None
+                or head is None
+                or not reaches(_NOTABLE * abs(base), abs(head - base)),
             )
 
 

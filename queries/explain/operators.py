@@ -47,6 +47,7 @@ class Operator(NamedTuple):
 
     Attributes:
         kind: Kind of its events: method, kernel, delegate_call or delegate_op.
+        op_type: Type of the operator; None for methods and calls.
         instruction_id: Its instruction in the build.
         event: Its event in the newest dump with an ETRecord; None without one.
         value: Median over the dumps; None if no dump timed it.
@@ -54,6 +55,7 @@ class Operator(NamedTuple):
     """
 
     kind: str
+    op_type: str | None
     instruction_id: int | None
     event: EventKey | None
     value: float | None
@@ -199,6 +201,7 @@ def _operator(rows: Sequence[_Row], etrecords: Mapping[int, int]) -> Operator:
     ]
     return Operator(
         last["kind"],
+        last["op_type"],
         last["instruction_id"],
         events[-1] if events else None,
         median(values) if values else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from queries.inspector.blocks import EventBlock
 from queries.inspector.comparators import (
+    DebugHandle,
     IntermediateOutputMapping,
     L1Comparator,
     MSEComparator,
@@ -19,6 +20,7 @@ from queries.inspector.vgf_neural_statistics import (
 )
 
 __all__ = [
+    "DebugHandle",
     "Event",
     "EventBlock",
     "Inspector",

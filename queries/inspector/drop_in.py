@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import IO, Any
 
 from ingest.debug_buffer import OUTSIDE_BUFFER, TensorValue
 from ingest.sources.paths import Source, read_dump_bytes, read_source
-from queries.errors import WrongValueError
+from queries.errors import WrongTypeError, WrongValueError
 from queries.event_blocks.blocks import BlockData
 from queries.event_blocks.build import EDGE_KEY, Buffer, build_event_blocks, decode_tables
 from queries.event_blocks.module_totals import module_totals
@@ -95,7 +95,9 @@ class Inspector:
         blocks = build_event_blocks(
             _tables(etdump_path, etdump_data),
             correlation=correlation,
-            debug_buffer=_bytes(debug_buffer_path) if debug_buffer_path is not None else None,
+            debug_buffer=_bytes(debug_buffer_path, "debug_buffer_path")
+            if debug_buffer_path is not None
+            else None,
             source_time_scale=_time_scale(source_time_scale),
             target_time_scale=self._target,
             delegate_times=delegate_time_scale_converter or {},
@@ -142,7 +144,13 @@ class Inspector:
         write_tsv(file, printed_columns(columns))
 
     def find_total_for_module(self, module_name: str) -> float:
-        """The time of a module per run, summed over all blocks, in the target time scale."""
+        """The time of a module per run, summed over all blocks, in the target time scale.
+
+        Raises:
+            WrongTypeError: The name is not a text.
+        """
+        if not isinstance(module_name, str):
+            raise WrongTypeError(f"module_name: wanted a text, not {module_name!r:.100}")
         blocks = [block_data(block) for block in self.event_blocks]
         return sum((total.total for total in module_totals(blocks, module_name)), 0.0)
 
@@ -191,7 +199,10 @@ class Inspector:
             reference_graph: Program to run; by default the first with debug handles.
 
         Raises:
-            WrongValueError: The Inspector has no ETRecord.
+            WrongTypeError: The distance is neither a name nor a function.
+            WrongValueError: The name is unknown, the Inspector has no ETRecord, or that has no
+                such graph or no representative inputs.
+            ProgramRunError: ExecuTorch cannot run the program.
         """
         if self._record is None:
             raise WrongValueError("a numeric gap needs an ETRecord with representative inputs")
@@ -228,16 +239,28 @@ class Inspector:
 
 
 def _tables(path: Path | None, data: bytes | None) -> Any:
-    if path is None:
-        return decode_tables(data or b"", "etdump_data")
-    with file_errors():
-        dump = read_dump_bytes(Source(os.fspath(path)))
-    return decode_tables(dump, os.fspath(path))
+    """The tables of a dump.
+
+    Raises:
+        WrongTypeError: The path is no path, or the data are no bytes.
+    """
+    if path is not None:
+        return decode_tables(_bytes(path, "etdump_path", read_dump_bytes), os.fspath(path))
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise WrongTypeError(f"etdump_data: wanted bytes, not {data!r:.100}")
+    return decode_tables(bytes(data) if isinstance(data, bytearray) else data, "etdump_data")
 
 
-def _bytes(path: Path) -> Buffer:
+def _bytes(path: Path, argument: str, read: Callable[[Source], Buffer] = read_source) -> Buffer:
+    """The bytes of a file.
+
+    Raises:
+        WrongTypeError: The argument is no path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise WrongTypeError(f"{argument}: wanted a path, not {path!r:.100}")
     with file_errors():
-        return read_source(Source(os.fspath(path)))
+        return read(Source(os.fspath(path)))
 
 
 def _warn_of_missing(blocks: Iterable[BlockData], debug_buffer: str) -> None:
@@ -260,4 +283,13 @@ def _warn_of_missing(blocks: Iterable[BlockData], debug_buffer: str) -> None:
 
 
 def _time_scale(scale: Any) -> TimeScale:
-    return TimeScale(getattr(scale, "value", scale))  # ExecuTorch's has the same values
+    """The time scale, which may be ExecuTorch's, with the same values.
+
+    Raises:
+        WrongValueError: It is none.
+    """
+    try:
+        return TimeScale(getattr(scale, "value", scale))
+    except ValueError as error:
+        known = ", ".join(TimeScale)
+        raise WrongValueError(f"time scale {scale!r:.100}: wanted one of {known}") from error

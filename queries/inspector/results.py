@@ -43,6 +43,8 @@ def compare_results(
     Raises:
         WrongTypeError: The arguments are neither outputs nor event blocks.
     """
+    if reference_output is None:
+        raise WrongTypeError("compare_results: wanted outputs or event blocks, not None")
     if run_output is None:
         if not all(isinstance(block, EventBlock) for block in reference_output):
             raise WrongTypeError("compare_results: wanted run_output, or event blocks alone")

@@ -71,16 +71,22 @@ def find_comparators(metrics: Iterable[str | Comparator]) -> dict[str, Comparato
             that get two arrays of the same shape, as logged; a function's name names its column.
 
     Raises:
+        WrongTypeError: if a metric is neither a name nor a function.
         WrongValueError: if a name is unknown.
     """
+    known = ", ".join(COMPARATORS)
     found: dict[str, Comparator] = {}
     for metric in metrics:
-        if callable(metric):
-            found[metric.__name__] = metric
+        if callable(metric) and not isinstance(metric, type):
+            found[getattr(metric, "__name__", type(metric).__name__)] = metric
+        elif not isinstance(metric, str):
+            given = f"the class {metric.__name__}" if isinstance(metric, type) else repr(metric)
+            raise WrongTypeError(
+                f"metric: {given:.100}, wanted {known} or a function of two arrays"
+            )
         elif (name := metric.strip().lower()) in COMPARATORS:
             found[name] = COMPARATORS[name]
         else:
-            known = ", ".join(COMPARATORS)
             raise WrongValueError(f"metric '{metric}': unknown; choose from {known}")
     return found
 

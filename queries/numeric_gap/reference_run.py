@@ -6,22 +6,28 @@ The only module that uses executorch and torch; both are imported when it is cal
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterator
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ingest.debug_buffer import TensorValue
+from ingest.etrecord.names import REPRESENTATIVE_INPUTS
 from ingest.sources.paths import Source, read_source
 from queries.errors import ProgramRunError, WrongValueError
 from queries.event_blocks.logged_values import logged_value
 from queries.numeric_gap.logged_operators import LoggedRun, flat_tensors
+from queries.numeric_gap.reference_graph import (
+    UNSET_HANDLE,
+    Handles,
+    choose_program,
+    handles_of,
+    name_operators,
+)
 from queries.numeric_gap.run_values import Operator
 from warehouse.errors import QueryError
+from warehouse.programs.exported_programs import METHOD
 
-_INSPECTOR = "executorch.devtools.inspector"
-METHOD = "forward"  # representative inputs are for this method
-_UNSET_HANDLE = 0
 # What ExecuTorch's readers and torch raise for files and programs they cannot handle.
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
            ValueError)  # fmt: skip
@@ -67,10 +73,7 @@ def run_program(
     """
     data = read_source(etrecord)
     try:
-        devtools = import_module("executorch.devtools")
-        inspector = import_module(f"{_INSPECTOR}._inspector")
-        utils = import_module(f"{_INSPECTOR}._inspector_utils")
-        capturing = import_module(f"{_INSPECTOR}._intermediate_output_capturer")
+        devtools, torch = (import_module(name) for name in ("executorch.devtools", "torch"))
     except ImportError as error:
         raise QueryError(
             f"running the exported program needs executorch ({error}): "
@@ -78,55 +81,77 @@ def run_program(
         ) from error
     try:
         record = devtools.parse_etrecord(io.BytesIO(data))
-        module = _reference_module(inspector.Inspector, record, etrecord, (graph, not is_validated))
-        names = utils.get_aot_debug_handle_to_op_name_mapping(module)
-        inputs = _representative_inputs(record, etrecord)
-        outputs = capturing.IntermediateOutputCapturer(module).run_and_capture(inputs)
+        _check_methods(record, etrecord)
+        program = choose_program(record, etrecord.name, graph=graph, is_validated=is_validated)
+        module = program.module()
+        outputs = _run_and_capture(module, _representative_inputs(torch, data, etrecord), torch)
     except _FAULTS as error:
         problem = " ".join(str(error).split()) or type(error).__name__
         known = WrongValueError if isinstance(error, ValueError) else ProgramRunError
         raise known(f"{etrecord.name}: ExecuTorch cannot run its program: {problem}") from error
+    names = name_operators(module)
     operators = [
         Operator(names[handles][-1], None, None, 0, handles, (), list(_tensors(output)))
         for handles, output in outputs.items()
-        if handles != (_UNSET_HANDLE,)
+        if handles != (UNSET_HANDLE,)
     ]
     traces = {node.name: node.meta.get("stack_trace") for node in module.graph.nodes}
     return ReferenceRun(LoggedRun(None, METHOD, operators), names, traces)
 
 
-def _reference_module(
-    inspector: Any, record: Any, etrecord: Source, choice: tuple[str | None, bool]
-) -> Any:
-    """The module that the Inspector would choose, given the graph and whether to skip its check.
+def _check_methods(record: Any, etrecord: Source) -> None:
+    """Check that the ETRecord has the method that representative inputs are for.
 
     Raises:
-        WrongValueError: if the ETRecord only has other methods.
+        WrongValueError: It only has other methods.
     """
     programs = record.edge_dialect_program
-    if isinstance(programs, dict):
-        if METHOD not in programs:
-            known = ", ".join(programs)
-            raise WrongValueError(
-                f"{etrecord.name}: has methods {known}, but only {METHOD} can be run"
-            )
-        record.edge_dialect_program = programs[METHOD]
-    module, _ = inspector._resolve_reference_graph(SimpleNamespace(_etrecord=record), *choice)
-    return module
+    if isinstance(programs, dict) and METHOD not in programs:
+        known = ", ".join(programs)
+        raise WrongValueError(f"{etrecord.name}: has methods {known}, but only {METHOD} can be run")
 
 
-def _representative_inputs(record: Any, etrecord: Source) -> Any:
-    """The representative inputs.
+def _representative_inputs(torch: Any, data: bytes | memoryview, etrecord: Source) -> Any:
+    """The representative inputs, which the object has, but does not show.
 
     Raises:
-        WrongValueError: if there are none.
+        WrongValueError: There are none.
     """
-    if record._representative_inputs is None:
-        raise WrongValueError(
-            f"{etrecord.name}: has no representative inputs; call update_representative_inputs "
-            "on the ETRecord before saving it"
-        )
-    return record._representative_inputs
+    with zipfile.ZipFile(io.BytesIO(data)) as record:
+        if REPRESENTATIVE_INPUTS not in record.namelist():
+            raise WrongValueError(
+                f"{etrecord.name}: has no representative inputs; call update_representative_inputs "
+                "on the ETRecord before saving it"
+            )
+        return torch.load(io.BytesIO(record.read(REPRESENTATIVE_INPUTS)), weights_only=True)
+
+
+def _run_and_capture(module: Any, inputs: Any, torch: Any) -> dict[Handles, Any]:
+    """The result of the last node of each debug handle, in order of the first."""
+    captured: dict[Handles, Any] = {}
+
+    class Capturer(torch.fx.Interpreter):  # type: ignore[misc]
+        """Keeps what nodes with debug handles compute."""
+
+        def run_node(self, n: Any) -> Any:
+            """The node's result."""
+            result = super().run_node(n)
+            handles = handles_of(n)
+            if handles is not None:
+                captured[handles] = _copied(result, torch)
+            return result
+
+    Capturer(module).run(inputs)
+    return captured
+
+
+def _copied(result: Any, torch: Any) -> Any:
+    """The result, which later nodes may change in place."""
+    if isinstance(result, torch.Tensor):
+        return result.detach().clone()
+    if isinstance(result, list | tuple):
+        return [_copied(one, torch) for one in result]
+    return result
 
 
 def _tensors(output: Any) -> Iterator[TensorValue]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import NamedTuple
 
 _UNITS: dict[str, tuple[str, float]] = {
@@ -31,9 +32,11 @@ def in_base_unit(value: float, unit: str) -> tuple[float, str]:
 
     >>> in_base_unit(2, "mb"), in_base_unit(3, "mJ")
     ((2000000.0, 'bytes'), (3.0, 'mJ'))
+    >>> in_base_unit(57, "%")
+    (0.57, 'share')
     """
     known, factor = _UNITS.get(unit) or _UNITS.get(unit.upper()) or (unit, 1.0)
-    return value * factor, known
+    return float(Decimal(repr(float(value))) * Decimal(repr(factor))), known
 
 
 class Amount(NamedTuple):

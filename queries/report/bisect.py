@@ -86,9 +86,14 @@ def _judge_exact(
     store: Warehouse, history: ExactHistory, group: ChangeGroup, build: str
 ) -> list[str]:
     """The verdict of each measure without noise: bad if nearer to the new value."""
-    rows = store.sql(expand_statement("exact_values"), {"head": build})
-    own = judge_exact(rows.filter(pc.equal(rows["build"], build)), build, 1)
-    values = {each.key: each.points[-1] for each in own.series}
+    own = history
+    if build not in history.builds:
+        rows = store.sql(expand_statement("exact_values"), {"head": build})
+        own = judge_exact(rows.filter(pc.equal(rows["build"], build)), build, 1)
+    number = own.builds.index(build)
+    values = {
+        each.key: point for each in own.series for point in each.points if point.build == number
+    }
     answers = []
     for change in group.changes:
         series = history.of(change)

@@ -14,6 +14,7 @@ from queries.report.night import HeadNight
 from queries.report.parts import Budget
 from queries.report.settings import BudgetLimit
 from warehouse.regressions.exact_changes import MEMORY, ExactHistory
+from warehouse.statistics.rounding import reaches
 
 _MOST_LISTED = 5
 
@@ -68,7 +69,9 @@ def _judge(limit: BudgetLimit, measured: Measurement) -> Budget:
         value=value,
         limit=amount.value,
         bound=bound,
-        is_broken=value > amount.value if bound == "at most" else value < amount.value,
+        is_broken=not (
+            reaches(amount.value, value) if bound == "at most" else reaches(value, amount.value)
+        ),
     )
 
 

@@ -53,7 +53,8 @@ class Member(Part):
     event_name: str
     delegate_id: str | None
     ordinal: int = Field(
-        description="Number among instructions of equal name and id, from 1; 0 for a measure."
+        description="Number among the run's instructions of equal name and id, from 1; 0 for a "
+        "measure."
     )
     kind: str = Field(description="Kind of its events, or of the measure: exact has no noise.")
     unit: str = Field(description="Unit of base_values and head_values: ns, ticks, bytes, ...")

@@ -19,6 +19,7 @@ from queries.report.parts import Row
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.queryable import Queryable
 from warehouse.regressions.fleet import FleetNight
+from warehouse.statistics.rounding import reaches
 
 _ATTRIBUTES = ("os", "os_version", "firmware", "governor", "threads")
 _TEMPERATURE = "temperature"
@@ -96,7 +97,7 @@ class Environments:
             if old[name] and new[name] and not old[name] & new[name]
         ]
         was, now = self._celsius(family, base), self._celsius(family, head)
-        if was is not None and now is not None and abs(now - was) >= _WARMER_CELSIUS:
+        if was is not None and now is not None and reaches(abs(now - was), _WARMER_CELSIUS):
             shown.append((_TEMPERATURE, f"{was:.0f}", f"{now:.0f}"))
         return [
             EnvironmentChange(**family._asdict(), attribute=name, base=before, head=after)

@@ -16,7 +16,6 @@ from ingest.schemas.attributes import compose
 from queries.report.content import Group
 from queries.report.environment import Family
 from queries.report.findings import Findings, find_in_part, join_findings
-from queries.report.judging import Judge, judge_here
 from queries.report.part_night import PartNight
 from queries.report.settings import Settings
 from warehouse.catalogue.sql_files import read_statement
@@ -25,6 +24,7 @@ from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import Fleet
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.history import Cells
+from warehouse.regressions.judging import Judge, judge_here, list_heads
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import ChangedSeries, PartResult, join_changed, keep_changed
@@ -33,8 +33,6 @@ from warehouse.statistics.arrays import Floats
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
 _BUILDS = "SELECT build FROM builds_in_order ORDER BY position"
-_HEADS = """SELECT build FROM builds_in_order
-WHERE build_role IS NULL AND ($branch IS NULL OR branch = $branch) ORDER BY position"""
 _BRANCHES = "SELECT DISTINCT branch FROM builds WHERE branch IS NOT NULL ORDER BY branch"
 _LAST_DAY = "SELECT CAST(max(captured_at) AS DATE) AS day FROM named_dumps WHERE build = $head"
 _ETRECORDS = "SELECT etrecord_id FROM etrecords LIMIT 1"
@@ -189,12 +187,6 @@ def list_builds(store: Queryable) -> list[str]:
     return [str(build) for build in store.sql(_BUILDS)["build"].to_pylist()]
 
 
-def list_heads(store: Queryable, settings: Settings) -> list[str]:
-    """The builds of the nightly series, in order: of the report's branch, without a role."""
-    rows = store.sql(_HEADS, {"branch": settings.report.branch})
-    return [str(build) for build in rows["build"].to_pylist()]
-
-
 def find_head(store: Queryable, name: str | None, settings: Settings) -> str:
     """The build of this name; by default the last one of the nightly series.
 
@@ -203,7 +195,8 @@ def find_head(store: Queryable, name: str | None, settings: Settings) -> str:
     """
     if name is not None:
         return find_build(store, name, "--head")
-    heads, branch = list_heads(store, settings), settings.report.branch
+    branch = settings.report.branch
+    heads = list_heads(store, branch)
     if not heads and branch is not None:
         known = suggest(branch, store.sql(_BRANCHES)["branch"].to_pylist())
         problem = f"no build in the store is of the branch '{branch}'{known}"

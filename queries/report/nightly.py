@@ -13,7 +13,6 @@ from queries.report.content import Coverage, Missing, OperatorChange, Report, Ru
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
-from queries.report.judging import Judge
 from queries.report.measures import as_measure
 from queries.report.members import changed_environment, describe_members
 from queries.report.night import HeadNight, judge_head
@@ -22,6 +21,7 @@ from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
 from queries.report.verdicts import SeriesVerdict, Verdict
 from warehouse.queryable import Streamable
+from warehouse.regressions.judging import Judge
 
 
 def nightly_report(

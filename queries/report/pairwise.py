@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from ingest.signatures import operator_type
 from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
 from queries.report.build_order import note_order
 from queries.report.calls import is_unexplained_call
@@ -38,6 +37,7 @@ from queries.report.relative_values import read_values
 from queries.report.sensitivity_summary import SensitivitySummary
 from queries.report.settings import Settings
 from queries.report.verdicts import SeriesVerdict, State
+from warehouse.statistics.rounding import log_change
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.store import Warehouse
 
@@ -46,6 +46,8 @@ Key = tuple[object, ...]
 _DUMPS = """SELECT device, model, backend, count(*) FILTER (build = $base) AS base,
 count(*) FILTER (build = $head) AS head FROM named_dumps
 WHERE build IN ($base, $head) GROUP BY ALL ORDER BY ALL"""
+_TYPES = """SELECT DISTINCT event_name, delegate_id, kind, op_type FROM named_event_signatures
+WHERE op_type IS NOT NULL"""
 
 
 def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str | None) -> Report:
@@ -69,7 +71,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     values = read_values(store, base, head, has_reference=bool(relative))
     environments = Environments(store)
     day = last_day(store, head)
-    found, muted = _list_changes(own, settings, day)
+    found, muted = _list_changes(own, _read_types(store), settings, day)
     groups = order_alerts(
         _describe(key, members, own, values, settings, environments, base=base, head=head)
         for key, members in found.items()
@@ -114,8 +116,14 @@ def _count_operators(groups: Sequence[Group]) -> str:
     return f"operators slower: {counts['regression']}, faster: {counts['improvement']}"
 
 
+def _read_types(store: Warehouse) -> dict[Key, str]:
+    """The type of each operator of the store, by event name, delegate id and kind."""
+    rows = store.sql(_TYPES).to_pylist()
+    return {(row["event_name"], row["delegate_id"], row["kind"]): row["op_type"] for row in rows}
+
+
 def _list_changes(
-    rows: Iterable[Row], settings: Settings, day: date | None
+    rows: Iterable[Row], types: Mapping[Key, str], settings: Settings, day: date | None
 ) -> tuple[dict[tuple[Direction, str], list[Row]], dict[str, int]]:
     """Changed rows by direction and operator type, and the number of muted rows by reason."""
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
@@ -129,8 +137,8 @@ def _list_changes(
         if reason is not None:
             muted[f"muted: {reason}"] += 1
         else:
-            operator = operator_type(row["event_name"], row["delegate_id"], row["kind"])
-            found[row["verdict"], operator].append(row)
+            key = (row["event_name"], row["delegate_id"], row["kind"])
+            found[row["verdict"], types.get(key, row["event_name"])].append(row)
     return found, muted
 
 
@@ -139,7 +147,7 @@ def _verdict(row: Row, settings: Settings) -> str:
     verdict, low, high = str(row["verdict"]), row["delta_low"], row["delta_high"]
     if verdict not in ("regression", "improvement", "inconclusive") or None in (low, high):
         return verdict
-    least = math.log1p(settings.min_change(**place_of_row(row)))
+    least = float(log_change(settings.min_change(**place_of_row(row))))
     if verdict != "inconclusive" and abs(math.log1p(row["delta"])) >= least:
         return verdict
     return "unchanged" if max(math.log1p(high), -math.log1p(low)) <= least else "inconclusive"

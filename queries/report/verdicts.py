@@ -120,19 +120,3 @@ class SeriesVerdict(StrEnum):
         member._value_ = name
         member.words, member.detail, member.is_judged = words, detail, is_judged
         return member
-
-
-NIGHT_VERDICTS = (
-    "regression",
-    "improvement",
-    "suspect_regression",
-    "suspect_improvement",
-    "returning",
-    "explained_by_run_shift",
-    "within_build_noise",
-    "unchanged",
-    "below_resolution",
-    "needs_more_dumps",
-    "needs_more_builds",
-    "no_data",
-)  # of a series, see `nightly_verdicts`

@@ -11,7 +11,7 @@
 --   delegate_id  STRING[] OF named_event_signatures.delegate_id = NULL  Only this
 --                               delegate debug id.
 --   ordinal      INT(1..) = NULL  Only the n-th instruction of that name and delegate
---                               id, from 1.
+--                               id in its run, from 1.
 --
 -- filters: chosen_operators
 --

@@ -1,10 +1,13 @@
 -- exact_measures: Measures without noise, by dump.
 --
--- Reads only dump_id of compared_dumps. Counts and shares are those of complete runs
--- (with a Method::execute and without a flagged event); a dump without complete runs
--- has no rows of these. A run without allocations of an allocator that other runs of
--- its name use took 0 bytes of it. Counters in bytes that manifests state for whole
--- dumps keep their own names.
+-- Reads dump_id, device, model and backend of compared_dumps. A dump has rows of what
+-- it says alone: nothing of the runs of a name that it has none of. Counts and shares
+-- are those of complete runs (with a Method::execute and without a flagged event), if
+-- these log any operator or delegate call: the runtime can leave them out. Allocations
+-- are those of dumps that log some, see dump_allocations. Counters in bytes that
+-- manifests state for whole dumps keep their own names.
+--
+-- parts: dump_allocations
 --
 -- columns:
 --   dump_id
@@ -25,7 +28,9 @@ WITH instructions AS (
         sum(CASE WHEN kind = 'kernel' THEN event_count ELSE 0 END) AS kernel_events,
         sum(CASE WHEN kind = 'delegate_call' THEN event_count ELSE 0 END)
             AS call_events,
-        sum(CASE WHEN kind = 'method' THEN event_count ELSE 0 END) AS methods
+        sum(CASE WHEN kind = 'method' THEN event_count ELSE 0 END) AS methods,
+        count(CASE WHEN kind IN ('operator_call', 'kernel', 'delegate_call') THEN 1 END)
+            AS step_count
     FROM complete_run_totals AS t
     JOIN named_run_signatures AS n
         ON n.dump_id = t.dump_id AND n.run_signature_id = t.run_signature_id
@@ -41,6 +46,7 @@ counts AS (
             AS delegated_share
     FROM instructions
     GROUP BY dump_id, run
+    HAVING sum(step_count) > 0
 ),
 measured AS (
     SELECT
@@ -65,17 +71,6 @@ measured AS (
         VALUES ('operator_count'), ('delegate_call_count'), ('operator_calls'),
             ('delegate_calls'), ('delegated_share')
     ) AS m (measure)
-),
-allocated AS (
-    SELECT dump_id, run_index, allocator, CAST(sum(bytes) AS DOUBLE) AS bytes
-    FROM allocations
-    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
-    GROUP BY dump_id, run_index, allocator
-),
-runs_by_name AS (
-    SELECT dump_id, run_index, name, count(*) OVER (PARTITION BY dump_id, name) AS n
-    FROM runs
-    WHERE dump_id IN (SELECT dump_id FROM compared_dumps)
 )
 SELECT
     dump_id, measure, run AS run_name,
@@ -84,12 +79,10 @@ FROM measured
 WHERE value IS NOT NULL
 UNION ALL
 SELECT
-    a.dump_id, 'allocated_bytes' AS measure, r.name AS run_name, a.allocator,
-    CASE WHEN count(*) < max(r.n) THEN 0e0 ELSE min(a.bytes) END AS low,
-    max(a.bytes) AS high
-FROM allocated AS a
-JOIN runs_by_name AS r ON r.dump_id = a.dump_id AND r.run_index = a.run_index
-GROUP BY a.dump_id, r.name, a.allocator
+    dump_id, 'allocated_bytes' AS measure, run_name, allocator,
+    CAST(least AS DOUBLE) AS low, CAST(most AS DOUBLE) AS high
+FROM dump_allocations
+WHERE NOT is_total
 UNION ALL
 SELECT
     dump_id, name AS measure, CAST(NULL AS STRING) AS run_name,

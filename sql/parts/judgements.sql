@@ -27,7 +27,8 @@ WITH weighed AS (
         substr(s.run, -12) <> '(incomplete)' OR s.base_count + s.head_count > 0
             AS is_usual,
         t.base_ran, t.head_ran, least(s.base_count, s.head_count) AS n,
-        CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) AS margin,
+        -- A last digit lost to rounding does not count, as in reaches(x, y).
+        CAST(:q AS DOUBLE) AS q, ln(1 + CAST(:min_change AS DOUBLE)) - 1e-12 AS margin,
         s.state_shift,
         -- Operators react differently to a shift, by about this share of it; a change
         -- must stand out from the apparent changes of the others.
@@ -52,10 +53,10 @@ judged AS (
             WHEN n < 8 THEN 'needs_more_dumps'
             WHEN NOT is_tested THEN 'below_resolution'
             WHEN least_p > q / test_count THEN 'needs_more_dumps'
-            WHEN p_adjusted <= q AND abs(step) >= half_tick
+            WHEN p_adjusted <= q AND reaches(abs(step), half_tick)
                 AND low > 0 AND shift >= greatest(margin + doubt, scatter_limit)
                 THEN 'regression'
-            WHEN p_adjusted <= q AND abs(step) >= half_tick
+            WHEN p_adjusted <= q AND reaches(abs(step), half_tick)
                 AND high < 0 AND shift <= -greatest(margin + doubt, scatter_limit)
                 THEN 'improvement'
             WHEN mode_p <= q THEN 'mode_mix'
@@ -74,7 +75,10 @@ SELECT
     CAST(CASE
         WHEN verdict = 'needs_more_dumps' THEN greatest(n_needed - n, 1)
         WHEN verdict = 'inconclusive'
-            AND NOT (p_adjusted <= q AND abs(step) < half_tick AND abs(shift) >= margin)
+            AND NOT (
+                p_adjusted <= q AND NOT reaches(abs(step), half_tick)
+                AND abs(shift) >= margin
+            )
             THEN greatest(
                 ceil(n * power((high - low) / 2 / nullif(margin, 0e0), 2)) - n, 1
             )

@@ -63,8 +63,9 @@ verdicts AS (
         CASE
             WHEN coalesce(least_p, 1e0) > 1e-6 THEN 'insufficient_data'
             WHEN before < floor THEN 'below_resolution'
-            WHEN shift IS NULL
-                OR abs(exp(shift) - 1) < CAST(:min_change AS DOUBLE) THEN 'unchanged'
+            WHEN shift IS NULL OR NOT reaches(
+                1 + abs(exp(shift) - 1), 1 + CAST(:min_change AS DOUBLE)
+            ) THEN 'unchanged'
             WHEN p > 1e-6 THEN 'inconclusive'
             WHEN shift_now / nullif(shift, 0e0) < 5e-1 THEN 'gone'
             WHEN shift > 0 THEN 'regression'

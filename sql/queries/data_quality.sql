@@ -1,8 +1,8 @@
 -- data_quality: Gaps in the dumps, which limit other queries.
 --
 -- One row per problem that a build of a model on a device has, in any of its dumps:
--- no events; flagged events (no percentile counts them); incomplete runs (with neither
--- a load nor a Method::execute of a known length: failed ones, or flagged); few runs
+-- no events; flagged events (no percentile counts them); incomplete runs (without a
+-- Method::execute, or with a flagged event, unless they only load); few runs
 -- (not 25 complete ones of a run signature, so that no comparison takes the dump);
 -- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
 -- or --until); implausible time (of capture or commit: before 2020, or more than a day
@@ -31,10 +31,17 @@
 --   dump_share  DOUBLE  dump_count over of_count, 0 to 1; lower is better.
 --   example     STRING  SHA-256 of one of them, hex.
 WITH loading AS (
-    SELECT DISTINCT r.run_signature_id
-    FROM run_signatures AS r
-    JOIN event_signatures AS s
-        ON s.kind = 'load' AND array_contains(r.events, s.event_signature_id)
+    SELECT l.run_signature_id
+    FROM (
+        SELECT run_signature_id, explode(events) AS event_signature_id
+        FROM run_signatures
+    ) AS l
+    JOIN event_signatures AS s ON s.event_signature_id = l.event_signature_id
+    GROUP BY l.run_signature_id
+    HAVING count(CASE WHEN s.kind = 'load' THEN 1 END) > 0
+        AND count(CASE
+            WHEN s.kind IN ('method', 'operator_call', 'kernel', 'delegate_call') THEN 1
+        END) = 0
 ),
 unknown_units AS (
     SELECT DISTINCT r.dump_id
@@ -46,8 +53,7 @@ unknown_units AS (
 ),
 complete AS (
     SELECT
-        dump_id, sum(run_count) AS run_count, max(run_count) AS most_runs,
-        sum(execute_ticks) AS execute_ticks
+        dump_id, max(run_count) AS most_runs, sum(execute_ticks) AS execute_ticks
     FROM (
         SELECT
             t.dump_id, r.run_signature_id, count(*) AS run_count,
@@ -60,13 +66,13 @@ complete AS (
     ) AS c
     GROUP BY dump_id
 ),
-executing AS (
-    SELECT r.dump_id, count(*) AS run_count
+incomplete AS (
+    SELECT DISTINCT r.dump_id
     FROM runs AS r
     LEFT JOIN loading AS l ON l.run_signature_id = r.run_signature_id
-    WHERE l.run_signature_id IS NULL AND r.n_events > 0
+    LEFT JOIN run_totals AS t ON t.dump_id = r.dump_id AND t.run_index = r.run_index
+    WHERE l.run_signature_id IS NULL AND t.dump_id IS NULL AND r.n_events > 0
         AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
-    GROUP BY r.dump_id
 ),
 unclassified AS (
     SELECT t.dump_id, sum(t.total_ticks) AS total_ticks
@@ -82,7 +88,7 @@ facts AS (
         CASE p.problem
             WHEN 'no events' THEN d.n_events = 0
             WHEN 'flagged events' THEN d.n_flagged_events > 0
-            WHEN 'incomplete runs' THEN e.run_count > coalesce(c.run_count, 0)
+            WHEN 'incomplete runs' THEN i.dump_id IS NOT NULL
             WHEN 'few runs' THEN coalesce(c.most_runs, 0) < 25
             WHEN 'unknown clock rate'
                 THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
@@ -120,7 +126,7 @@ facts AS (
     JOIN dumps AS t ON t.dump_id = d.dump_id
     JOIN builds AS b ON b.build_id = t.build_id
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
-    LEFT JOIN executing AS e ON e.dump_id = d.dump_id
+    LEFT JOIN incomplete AS i ON i.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
     LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
     LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id

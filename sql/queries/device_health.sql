@@ -161,7 +161,7 @@ judged AS (
                 AND refused_share > 2 * coalesce(pool_refused_share, 0)
                 THEN 'refused'
         END AS refusal,
-        CASE WHEN temperature_c >= pool_temperature_c + 5 THEN 'hot' END AS heat
+        CASE WHEN reaches(temperature_c, pool_temperature_c + 5) THEN 'hot' END AS heat
     FROM compared
 )
 SELECT

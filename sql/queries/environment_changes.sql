@@ -85,7 +85,7 @@ SELECT
     b.shown AS base, h.shown AS head,
     CASE
         WHEN b.n = 0 OR h.n = 0 THEN 'unknown'
-        WHEN l.n > 0 OR abs(h.celsius - b.celsius) >= 5 THEN 'changed'
+        WHEN l.n > 0 OR reaches(abs(h.celsius - b.celsius), 5) THEN 'changed'
         WHEN b.value_count > 1 THEN 'varies'
         ELSE 'unchanged'
     END AS verdict

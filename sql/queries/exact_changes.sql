@@ -8,10 +8,14 @@
 -- delegate_call_count, instructions that call a delegate; operator_calls and
 -- delegate_calls, the number of these calls per Method::execute (larger than the count
 -- in loops); delegated_share, operators inside delegates over all operators, with a
--- delegate that logs none counting as one; allocated_bytes per run, 0 if a dump logged
--- none. All but the first two are measures of runs of one name. Counters in bytes that
--- manifests state for whole dumps, such as the size of the program, keep their own
--- names.
+-- delegate that logs none counting as one; allocated_bytes per run. All but the first
+-- two are measures of runs of one name. Counters in bytes that manifests state for
+-- whole dumps, such as the size of the program, keep their own names.
+--
+-- A dump counts in the measures that it logs: without runs of a name, or if its runs
+-- log neither operators nor delegate calls, it says nothing of theirs, and without any
+-- allocation nothing of memory. If it logs some, its runs took 0 bytes of an allocator
+-- that they do not name. A measure that one build says nothing of has no row.
 --
 -- Verdicts: varies (not the same in all dumps, or runs, of one build), changed,
 -- unchanged.
@@ -45,9 +49,7 @@ WITH measured_dumps AS (
 ),
 families AS (
     SELECT
-        device, model, backend, min(low) = max(low) AS has_equal_runs,
-        count(CASE WHEN is_head = 0 THEN 1 END) AS base_dumps,
-        count(CASE WHEN is_head = 1 THEN 1 END) AS head_dumps
+        device, model, backend, min(low) = max(low) AS has_equal_runs
     FROM measured_dumps
     WHERE measure = 'runs_per_dump'
     GROUP BY device, model, backend
@@ -55,44 +57,27 @@ families AS (
 series AS (
     SELECT
         device, model, backend, measure, run_name, allocator,
-        measure = 'allocated_bytes' AS is_logged,
         count(CASE WHEN is_head = 0 THEN 1 END) AS base_count,
         count(CASE WHEN is_head = 1 THEN 1 END) AS head_count,
-        min(CASE WHEN is_head = 0 THEN low END) AS base_low,
+        min(CASE WHEN is_head = 0 THEN low END) AS base,
         max(CASE WHEN is_head = 0 THEN high END) AS base_high,
-        min(CASE WHEN is_head = 1 THEN low END) AS head_low,
+        min(CASE WHEN is_head = 1 THEN low END) AS head,
         max(CASE WHEN is_head = 1 THEN high END) AS head_high
     FROM measured_dumps
     GROUP BY device, model, backend, measure, run_name, allocator
-),
--- A dump that logged no allocation of a kind that others log allocated nothing.
-completed AS (
-    SELECT
-        s.device, s.model, s.backend, s.measure, s.run_name, s.allocator,
-        CASE WHEN is_logged THEN f.base_dumps ELSE s.base_count END AS base_count,
-        CASE WHEN is_logged THEN f.head_dumps ELSE s.head_count END AS head_count,
-        CASE WHEN is_logged AND s.base_count < f.base_dumps THEN 0e0 ELSE base_low END
-            AS base,
-        CASE WHEN is_logged THEN coalesce(base_high, 0e0) ELSE base_high END
-            AS base_high,
-        CASE WHEN is_logged AND s.head_count < f.head_dumps THEN 0e0 ELSE head_low END
-            AS head,
-        CASE WHEN is_logged THEN coalesce(head_high, 0e0) ELSE head_high END
-            AS head_high
-    FROM series AS s
-    JOIN families AS f ON same_family(f, s)
-    WHERE s.measure <> 'dump_bytes' OR f.has_equal_runs
 )
 SELECT
-    device, model, backend, measure, run_name, allocator, base_count, head_count,
-    base, base_high, head, head_high,
+    s.device, s.model, s.backend, s.measure, s.run_name, s.allocator,
+    s.base_count, s.head_count, s.base, s.base_high, s.head, s.head_high,
     CASE
-        WHEN base < base_high OR head < head_high THEN 'varies'
-        WHEN base = head THEN 'unchanged'
+        WHEN s.base < s.base_high OR s.head < s.head_high THEN 'varies'
+        WHEN s.base = s.head THEN 'unchanged'
         ELSE 'changed'
     END AS verdict
-FROM completed
-WHERE base_count > 0 AND head_count > 0
+FROM series AS s
+JOIN families AS f ON same_family(f, s)
+WHERE s.base_count > 0 AND s.head_count > 0
+    AND (s.measure <> 'dump_bytes' OR f.has_equal_runs)
 ORDER BY
-    device, model, backend NULLS LAST, measure, run_name NULLS LAST,
-    allocator NULLS LAST
+    s.device, s.model, s.backend NULLS LAST, s.measure, s.run_name NULLS LAST,
+    s.allocator NULLS LAST

@@ -2,13 +2,16 @@
 --
 -- The scope says what is taxed. total: Method::execute less its kernels
 -- and delegate calls, per build on a device; run: the same for each run; operator:
--- OPERATOR_CALL less the kernel of the same instruction and chain; delegate:
--- DELEGATE_CALL less the delegate's own operators of the same instruction.
+-- OPERATOR_CALL less the kernels of the same instruction and chain; delegate:
+-- DELEGATE_CALL less the delegate's own operators of the same instruction. The kernels
+-- of an instruction add up, so the time of one that another calls counts twice; an
+-- instruction that logs no kernel has no row, and the tax of one that logs fewer than
+-- calls is null.
 --
 -- Only complete runs count (with a Method::execute and without a flagged event). Times
 -- are means over runs, or over calls in the scopes operator and delegate: execute_ns is
 -- the sum of its parts and the tax, and tax_share is summed tax over summed time. If a
--- delegate logs no operators, or times them in cycles of unknown rate, its tax is null.
+-- delegate logs no operators, or times any in cycles of unknown rate, its tax is null.
 --
 -- params:
 --   scope    STRING(total|run|operator|delegate|all) = 'total'  What is taxed; all
@@ -24,14 +27,16 @@
 --   dump_id         BIGINT  Dump of the run; null in other scopes.
 --   run_index       INT     Position of the run in its dump, from 0; null in other
 --                           scopes.
---   event_name      STRING  Method::execute, or name of the kernel or delegate call.
+--   event_name      STRING  Method::execute, or name of the kernel (of several the last
+--                           one by name) or delegate call.
 --   instruction_id  INT     Instruction of the operator or delegate call; null in other
 --                           scopes.
 --   run_count       BIGINT  Runs (calls in the scopes operator and delegate) the means
 --                           are over.
 --   execute_ns      DOUBLE  Mean time of the taxed calls, nanoseconds; null in cycles
 --                           of unknown rate, like all times.
---   kernel_ns       DOUBLE  Mean time in kernels; null in scope delegate.
+--   kernel_ns       DOUBLE  Mean time in kernels; null if some calls log none, and in
+--                           scope delegate.
 --   delegate_ns     DOUBLE  Mean time in delegate calls, in the delegate's own
 --                           operators in scope delegate; null in scope operator.
 --   tax_ns          DOUBLE  Mean time outside both; lower is better.

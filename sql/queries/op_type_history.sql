@@ -1,10 +1,10 @@
 -- op_type_history: Each type of operator over the builds, on each device.
 --
--- A type is a kernel without its overload, or a delegate's own operator without its
--- number; a delegate call, which includes the delegate's operators, is a type of its
--- own. Times and calls are per complete run (with a Method::execute and without a
--- flagged event). Builds are ordered by their ordinals, else by their commit times,
--- else by their first recordings.
+-- A type is a kernel without its overload, or a delegate's own operator (by its name,
+-- else its delegate id) without its number; a delegate call, which includes the
+-- delegate's operators, is a type of its own. Times and calls are per complete run
+-- (with a Method::execute and without a flagged event). Builds are ordered by their
+-- ordinals, else by their commit times, else by their first recordings.
 --
 -- filters: chosen_dumps
 --
@@ -38,16 +38,7 @@ WITH runs_of_build AS (
 typed AS (
     SELECT
         dump_id, run_signature_id, chain_index, instruction_id, delegate_id, kind,
-        event_count, total_ns,
-        CASE kind
-            WHEN 'kernel'
-                THEN split_part(split_part(
-                    replace(event_name, 'native_call_', ''), '.', 1
-                ), '::', -1)
-            WHEN 'delegate_op'
-                THEN split_part(coalesce(delegate_id, event_name), ' #', 1)
-            ELSE event_name
-        END AS op_type
+        event_count, total_ns, coalesce(op_type, event_name) AS op_type
     FROM complete_run_totals
     WHERE kind IN ('kernel', 'delegate_call', 'delegate_op')
 ),

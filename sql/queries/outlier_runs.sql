@@ -47,14 +47,16 @@ WITH medians AS (
 slow AS (
     SELECT
         r.*, m.execute_p50, m.kernel_p50, m.delegate_p50,
-        r.execute_ticks / nullif(m.execute_p50, 0e0) - 1 AS excess,
+        (r.execute_ticks - m.execute_p50) / nullif(m.execute_p50, 0e0) AS excess,
         r.execute_ticks - r.kernel_ticks - r.delegate_ticks - m.tax_p50 AS tax_excess
     FROM grouped_runs AS r
     JOIN medians AS m
         ON m.dump_id = r.dump_id AND m.run_signature_id = r.run_signature_id
     WHERE r.nth > 5
         AND r.execute_ticks > m.execute_p50
-        AND r.execute_ticks >= (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
+        AND reaches(
+            r.execute_ticks, (1 + CAST(:min_excess AS DOUBLE)) * m.execute_p50
+        )
 ),
 -- Added up before the joins: few of all events are in slow runs.
 spent AS (

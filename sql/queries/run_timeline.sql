@@ -31,7 +31,7 @@ WITH spans AS (
                 WHEN kind <> 'delegate_op' AND unit IS NULL
                     THEN CAST(start_offset_ticks AS DOUBLE)
             END), 0e0)
-            ELSE 0e0
+            ELSE greatest(min(CAST(start_offset_ticks AS DOUBLE)), 0e0)
         END AS first_ticks
     FROM named_events
     WHERE dump_id = CAST(:dump AS BIGINT)

@@ -146,11 +146,12 @@ SELECT
         || CASE WHEN minimum_detectable > 1e-1 THEN '; hides changes below '
             || CAST(CAST(round(100 * minimum_detectable) AS INT) AS STRING) || ' %'
             ELSE '' END
-        || CASE WHEN abs(drift) >= 3e-2 THEN '; drifts within dumps' ELSE '' END
-        || CASE WHEN abs(dump_drift) >= 3e-2 AND abs(dump_drift) > iqr_share
-            THEN '; drifts over the dumps' ELSE '' END
-        || CASE WHEN abs(build_drift) >= 3e-2 AND abs(build_drift) > build_step
-            THEN '; drifts over builds' ELSE '' END
+        || CASE WHEN reaches(1 + abs(drift), 1.03e0)
+            THEN '; drifts within dumps' ELSE '' END
+        || CASE WHEN reaches(1 + abs(dump_drift), 1.03e0)
+            AND abs(dump_drift) > iqr_share THEN '; drifts over the dumps' ELSE '' END
+        || CASE WHEN reaches(1 + abs(build_drift), 1.03e0)
+            AND abs(build_drift) > build_step THEN '; drifts over builds' ELSE '' END
         || CASE WHEN level_gap > 0 THEN '; dumps run at two levels' ELSE '' END, 3
     ), '') AS note,
     dump_drift, change, build_count, build_step, build_drift

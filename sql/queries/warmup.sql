@@ -46,13 +46,15 @@ WITH levels AS (
 marked AS (
     SELECT
         *, min(CASE
-            WHEN greatest(
-                execute_ticks,
-                execute_ticks + next_ticks + third_ticks
-                    - greatest(execute_ticks, next_ticks, third_ticks)
-                    - least(execute_ticks, next_ticks, third_ticks)
-            ) <= (1 + CAST(:tolerance AS DOUBLE)) * steady_ticks
-                AND nth <= run_count - 2
+            WHEN nth <= run_count - 2 AND reaches(
+                (1 + CAST(:tolerance AS DOUBLE)) * steady_ticks,
+                greatest(
+                    execute_ticks,
+                    execute_ticks + next_ticks + third_ticks
+                        - greatest(execute_ticks, next_ticks, third_ticks)
+                        - least(execute_ticks, next_ticks, third_ticks)
+                )
+            )
             THEN nth
         END) OVER (PARTITION BY dump_id, run_signature_id) AS warm_from
     FROM levels

@@ -3,7 +3,7 @@
 -- events; p50 is the median of all events. Rows of a run are in the order of its events.
 SELECT
     x.dump_id, x.run_signature_id, x.event_signature_id, f.run_name, f.first_index, s.kind,
-    s.event_name, s.delegate_id, s.instruction_id,
+    s.event_name, s.delegate_id, s.instruction_id, s.op_type,
     CASE WHEN tick_ns(s, d) IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
     CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END
         * coalesce(tick_ns(s, d), 1e0) AS value,

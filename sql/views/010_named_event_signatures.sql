@@ -13,8 +13,9 @@
 --                        delegate_op, delegate_phase, delegate_counter, control or
 --                        other.
 --   op_type      STRING  Type of the operator: a kernel's name without native_call_,
---                        namespace and overload, or the name of a delegate's operator
---                        without its number; null for other kinds.
+--                        namespace and overload, or the event_name of a delegate's
+--                        operator without its number ('Conv' of 'Conv #3'); null for
+--                        other kinds.
 --   unit         STRING  Unit of the value: ns, us, ms, s, a counter's unit, or
 --                        unknown; null for ticks of the dump's clocks.
 --   unit_ns      DOUBLE  Nanoseconds of that unit; null if it is none of time.

@@ -11,11 +11,12 @@
 --   dump_id, run_signature_id
 --   run           STRING   Name of the run, with 'input N' for a bundled input, '#2' as
 --                          above, and '(incomplete)' for a run that has no
---                          Method::execute and loads nothing.
+--                          Method::execute, unless it only loads.
 --   run_name      STRING   Name of the run as logged; null if it has none.
 --   is_execution  BOOLEAN  Whether it has a Method::execute.
 --   has_variants  BOOLEAN  Whether an event has two signatures in it, or another
---                          signature has the same name on the device in the build.
+--                          signature may have the same name on the device in the
+--                          build.
 WITH twins AS (
     SELECT
         s.event_signature_id, s.kind, e.is_profiled,
@@ -28,9 +29,18 @@ WITH twins AS (
 shapes AS (
     SELECT
         g.run_signature_id, array_sort(array_agg(DISTINCT t.twin_id)) AS shape,
-        max(CASE t.kind WHEN 'method' THEN 2 WHEN 'load' THEN 1 ELSE 0 END) AS rank,
+        CASE
+            WHEN count(CASE WHEN t.kind = 'method' THEN 1 END) > 0 THEN 2
+            WHEN count(CASE
+                WHEN t.kind IN ('operator_call', 'kernel', 'delegate_call') THEN 1
+            END) > 0 THEN 0
+            WHEN count(CASE WHEN t.kind = 'load' THEN 1 END) > 0 THEN 1
+            ELSE 0
+        END AS rank,
         count(DISTINCT t.twin_id) AS size,
-        count(t.twin_id) > count(DISTINCT t.twin_id) AS has_twins
+        -- Runs that load share their name with those that load and execute.
+        count(t.twin_id) > count(DISTINCT t.twin_id)
+            OR count(CASE WHEN t.kind = 'load' THEN 1 END) > 0 AS has_twins
     FROM run_signatures AS g
     LEFT JOIN (
         SELECT run_signature_id, explode(events) AS event_signature_id

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cli import commands
-from cli.commands.query import COMPUTED
 from cli.listing import GROUPS
 from tests.support.command import COMMAND, ENVIRONMENT, Run, run_process
 from tests.support.corpus import CORPUS, FARM
@@ -20,7 +19,7 @@ from tests.support.cross_section import cross_section
 from tests.support.etrecord_builder import MODELS
 from tests.tools.site.reference import commands_page
 from warehouse import Warehouse
-from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.queries import list_queries
 
 RECORD = MODELS / "mixed_xnnpack.etrecord"
 COMMANDS = sorted(name for names in GROUPS.values() for name in names)
@@ -356,6 +355,6 @@ def test_long_error_keeps_its_remedy(run: Run) -> None:
     outcome = run("query", "x" * 50_000)
     assert outcome.error.startswith("error: no query 'xxx")
     names = outcome.error.rpartition("; there are ")[2].split(", ")
-    assert names == [*sorted({*load_catalogue(), *COMPUTED})[: len(names) - 1], "..."]
+    assert names == [*list_queries()[: len(names) - 1], "..."]
     assert len(names) > 1
     assert len(outcome.error) == 2000

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from queries import inspector
 from queries.inspector import Inspector, compare_results
 from tests.support.corpus import CORPUS
 
@@ -45,6 +46,16 @@ def answers(tmp_path_factory) -> dict[str, Any]:
 def arguments(name: str) -> dict[str, str]:
     files = {key: str(CORPUS / path) for key, path in CASES[name].items()}
     return {"etdump_path": str(CORPUS / f"{name}.etdp"), **files}
+
+
+def test_all_public_names_are_here():
+    modules = ("inspector", "inspector.numerical_comparator")
+    lines = "; ".join(f"print(*executorch.devtools.{name}.__all__)" for name in modules)
+    imports = ", ".join(f"executorch.devtools.{name}" for name in modules)
+    shown = subprocess.run(
+        [PYTHON, "-c", f"import {imports}; {lines}"], capture_output=True, text=True, check=True
+    )
+    assert {*shown.stdout.split()} <= {*inspector.__all__}
 
 
 @pytest.mark.parametrize("name", CASES)

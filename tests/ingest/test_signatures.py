@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import decode_dumps
-from ingest.etdump.limits import LONGEST_NAME
-from ingest.signatures import EventSignature, event_signature_id, operator_type, run_signature_id
+from ingest.signatures import EventSignature, event_signature_id, run_signature_id
 from tests.support.corpus import read_dump
 from tests.support.etdump_builder import build_etdump
 from tests.support.etdump_strategies import SINGLE_EVENT, etdumps
@@ -277,22 +275,6 @@ def test_event_signature_ids_are_pinned_for_ever(signature, pinned):
 def test_run_signature_ids_are_pinned_for_ever():
     assert run_signature_id(b"Execute", [1, 2**63 - 1], -1) == 3417511710479827017
     assert run_signature_id(None, [], 4) == 7612982186388498012
-
-
-@pytest.mark.parametrize(
-    ("delegate_id", "operator"),
-    [("Conv #3", "Conv"), ("Conv   #31", "Conv"), ("Conv #a", "Conv #a"), ("#1", ""), (" #1", ""),
-     ("Conv #1 #2", "Conv #1"), ("Conv#2", "Conv")],
-)  # fmt: skip
-def test_the_number_of_a_delegates_step_is_no_part_of_its_type(delegate_id: str, operator: str):
-    assert operator_type("DELEGATE_OP", delegate_id, "delegate_op") == operator
-
-
-@pytest.mark.parametrize("end", ["x", "#", "#1x"])
-def test_a_delegate_id_of_spaces_takes_no_longer_than_any(end: str):
-    begin = time.process_time()
-    operator_type("DELEGATE_OP", "x" + " " * (LONGEST_NAME - 8) + end, "delegate_op")
-    assert time.process_time() - begin < 0.5
 
 
 def _kinds(*runs):

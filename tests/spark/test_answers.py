@@ -12,7 +12,7 @@ from tests.support.rich_farm import rich_farm
 from tests.support.store_rows import LONG_AGO, Event, StoreRows
 from tests.support.tasks import TasksHere
 from warehouse import Warehouse
-from warehouse.catalogue.queries import list_views, load_catalogue
+from warehouse.catalogue.queries import list_queries, list_views
 from warehouse.errors import SparkError
 from warehouse.spark.answers import SparkLake
 from warehouse.spark.ingest import LakeIngester
@@ -54,7 +54,7 @@ def rich(session, tmp_path_factory):
         yield Both(session, place, lake)
 
 
-@pytest.mark.parametrize("name", load_catalogue())
+@pytest.mark.parametrize("name", list_queries())
 def test_answer_on_spark_is_that_of_duckdb(small, rich, name):
     (rich if needs_rich_farm(name) else small).compare(name, **question(name))
 

@@ -26,6 +26,8 @@ CASES = {
     "same": ([OLD] * 6, "unchanged"),
     "faster": ([OLD] * 5 + [_faster(OLD, -10)] * 3, "improvement"),
     "small": ([OLD] * 4 + [_faster(OLD, 2)] * 4, "unchanged"),
+    "by 3 percent": ([[100_000] * 10] * 4 + [[103_000] * 10] * 4, "regression"),
+    "faster by 3 percent": ([[100_000] * 10] * 4 + [[97_000] * 10] * 4, "improvement"),
     "gone": ([OLD] * 6 + [_faster(OLD, 20)] * 5 + [OLD] * 2, "gone"),
     "far back": ([[1_000_000] * 10, *[OLD] * 18], "unchanged"),
     "one build": ([OLD], "insufficient_data"),

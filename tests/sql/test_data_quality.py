@@ -7,11 +7,15 @@ from tests.support.store_rows import LONG_AGO, Event, StoreRows, run_query
 EXECUTE = [Event("native_call_add.out", 5, 0), Event("Method::execute", 10, 0, chain=-1)]
 OTHER = [Event("Method::execute", 10, 1, chain=-1)]
 FLAGGED = [Event("native_call_add.out", 5, 0, flags=2), EXECUTE[1]]
+LOAD = Event("Method::init", 5, chain=-1)
 GOOD = {"etrecord": "some.etrecord", "run": {"threads": 4}}
 USUAL = [EXECUTE] * 25
 # By model: runs and columns of a dump that stands beside a good one, and its problems.
 CASES = {
-    "good": ([[Event("Method::init", 5, chain=-1)], *USUAL], {}, []),
+    "good": ([[LOAD], *USUAL], {}, []),
+    "loads and executes in one run": ([[LOAD, *EXECUTE], *USUAL], {}, []),
+    "one of these fails": ([[LOAD, *EXECUTE], *USUAL, EXECUTE[:1]], {}, ["incomplete runs"]),
+    "fails after its load": ([[LOAD, EXECUTE[0]], *USUAL], {}, ["incomplete runs"]),
     "incomplete": ([*USUAL, EXECUTE[:1]], {}, ["incomplete runs"]),
     "flagged": ([*USUAL, FLAGGED], {}, ["flagged events", "incomplete runs"]),
     "24 runs": ([EXECUTE] * 24, {}, ["few runs"]),

@@ -26,6 +26,7 @@ CASES = {
     "two of three": (_versions("13", "14", "15"), _versions("13", "15")),
     "4.9 degrees": (_celsius(30, 30, 90), _celsius(34.9)),
     "5 degrees": (_celsius(30, 30, 90), _celsius(25)),
+    "5 degrees in tenths": (_celsius(27.3), _celsius(32.3)),
     "old alone": ([{}], []),
     "new alone": ([], [{}]),
 }
@@ -79,6 +80,7 @@ def test_builds_that_were_recorded_with_several_values(rows):
 def test_temperature_changes_by_five_degrees_of_the_median(rows):
     assert _of(rows["4.9 degrees"], "temperature") == [("30", "35", "unchanged")]
     assert _of(rows["5 degrees"], "temperature") == [("30", "25", "changed")]
+    assert _of(rows["5 degrees in tenths"], "temperature") == [("27", "32", "changed")]
 
 
 def test_what_changed_around_one_model_says_nothing_of_another(rows):

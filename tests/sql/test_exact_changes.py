@@ -54,6 +54,12 @@ def rows():
     _add(store, "unlike runs", "new", [[CONV]] * 2, ("pool", 8), ("temp", 4))
     for build in ("old", "new"):
         _add(store, "incomplete", build, [[CONV]])
+        number = _add(store, "unlike loads", build, [[CONV]], ("pool", 8))
+        _add(store, "unlogged", build, [[CONV]], *[("pool", 8)] * (build == "new"))
+        _add(store, "method only", build, [[CONV] if build == "new" else []])
+        if build == "new":
+            store.add_run(number, [EXECUTE._replace(name="Method::init")], name="Default")
+            store.add_allocations(number, ("pool", 4096), run_index=1)
     store.add_run(store.add_dump(build="new", device="incomplete"), [CONV])
     for build, size in (("old", 100.0), ("new", 104.0)):
         number = _add(store, "stated", build, [[CONV]])
@@ -122,6 +128,19 @@ def test_what_is_not_there_is_not_compared(rows):
     # A dump without a complete run says nothing of operators.
     found = _of(rows["incomplete"], "operator_count", "head_count", "verdict")
     assert found == [(1, "unchanged")]
+
+
+def test_memory_of_runs_that_a_build_does_not_have_is_no_change(rows):
+    names = ("run_name", "base", "head", "verdict")
+    assert _of(rows["unlike loads"], "allocated_bytes", *names) == [("Execute", 8, 8, "unchanged")]
+
+
+def test_dump_that_logs_no_allocation_says_nothing_of_memory(rows):
+    assert "allocated_bytes" not in _measures(rows["unlogged"])
+
+
+def test_runs_that_log_their_method_alone_say_nothing_of_operators(rows):
+    assert [*_measures(rows["method only"])] == ["dump_bytes", "runs_per_dump"]
 
 
 def test_bytes_that_manifests_state_of_whole_dumps_are_measures(rows):

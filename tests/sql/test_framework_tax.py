@@ -35,10 +35,26 @@ CASES = {
     "loop": [[*LOOP, *LOOP, END._replace(ticks=120)]],
     "chains": [[*CHAINS, END]],
     "no kernel": [[Event("OPERATOR_CALL", 50, 1), END]],
+    "two kernels": [
+        [*LOOP, Event(MUL, 3, 1), Event(MUL, 5, 2), Event("OPERATOR_CALL", 9, 2), END],
+    ],
+    "call without a kernel": [[*LOOP, Event("OPERATOR_CALL", 50, 1), END]],
+    "some operators in ticks": [
+        [
+            Event("", 10, 2, "1"),
+            Event("", 12, 2, "sum:ios15.add"),  # Core ML's, in nanoseconds
+            Event("DELEGATE_CALL", 25, 2),
+            END,
+        ]
+    ],
     "ticks": [_run()],
     "delegate in ticks": [_run()],
 }
-CLOCKS = {"ticks": {"ns_per_tick": None}, "delegate in ticks": {"delegate_ns_per_tick": None}}
+CLOCKS = {
+    "ticks": {"ns_per_tick": None},
+    "delegate in ticks": {"delegate_ns_per_tick": None},
+    "some operators in ticks": {"delegate_ns_per_tick": None},
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +100,18 @@ def test_operator_call_is_taxed_by_its_kernel(rows):
     assert rows["no kernel", "operator"] == []
 
 
+def test_kernels_of_an_instruction_add_up(rows):
+    names = ("event_name", "instruction_id", *TIMES)
+    assert shown(rows["two kernels", "operator"], *names) == [
+        (MUL, 1, 1, 50, 43, None, 7, 0.14),
+        (MUL, 2, 1, 9, 5, None, 4, pytest.approx(4 / 9)),
+    ]
+    # It is unknown what a call does that logs no kernel.
+    assert shown(rows["call without a kernel", "operator"], *TIMES) == [
+        (2, 50, None, None, None, None)
+    ]
+
+
 def test_delegate_call_is_taxed_by_its_own_operators(rows):
     names = ("event_name", "instruction_id", *TIMES)
     assert shown(rows["one run", "delegate"], *names) == [
@@ -91,6 +119,7 @@ def test_delegate_call_is_taxed_by_its_own_operators(rows):
     ]
     unknown = [(1, 25, None, None, None, None)]
     assert shown(rows["delegate in ticks", "delegate"], *TIMES) == unknown
+    assert shown(rows["some operators in ticks", "delegate"], *TIMES) == unknown
     assert shown(rows["no operators", "delegate"], *TIMES) == unknown
 
 

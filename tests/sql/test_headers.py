@@ -96,13 +96,27 @@ PARTS = {
     "compared_dumps": "recorded_dumps, operators AS absolute, relative AS relative_values, "
     "values_without_state AS operators, levels AS measured, series, plain_samples, two_samples, "
     "paired_samples, compared, pools AS scored, tested, judgements, verdicts, modules, notes, "
-    "explanations, logged_dumps, logged_values, value_pairs, exact_measures, lineage_dumps, "
+    "explanations, logged_dumps, logged_values, value_pairs, dump_allocations, exact_measures, "
+    "lineage_dumps, "
     "all_dumps, token_dumps, compared_programs",
     "chosen_dumps": "program_nodes, run_steps, run_nodes, node_costs, run_names, run_sums, "
     "refused_dumps",
     "grouped_dumps": "program_dumps, places, logged_runs, allocating_events, "
     "decoded_tokens, loads, first_runs, stated_counters",
 }
+
+
+def test_an_ordinal_is_a_number_in_a_run():
+    """Other runs of a build have ordinals of their own."""
+    told = [
+        one.doc
+        for text in (text for folder in FOLDERS for text in read_sql_files(folder).values())
+        for header in [parse_header(text, "x.sql")]
+        for one in (*header.params, *header.columns)
+        if one.name == "ordinal" and one.doc
+    ]
+    assert told
+    assert [doc for doc in told if not re.search(r"\bruns?\b", doc)] == []
 
 
 def test_the_queries_to_ask_next_are_other_queries():

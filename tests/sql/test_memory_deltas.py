@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.store_rows import Event, StoreRows, run_by_device, shown
+from tests.support.store_rows import Event, StoreRows, run_by_device, run_query, shown
 
 EXECUTE = [Event("Method::execute", 10, 0, chain=-1)]
 HEAP = [("heap", 100)]
@@ -24,8 +24,8 @@ CASES = {
         [[HEAP], [[]]],
         [[HEAP]],
         [
-            ("heap", False, 0, 100, 100, 0, "varies"),
-            (None, True, 0, 100, 100, 0, "varies"),
+            ("heap", False, 100, 100, 100, 0, "unchanged"),
+            (None, True, 100, 100, 100, 0, "unchanged"),
         ],
     ),
     # Runs may differ if they do so in both builds.
@@ -44,14 +44,39 @@ CASES = {
         ],
     ),
     "from nothing": (
-        [[[]], [[]]],
+        [[[("temp", 8)], []]],
         [[HEAP]],
         [
             ("heap", False, 0, 0, 100, None, "changed"),
-            (None, True, 0, 0, 100, None, "changed"),
+            ("temp", False, 0, 8, 0, -1, "changed"),
+            (None, True, 0, 8, 100, 11.5, "changed"),
         ],
     ),
-    "base without runs": ([[]], [[HEAP]], []),
+    "only the head logs any": (
+        [[[]], [[]]],
+        [[HEAP]],
+        [
+            ("heap", False, None, None, 100, None, "unknown"),
+            (None, True, None, None, 100, None, "unknown"),
+        ],
+    ),
+    "only the base logs any": (
+        [[HEAP]],
+        [[[]]],
+        [
+            ("heap", False, 100, 100, None, None, "unknown"),
+            (None, True, 100, 100, None, None, "unknown"),
+        ],
+    ),
+    "base without runs": (
+        [[]],
+        [[HEAP]],
+        [
+            ("heap", False, None, None, 100, None, "unknown"),
+            (None, True, None, None, 100, None, "unknown"),
+        ],
+    ),
+    "head without dumps": ([[HEAP]], [], []),
     "nothing allocated": ([[[]]], [[[]]], []),
 }
 
@@ -68,6 +93,19 @@ def rows():
     return run_by_device(store.connect(), "memory_deltas", base="a", head="b")
 
 
+@pytest.fixture(scope="module")
+def loaded():
+    """The rows of two builds, of which the head alone traced how it loads."""
+    store = StoreRows()
+    for build, names in (("a", ["Execute"]), ("b", ["Default", "Execute"])):
+        dump = store.add_dump(build=build)
+        for index, name in enumerate(names):
+            store.add_run(dump, EXECUTE, name=name)
+            size = 100 if name == "Execute" else 4096
+            store.add_allocations(dump, ("heap", size), run_index=index)
+    return run_query(store.connect(), "memory_deltas", base="a", head="b")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_bytes_of_base_and_head_are_compared(case, rows):
     *_, expected = CASES[case]
@@ -82,3 +120,13 @@ def test_allocations_and_runs_are_counted(rows):
     assert shown(rows["more allocations"], *counts) == [(1, 2, 0), (1, 2, 0)]
     assert shown(rows["one byte"], "delta_bytes") == [(1,), (0,), (1,)]
     assert rows["from nothing"][0]["base_run_count"] == 2
+
+
+def test_runs_that_only_one_build_has_are_shown_without_the_other(loaded):
+    names = ("run_name", "allocator", "base_run_count", "base_bytes", "head_bytes", "verdict")
+    assert shown(loaded, *names) == [
+        ("Default", "heap", None, None, 4096, "unknown"),
+        ("Default", None, None, None, 4096, "unknown"),
+        ("Execute", "heap", 1, 100, 100, "unchanged"),
+        ("Execute", None, 1, 100, 100, "unchanged"),
+    ]

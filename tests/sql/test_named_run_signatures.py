@@ -82,11 +82,12 @@ def test_loads_runs_that_fail_and_bundled_inputs_are_named_so():
     store = StoreRows()
     number = store.add_dump()
     store.add_run(number, [Event("Method::init", 5, chain=-1)], name="Default")
+    store.add_run(number, [Event("Method::init", 5, chain=-1), DECODE[1]], name="Both")
     store.add_run(number, DECODE[1:])
     store.add_run(number, DECODE, bundled_input_index=2)
     store.add_run(number, [DECODE[0]], name=None)
     rows = store.connect().execute("SELECT run FROM named_run_signatures ORDER BY run").fetchall()
-    names = ["Default", "Execute (incomplete)", "Execute input 2", "run"]
+    names = ["Both (incomplete)", "Default", "Execute (incomplete)", "Execute input 2", "run"]
     assert [name for (name,) in rows] == names
 
 

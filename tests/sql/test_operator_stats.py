@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.support.store_rows import Event, StoreRows
+from tests.support.store_rows import Event, StoreRows, run_query
+from warehouse.catalogue.sql_files import read_statement
 
 DELEGATED = Event("", 3_000, 1, "GEMM #1")
 
@@ -155,6 +156,40 @@ def test_views_that_name_operators_have_their_type_and_module():
         ]
     asked = "SELECT etrecord_id IS NULL FROM named_dumps"
     assert connection.execute(asked).fetchall() == [(False,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "delegate_id", "op_type"),
+    [
+        ("", "Conv (NHWC) #31", "Conv (NHWC)"), ("", "Conv#2", "Conv#2"), ("", "15", "15"),
+        # An event with a name goes by that, as it does everywhere.
+        ("conv", "Fused #3", "conv"), ("conv #7", "15", "conv"),
+    ],
+)  # fmt: skip
+def test_type_of_a_delegates_operator_is_its_name_without_number(name, delegate_id, op_type):
+    store, execute = StoreRows(), Event("Method::execute", 9_000, chain=-1)
+    for build in ("a", "b"):
+        for _ in range(8):
+            _add(store, [Event(name, 3_000, 0, delegate_id), execute], build=build)
+    connection = store.connect()
+    for view in ("named_event_signatures", "named_events", "named_event_stats", "operator_stats"):
+        text = f"SELECT DISTINCT op_type FROM {view} WHERE kind = 'delegate_op'"  # noqa: S608
+        assert connection.execute(text).fetchall() == [(op_type,)]
+    text = f"SELECT DISTINCT op_type FROM ({read_statement('fleet_values')}) AS v"  # noqa: S608
+    types = connection.execute(text, {"head": "b"}).fetchall()
+    assert sorted(types) == sorted([(op_type,), ("Method::execute",)])
+    history = {row["op_type"] for row in run_query(connection, "op_type_history")}
+    assert history == {op_type}
+
+
+def test_an_event_of_a_load_and_of_a_run_that_loads_and_executes_counts_once():
+    store = StoreRows()
+    number, load = store.add_dump(), Event("Method::init", 9_000, chain=-1)
+    store.add_run(number, [load], name="Default")
+    for ticks in (7_000, 8_000):
+        events = [load._replace(ticks=ticks), Event("Method::execute", 9_000, chain=-1)]
+        store.add_run(number, events, name="Default")
+    assert _rows(store, "sample_count, p50_ns", "kind = 'load'") == [(2, 7_500)]
 
 
 def test_runs_have_names_and_a_start_in_nanoseconds():

@@ -36,6 +36,7 @@ CASES = {
     # Where the median is no ticks at all, the runs above it are slow.
     "no ticks": [*[STILL] * 25, _run(conv=3, gemm=0, call=0, tax=0), STILL],
     "hardly slower": [*USUAL, _run(conv=51)],
+    "by whole percents": _methods(*[100] * 25, 107, 110, 115, 129),
 }
 
 
@@ -88,6 +89,7 @@ def test_which_runs_are_outliers(rows):
         "without events": [(25, 1)],
         "no ticks": [(25, None)],
         "hardly slower": [],
+        "by whole percents": [],
     }
 
 
@@ -96,6 +98,14 @@ def test_what_is_unknown_of_an_outlier_is_null(rows):
     assert shown(rows["ticks"], *names) == [(None, None, "native_call_conv.out")]
     assert shown(rows["without events"], *names) == [(180, 90, None)]
     assert shown(rows["no ticks"], *names) == [(3, 3, "native_call_conv.out")]
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"), [(0.07, 4), ("7.1%", 3), ("10%", 3), (0.15, 2), (0.29, 1), (0.291, 0)]
+)
+def test_a_run_that_has_exactly_the_least_excess_is_an_outlier(farm, least, expected):
+    found = run_query(farm, "outlier_runs", device="by whole percents", min_excess=least)
+    assert shown(found, "excess") == [(share,) for share in (0.29, 0.15, 0.1, 0.07)[:expected]]
 
 
 def test_the_least_excess_can_be_chosen(farm):

@@ -24,6 +24,9 @@ def farm():
     load = [Event("Method::execute", 7, 0)]
     store.add_run(store.add_dump(build="b2"), load, name="Load")
     store.add_run(store.add_dump(), [Event("Method::execute", 2**63 - 1, 0, start=2**62)])
+    late = [event._replace(start=event.start + 2**32) for event in RUN[:1]]
+    method = Event("Method::execute", 90, 0, start=2**32)
+    store.add_run(store.add_dump(), [method, *late])
     return store.connect()
 
 
@@ -48,6 +51,10 @@ def test_starts_are_in_nanoseconds_and_in_order_where_there_is_one_clock(farm):
     rows = run_query(farm, "run_timeline", dump=3, run=0)
     starts = {row["event_name"]: row["start_ns"] for row in rows}
     assert starts == {"Method::execute": 0, "native_call_conv.out": 50, "GEMM": None}
+
+
+def test_starts_are_from_the_first_one_where_the_run_has_another_origin(farm):
+    assert shown(run_query(farm, "run_timeline", dump=7), "start_ns") == [(0,), (50,)]
 
 
 def test_cycles_of_unknown_rate_have_neither_start_nor_duration(farm):

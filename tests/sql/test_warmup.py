@@ -19,6 +19,7 @@ DUMPS = {
     **{str(first): [[*first, *STEADY]] for first, _ in FIRST},
     "three dumps": [[300, 100, 100, *STEADY], [400, 300, 100, *STEADY], [100] * 20],
     "tolerance": [[150, 150, 120, *STEADY]],
+    "whole percents": [[129, 115, 107, *STEADY]],
     "short": [[100] * 19],
     "ticks": [[400, 200, 150, *STEADY]],
 }
@@ -64,6 +65,12 @@ def test_the_tolerance_is_a_share_of_the_steady_time(farm, rows):
     assert rows["tolerance"][0]["warmup_runs"] == 3
     (row,) = run_query(farm, "warmup", device="tolerance", tolerance=0.5)
     assert row["warmup_runs"] == 0
+
+
+@pytest.mark.parametrize(("tolerance", "runs"), [(0.07, 2), (0.15, 1), (0.29, 0), (0.28, 1)])
+def test_a_run_that_is_slower_by_exactly_the_tolerance_is_steady(farm, tolerance, runs):
+    (row,) = run_query(farm, "warmup", device="whole percents", tolerance=tolerance)
+    assert row["warmup_runs"] == runs
 
 
 def test_shorter_dumps_do_not_count_and_run_signatures_are_told_apart(rows):

@@ -66,12 +66,20 @@ def key(name: str, ordinal: int = 1, delegate_id: str | None = None) -> Operator
 
 def operator(kind: str, instruction: int | None, value: float | None, number: int = 0) -> Operator:
     """An operator; `number` is that of its event."""
-    return Operator(kind, instruction, EventKey(1, 1, number), value, "ns")
+    return Operator(kind, None, instruction, EventKey(1, 1, number), value, "ns")
 
 
 def run_of(**operators: Operator) -> RunOperators:
-    """A run of these operators; ``__`` in a name stands for a dot."""
-    return RunOperators(8, {key(name.replace("__", ".")): one for name, one in operators.items()})
+    """A run of these operators; ``__`` in a name stands for a dot, and ends a kernel's type."""
+    return RunOperators(
+        8,
+        {
+            key(name.replace("__", ".")): one._replace(
+                op_type=name.removeprefix("native_call_").split("__")[0]
+            )
+            for name, one in operators.items()
+        },
+    )
 
 
 def node(number: int, target: str, *handles: int, **changes: Any) -> Node:

@@ -18,7 +18,10 @@ SCHEMA = pa.schema(
             (name, pa.string())
             for name in ("device", "pool", "model", "backend", "run", "event_name")
         ),
-        *((name, pa.string()) for name in ("delegate_id", "kind", "unit", "build", "session")),
+        *(
+            (name, pa.string())
+            for name in ("delegate_id", "kind", "op_type", "unit", "build", "session")
+        ),
         ("ordinal", pa.int64()),
         ("distance", pa.int64()),
         ("recorded_at", pa.timestamp("us", "UTC")),
@@ -44,6 +47,7 @@ def fleet_row(
         "event_name": "native_call_conv.out",
         "delegate_id": None,
         "kind": "kernel",
+        "op_type": changes.get("event_name", "native_call_conv.out"),
         "unit": "ns",
         "build": build,
         "session": "",

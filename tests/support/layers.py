@@ -49,7 +49,7 @@ FOLDERS = {
     "queries/explain": "store",
     "queries/numeric_gap/test_stored_dumps.py": "store",
     "queries/report": "store",
-    "queries/test_computed.py": "store",
+    "queries/test_answers.py": "store",
     "queries/timeline/test_dumps.py": "store",
     "spark": "system",
     "sql": "store",

@@ -37,18 +37,30 @@ _TIMES_NS = {
 }
 
 
-def _build_dump(times_ns: Mapping[str, float], seed: int, allocated: int = 0) -> bytes:
+def _build_dump(
+    times_ns: Mapping[str, float], seed: int, allocated: int = 0, loaded: int = 0
+) -> bytes:
     """A dump of operators with about these times, slightly different in each process.
 
-    Each run allocates `allocated` bytes, if any.
+    Each run allocates `allocated` bytes, if any; loading, which is traced if it does, `loaded`.
     """
     random = Random(seed)  # noqa: S311 - noise
     process = {name: ns * random.gauss(1, 0.004) for name, ns in times_ns.items()}
-    event = {"allocation_event": {"allocator_id": 1, "allocation_size": allocated}}
-    more = [event] if allocated else []
-    pools = {"allocators": [{"name": "pool"}]} if allocated else {}
-    runs = [run(*_events(process, random), *more, name="forward", **pools) for _ in range(_RUNS)]
+    more = [_allocation(allocated)] if allocated else []
+    pools = {"allocators": [{"name": "pool"}]}
+    runs = [
+        run(*_events(process, random), *more, name="forward", **pools if allocated else {})
+        for _ in range(_RUNS)
+    ]
+    if loaded:
+        runs.insert(
+            0, run(timed("Method::init", 0, 9), _allocation(loaded), name="Default", **pools)
+        )
     return build_timed_etdump({"version": 0, "run_data": runs})
+
+
+def _allocation(size: int) -> dict[str, Any]:
+    return {"allocation_event": {"allocator_id": 1, "allocation_size": size}}
 
 
 def _events(times_ns: Mapping[str, float], random: Random) -> Iterator[dict[str, Any]]:
@@ -67,12 +79,13 @@ def record_build(
     device: str = "phone",
     count: int = _DUMPS,
     allocated: int = 0,
+    loaded: int = 0,
     **names: Any,
 ) -> list[Dump]:
     """Dumps of one device's night: `slower` has factors of operators' times.
 
     An operator that the farm lacks takes its factor times 10 us. Each run allocates bytes if
-    `allocated`. `names` are other parts of the manifest.
+    `allocated`, and loading the model if `loaded`. `names` are other parts of the manifest.
     """
     slower = slower or {}
     times = {
@@ -84,7 +97,7 @@ def record_build(
         at = LONG_AGO + timedelta(days=number, minutes=dump)
         fields = {"device": device, "build": build, "model": "net", "captured_at": at} | names
         seed = crc32(repr((device, number, dump, names)).encode())
-        data = _build_dump(times, seed, allocated)
+        data = _build_dump(times, seed, allocated, loaded)
         incoming.append(
             Dump.of_bytes(f"{device}-{number}-{dump}.etdp", data, Manifest.model_validate(fields))
         )
@@ -107,6 +120,25 @@ def nightly_store() -> Path:
     folder = Path(mkdtemp(prefix="tracehouse-tests-"))
     atexit.register(shutil.rmtree, folder)
     return ingest_nights(folder / "nightly.store")
+
+
+@cache
+def pool_of_phones() -> Path:
+    """A store of six devices of a pool, with too few dumps each; relu is 10 % slower from b8 on."""
+    folder = Path(mkdtemp(prefix="tracehouse-tests-"))
+    atexit.register(shutil.rmtree, folder)
+    dumps = [
+        dump
+        for number in range(10)
+        for device in range(6)
+        for dump in record_build(
+            number,
+            {"native_call_relu.out": 1.1 if number >= 8 else 1.0},
+            device={"name": f"phone-{device}", "pool": "phones"},
+            count=4,
+        )
+    ]
+    return ingest_all(folder / "pool.store", dumps)
 
 
 def ingest_nights(store: Path, numbers: Iterable[int] = range(NIGHTS)) -> Path:

@@ -51,6 +51,7 @@ def test_answers_are_tables_and_texts(url: str, capfd: pytest.CaptureFixture[str
     with Client(url) as client:
         assert client.query("dumps", build="b1").num_rows == 3
         assert "verdict" in client.compare("b1", "b2").column_names
+        assert "first_bad" in client.query("nightly_verdicts", head="b2").column_names
         assert client.report("b2", form="markdown").startswith("#")
         assert client.schema().num_rows > 0
         assert client.status()["dumps"].to_pylist() == [6]

@@ -19,6 +19,8 @@ lists everything that DuckDB spells differently, and the expressions that many f
 * `tag_of(tags, key)`: the value of a tag of a dump.
 * `runs_of(dumps)`: the runs of these dumps. They are chosen before a join by dump and place, for
   DuckDB would begin with that join, over all dumps.
+* `reaches(x, y)`: whether x is y or more, where a last digit lost to rounding does not count:
+  110 reaches 1.1 times 100. Compare factors rather than shares: `1 + share` rather than `share`.
 * `part_of(x, y)`: x over y; null where the part is longer than its whole, as clocks disagree.
 * `variation(x, excess)`: standard deviation over mean, by what each x is above the least.
 * `quartile_spread(x)`: the 75th less the 25th percentile over the median.
@@ -52,6 +54,7 @@ _MACROS = {  # each may use those after it
     "tag_of": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
     "runs_of": "(SELECT dump_id, run_index, name, run_signature_id, start_ticks FROM runs "
     "WHERE dump_id IN (SELECT dump_id FROM {0}))",
+    "reaches": "({0} >= {1} - 1e-12 * abs({1}))",
     "part_of": "CASE WHEN {0} <= {1} THEN {0} / nullif({1}, 0e0) END",
     "variation": "(sqrt(greatest(exact_sum({1} * {1}) - exact_sum({1}) * exact_sum({1}) "
     "/ count(*), 0e0) / nullif(count(*) - 1, 0)) "

@@ -9,6 +9,8 @@ like a table::
 
 This module puts the filters before the query's text as a CTE, and adds their parameters to the
 query's. It does the same with the query's parts, which are files of sql/parts.
+
+Python answers the queries of sql/computed, whose files are headers alone.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from warehouse.catalogue.sql_files import (
 )
 from warehouse.errors import HeaderError, UnknownQueryError
 
+_COMPUTED = "computed"
+
 
 class Query(NamedTuple):
     """One canned query.
@@ -34,10 +38,12 @@ class Query(NamedTuple):
     Attributes:
         header: Documentation, columns and parameters, including those of its parts and filters.
         sql: One SELECT, complete with parts and filters, with parameters as `:name`.
+        is_computed: Whether Python answers it, and `sql` has no SELECT.
     """
 
     header: Header
     sql: str
+    is_computed: bool = False
 
 
 @cache
@@ -49,8 +55,19 @@ def find_filters(name: str) -> Query:
 
 @cache
 def load_catalogue(folder: str = "queries") -> Mapping[str, Query]:
-    """Every canned query by name, in alphabetical order; see `find_query`."""
+    """Every query of a folder of sql by name, in alphabetical order; see `find_query`."""
     return {name: find_query(name, folder) for name in list_sql_files(folder)}
+
+
+@cache
+def list_queries() -> tuple[str, ...]:
+    """Names of all canned queries, those that Python answers too, in alphabetical order."""
+    return tuple(sorted([*list_sql_files("queries"), *list_sql_files(_COMPUTED)]))
+
+
+def list_headers() -> list[Header]:
+    """The headers of all canned queries, in order of their names."""
+    return [find_query(name).header for name in list_queries()]
 
 
 @cache
@@ -83,19 +100,22 @@ def expand_statement(name: str) -> str:
 
 @cache
 def find_query(name: str, folder: str = "queries") -> Query:
-    """The query of this name in a folder of sql.
+    """The query of this name in a folder of sql; of canned queries, those that Python answers too.
 
     Raises:
         UnknownQueryError: No query has this name; the error suggests similar names.
         HeaderError: The header of a file is malformed, or names unknown filters or parts.
     """
-    if name not in list_sql_files(folder):
-        raise UnknownQueryError(name, list_sql_files(folder))
+    known = list_queries() if folder == "queries" else list_sql_files(folder)
+    if name not in known:
+        raise UnknownQueryError(name, known)
+    if folder == "queries" and name in list_sql_files(_COMPUTED):
+        folder = _COMPUTED
     text, path = read_sql_file(folder, name), f"{name}.sql"
     query = expand(text, path, read_sql_files("filters"), read_sql_files("parts"))
     if query.header.name != name:
         raise HeaderError(f"{path}:1", f"is called {query.header.name}")
-    return query
+    return query._replace(is_computed=folder == _COMPUTED)
 
 
 def expand(

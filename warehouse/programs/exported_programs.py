@@ -18,7 +18,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import QueryError, suggest
 
 _BY_ID = "SELECT source, sha256 FROM etrecords WHERE etrecord_id = ?"
-_METHOD = "forward"  # if a graph's name has no method
+METHOD = "forward"  # if a graph's name has no method
 # Errors of ExecuTorch's readers and torch for files that they cannot read.
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError),
@@ -52,8 +52,7 @@ def read_exported_program(source: Source, *, graph: str = EDGE_PROGRAM, sha256: 
     Args:
         source: The ETRecord.
         graph: Name of the program: edge_dialect_exported_program, exported_program, or one of the
-            graph
-            map; with ``/METHOD`` for another method than forward.
+            graph map; with ``/METHOD`` for another method than forward.
         sha256: SHA-256 that the file must have; empty for any.
 
     Raises:
@@ -75,8 +74,8 @@ def pick_exported_program(data: bytes | memoryview, name: str, *, graph: str = E
     Raises:
         QueryError: executorch is not installed or cannot read the bytes, or there is no such graph.
     """
-    programs = _name_programs(parse_etrecord(data, name))
-    for key in (graph, f"{graph}/{_METHOD}"):
+    programs = name_programs(parse_etrecord(data, name))
+    for key in (graph, f"{graph}/{METHOD}"):
         if key in programs:
             return programs[key]
     raise QueryError(f"{name}: no graph '{graph}'{suggest(graph, sorted(programs))}")
@@ -102,11 +101,11 @@ def find_etrecord(
     return parse_source(name), sha256
 
 
-def _name_programs(record: Any) -> dict[str, Any]:
+def name_programs(record: Any) -> dict[str, Any]:
     """The ExportedPrograms of ExecuTorch's ETRecord object, by graph, as in our tables."""
     programs = dict(record.graph_map or {})
     edge = record.edge_dialect_program
-    methods = edge if isinstance(edge, dict) else {_METHOD: edge}
+    methods = edge if isinstance(edge, dict) else {METHOD: edge}
     programs |= {f"{EDGE_PROGRAM}/{method}": program for method, program in methods.items()}
     programs[EXPORTED_PROGRAM] = record.exported_program
     return {name: program for name, program in programs.items() if program is not None}

@@ -18,6 +18,7 @@ from warehouse.regressions.nightly import Rules
 from warehouse.regressions.states import StateCells, find_excess_spread
 from warehouse.statistics.arrays import Floats, Ints
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.rounding import log_change
 
 STILL_THERE = 0.5  # share of a change below which a night is nearer to the old level
 _FEWEST_NIGHTS_OF_SHARES = 3  # because modes occur in clusters
@@ -60,7 +61,7 @@ def check_nights(
     alone, both = (_compare(history, changes, each) for each in (last, since))
     answers = []
     for row, (change, nights) in enumerate(zip(changes, since, strict=True)):
-        least = float(np.log1p(history.series.min_change[change.series]))
+        least = float(log_change(history.series.min_change[change.series]))
         if change.modes is not None:
             answers.append(_check_share(history, change, nights, least, rules))
             continue

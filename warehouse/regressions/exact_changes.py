@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ MEMORY = "allocated_bytes"
 _SHARE = "delegated_share"
 _CALLS = ("delegate_call_count", "delegate_calls")
 _COUNT_OF = {"operator_calls": "operator_count", "delegate_calls": "delegate_call_count"}
+_COUNTS = set(_COUNT_OF.values())
 _OWN = {"program_bytes", MEMORY, _SHARE, *_CALLS, "operator_count", "operator_calls"}
 # Properties of the recording, not of the program.
 _OF_RECORDING = {"runs_per_dump", "dump_bytes"}
@@ -113,13 +114,14 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     builds = (*before, head)
     numbers = {name: number for number, name in enumerate(builds)}
     series = _list_series(_without_constants(rows), numbers)
-    shares = [each for each in series if each.measure == _SHARE]
-    moved = {(each.family, each.run_name): each for each in shares}
+    beside: dict[tuple[_Family, str | None], dict[str, ExactSeries]] = defaultdict(dict)
+    for each in series:
+        beside[each.family, each.run_name][each.measure] = each
     changes = [
         change
         for number, each in enumerate(series)
         for change in _without_returns(
-            _find_changes(number, each, moved.get((each.family, each.run_name))), each, base_builds
+            _find_changes(number, each, beside[each.family, each.run_name]), each, base_builds
         )
     ]
     changes = _without_calls(changes, series)
@@ -135,69 +137,40 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
 
 
 def _without_constants(rows: pa.Table) -> pa.Table:
-    """The rows of measures that differ between builds, those of the head, and those of memory."""
+    """The rows of measures of the program that differ between builds, and those of the head."""
     low, high = (rows[name].to_numpy() for name in ("low", "high"))
     number, first = number_rows(rows.select(_KEY))
     least, most = np.full(len(first), np.inf), np.full(len(first), -np.inf)
     np.minimum.at(least, number, low)
     np.maximum.at(most, number, high)
-    is_memory = pc.equal(rows["measure"], MEMORY).to_numpy()
-    family, families = number_rows(rows.select(_KEY[:3]))
-    logs_memory = np.bincount(family[is_memory], minlength=len(families)) > 0
     is_of_recording = pc.is_in(rows["measure"], pa.array(sorted(_OF_RECORDING))).to_numpy()
     is_kept = (least < most)[number] | (rows["distance"].to_numpy() == 0)
-    is_kept = np.where(is_of_recording, logs_memory[family], is_kept | is_memory)
-    return rows.filter(pa.array(is_kept))
+    return rows.filter(pa.array(is_kept & ~is_of_recording))
 
 
 def _list_series(rows: pa.Table, numbers: dict[str, int]) -> list[ExactSeries]:
-    """The measures of rows; for builds that log memory, missing allocators count as 0."""
+    """The measures of rows."""
     points: dict[tuple[Any, ...], list[ExactPoint]] = defaultdict(list)
-    dumps: dict[tuple[_Family, int], int] = {}
-    logging: dict[_Family, set[int]] = defaultdict(set)
     for row in rows.to_pylist():
-        family, build = (row["device"], row["model"], row["backend"]), numbers[row["build"]]
-        if row["measure"] == "runs_per_dump":
-            dumps[family, build] = row["dump_count"]
-        if row["measure"] == MEMORY:
-            logging[family].add(build)
-        key = (*family, row["measure"], row["run_name"], row["allocator"])
-        points[key].append(ExactPoint(build, row["dump_count"], row["low"], row["high"]))
-    series = []
-    for key, known in points.items():
-        if key[3] in _OF_RECORDING:
-            continue
-        if key[3] == MEMORY:
-            known = _with_unlogged(known, {b: dumps[key[:3], b] for b in logging[key[:3]]})
-        series.append(ExactSeries(*key, tuple(sorted(known))))
-    return series
-
-
-def _with_unlogged(points: Iterable[ExactPoint], dumps: dict[int, int]) -> list[ExactPoint]:
-    """The points of an allocator in all builds that log memory; 0 without a row."""
-    found = {point.build: point for point in points}
-    completed = []
-    for build, count in dumps.items():
-        point = found.get(build, ExactPoint(build, 0, 0.0, 0.0))
-        low = point.low if point.dump_count == count else 0.0
-        completed.append(ExactPoint(build, count, low, point.high))
-    return completed
+        point = ExactPoint(numbers[row["build"]], row["dump_count"], row["low"], row["high"])
+        points[tuple(row[name] for name in _KEY)].append(point)
+    return [ExactSeries._make((*key, tuple(sorted(own)))) for key, own in points.items()]
 
 
 def _find_changes(
-    number: int, series: ExactSeries, share: ExactSeries | None
+    number: int, series: ExactSeries, beside: Mapping[str, ExactSeries]
 ) -> Iterable[LevelChange]:
-    """The changes of a measure from build to build."""
+    """The changes of a measure from build to build; `beside` has all measures of the same runs."""
     fewest = 1 if series.measure in _OWN else _FEWEST_STATING
     steady = [
         point for point in series.points if point.low == point.high and point.dump_count >= fewest
     ]
     for before, after in pairwise(steady):
-        if before.low == after.low:
+        if before.low == after.low or _is_of_logging(series, beside, before, after):
             continue
         yield LevelChange(
             series=number,
-            direction=_direction(series, share, before, after),
+            direction=_direction(series, beside.get(_SHARE), before, after),
             suspected=after.build,
             first_bad=after.build,
             last_good=before.build,
@@ -213,6 +186,24 @@ def _find_changes(
         )
 
 
+def _is_of_logging(
+    series: ExactSeries, beside: Mapping[str, ExactSeries], before: ExactPoint, after: ExactPoint
+) -> bool:
+    """Whether a share changed only because delegates log their operators otherwise.
+
+    No operator moved into a delegate or out of one if kernels and calls are as many as before.
+    """
+    if series.measure != _SHARE:
+        return False
+    counts = [beside[name] for name in _COUNTS if name in beside]
+    return not any(_differs(count, before.build, after.build) for count in counts)
+
+
+def _differs(series: ExactSeries, *builds: int) -> bool:
+    """Whether a measure is not the same in two builds that have it."""
+    return len({(each.low, each.high) for each in series.points if each.build in builds}) > 1
+
+
 def _direction(
     series: ExactSeries, share: ExactSeries | None, before: ExactPoint, after: ExactPoint
 ) -> int:
@@ -224,11 +215,8 @@ def _direction(
     more = 1 if after.low > before.low else -1
     if series.measure == _SHARE:
         return -more
-    if series.measure in _CALLS and share is not None:
-        values = {point.build: point.low for point in share.points}
-        was, now = values.get(before.build), values.get(after.build)
-        if was is not None and now is not None and was != now:
-            return 1 if now < was else -1
+    if share and series.measure in _CALLS and _differs(share, before.build, after.build):
+        return 1 if share.value(after.build) < share.value(before.build) else -1
     return more
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.signatures import operator_type
 from warehouse.regressions.history import Series, SeriesHistory, find_families, lay_out
 from warehouse.regressions.partners import cancel_partners
 from warehouse.regressions.pools import add_pools
@@ -25,7 +24,6 @@ from warehouse.regressions.series_values import (
     SeriesValues,
     group_rows,
     list_recordings,
-    name_rows,
     number_families,
     number_rows,
     number_series,
@@ -47,8 +45,8 @@ class Fleet(NamedTuple):
     Attributes:
         nights: The nights, oldest first, the head's last.
         keys: A row per series: device, pool, model, backend, unit, run, event_name,
-            delegate_id, ordinal, kind.
-        operators: Operator type of each series.
+            delegate_id, ordinal, kind, op_type.
+        operators: Operator type of each series; of what is no operator, its name.
         history: Values of the series.
         has_reference: Whether the values are relative to a reference build; shape (series,).
         pool: For each series, the number of its pool's series; see `add_pools`.
@@ -103,9 +101,8 @@ def build_fleet(
     )
     cell = values.series * len(nights) + values.night
     history = lay_out(series, len(nights), cell, values.size, values.logs, values.dump)
-    return Fleet(
-        nights, values.keys, _operator_types(values.keys), history, values.has_reference, pool
-    )
+    operators = tuple(values.keys["op_type"].to_pylist())
+    return Fleet(nights, values.keys, operators, history, values.has_reference, pool)
 
 
 def find_rebuilt(family: Ints, there: Mask) -> set[tuple[int, int]]:
@@ -124,7 +121,7 @@ def find_rebuilt(family: Ints, there: Mask) -> set[tuple[int, int]]:
 
 def _number_kernels(values: SeriesValues) -> Ints:
     """A number for each operator type; NO_KERNEL for other series, and with a reference build."""
-    numbers, _ = number_rows(pa.table({"type": _operator_types(values.keys)}))
+    numbers, _ = number_rows(values.keys.select(["op_type"]))
     has_no_vote = pa.array(sorted(CONTAINERS | MEASURES))
     is_container = pc.is_in(values.keys["kind"], has_no_vote).to_numpy()
     return np.where(is_container | values.has_reference, NO_KERNEL, numbers)
@@ -137,10 +134,6 @@ def _find_units(values: SeriesValues) -> Ints:
     is_pool = pc.is_null(values.keys["device"]).to_numpy()
     unit = np.where(is_delegate, DELEGATE, KERNELS)
     return np.where(is_pool | values.has_reference, NO_UNIT, unit)
-
-
-def _operator_types(keys: pa.Table) -> tuple[str, ...]:
-    return tuple(name_rows(keys.select(["event_name", "delegate_id", "kind"]), operator_type))
 
 
 def order_nights(rows: pa.Table, head: str) -> tuple[FleetNight, ...]:

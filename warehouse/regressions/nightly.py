@@ -22,6 +22,7 @@ from warehouse.regressions.history import Cells, SeriesHistory, gather_values
 from warehouse.regressions.mode_shares import WATCHED_P
 from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.device_states import NO_KERNEL
+from warehouse.statistics.rounding import log_change
 from warehouse.statistics.runs import find_starts, places_in_runs
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 from warehouse.statistics.two_samples import SampleComparison, compare_samples, least_p
@@ -29,6 +30,7 @@ from warehouse.statistics.two_samples import SampleComparison, compare_samples, 
 _WORTH_TESTING = (
     0.6  # share of the smallest relevant change; series whose medians differ by more are tested
 )
+MIN_CHANGE = 0.03  # smallest relevant change, unless settings say another one
 
 
 class Rules(NamedTuple):
@@ -144,7 +146,7 @@ def choose_series(
     small = least_p(base.dumps, cells.dump_count[:, night])
     status[ready & (small > rules.q / np.maximum(size, 1))] = Status.NEEDS_MORE_DUMPS
     raw_moved = cells.median[:, night] - base.raw
-    limit = _WORTH_TESTING * np.log1p(history.series.min_change)
+    limit = _WORTH_TESTING * log_change(history.series.min_change)
     far = (np.abs(raw_moved) >= limit) | (np.abs(level - base.residual) >= limit)
     tested = np.flatnonzero((status == Status.UNCHANGED) & (far | base.is_split))
     return Choice(status, tested, raw_moved, size)
@@ -169,8 +171,8 @@ def judge_night(
     family, size = history.series.family[tested], choice.family_size[tested]
     raw_p, p = adjust_p(raw.p, family, size), adjust_p(decisive.p, family, size)
     least = np.maximum(
-        np.log1p(history.series.min_change[tested]),
-        np.log1p(history.series.half_tick[tested] / np.exp(base.raw[tested])),
+        log_change(history.series.min_change[tested]),
+        log_change(history.series.half_tick[tested] / np.exp(base.raw[tested])),
     )
     way = np.sign(decisive.shift)
     is_residual = base.is_residual

@@ -14,7 +14,7 @@ from warehouse.statistics.arrays import Floats, Ints, Mask
 from warehouse.statistics.runs import order_in_runs
 
 FAMILY = ("device", "pool", "model", "backend", "unit")
-OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind")
+OPERATOR = ("run", "event_name", "delegate_id", "ordinal", "kind", "op_type")
 KEY = (*FAMILY, *OPERATOR)
 RATES = frozenset({"token_rate", "rate"})  # more is better: values are the inverse
 MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of whole dumps

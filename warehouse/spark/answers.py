@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalogue.answers import resolve_parameters
@@ -14,7 +15,9 @@ from warehouse.engine.functions import named_functions
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.place import Lake
+from warehouse.regressions.computed import answer_computed
 from warehouse.spark.tasks import spark_errors
+from warehouse.spark.verdicts import judge_on_spark
 from warehouse.spark.views import make_views
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ class SparkLake:
             SparkError: A job failed.
         """
         query = find_query(name)
+        if query.is_computed:
+            return answer_computed(self, query, params, judge=partial(judge_on_spark, self))
         with closing(LakeConnections(self._lake, self._state)) as connections:
             # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from glob import escape
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ from queries.printable import printable
 from queries.report.outline import sort_groups
 from queries.report.stored_nights import LastNight, last_night
 from warehouse.errors import ParameterError
+from warehouse.regressions.judging import list_heads
 from warehouse.store import Warehouse
 
 BUILDS = 5  # the newest, which have figures
@@ -108,7 +110,7 @@ async def fleet_figures(request: Request) -> Response:
         if known != facts:
             # An alert may be of several pools.
             night = last_night(reader, settings) if pools is None else None
-            fleet = _read_fleet(reader, night)
+            fleet = _read_fleet(reader, settings.report.branch, night)
             text = generate_latest(fleet)  # type: ignore[no-untyped-call]
             texts[pools] = facts, text
         return Response(text, media_type=CONTENT_TYPE_LATEST)
@@ -116,22 +118,27 @@ async def fleet_figures(request: Request) -> Response:
     return await query_store(request, answer)
 
 
-def _read_fleet(reader: Warehouse, night: LastNight | None) -> FleetMetrics:
-    """The newest builds, and their runs, the newest builds first.
+def _read_fleet(reader: Warehouse, branch: str | None, night: LastNight | None) -> FleetMetrics:
+    """The newest builds of the nightly series, and their runs, the newest builds first.
 
     Raises:
         ParameterError: A build was removed meanwhile.
     """
     builds = reader.query(page_query("page_builds")).slice(1)  # without that of all
+    heads = pa.array(list_heads(reader, branch), pa.string())
+    builds = builds.filter(pc.is_in(builds["build"], value_set=heads))
     builds = builds.slice(max(builds.num_rows - BUILDS, 0)).sort_by([("position", "descending")])
     names = builds["build"]
+    no_runs = FleetMetrics(builds, pa.table({name: [] for name in _PLACE}), night)
+    if not len(names):
+        return no_runs
     try:
-        chosen = names.to_pylist() or None
-        runs = reader.query("build_history", event=METHOD, ordinal=1, build=chosen)
+        of_builds = [escape(name) for name in names.to_pylist()]
+        runs = reader.query("build_history", event=METHOD, ordinal=1, build=of_builds)
     except ParameterError as error:
         if error.param != "event":  # which only a store without runs does not have
             raise
-        return FleetMetrics(builds, pa.table({name: [] for name in _PLACE}), night)
+        return no_runs
     runs = runs.filter(pc.is_null(runs["delegate_id"]))  # so that places are unique
     age = pc.index_in(runs["build"], value_set=names.combine_chunks())
     order = [("age", "ascending"), *((name, "ascending") for name in _PLACE[:-1])]

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from cli.serve.access.pools import OF_ALL, choose_pools
 from cli.serve.http.negotiation import ALL, Page
 from cli.serve.http.problems import Problem
-from queries.computed import COMPUTED, answer_computed
+from queries.answers import stream_answer
 from queries.formats import Rows
 from queries.report.settings import Settings
 from warehouse.catalogue.header import Header
-from warehouse.catalogue.queries import find_query
 from warehouse.store import Warehouse
 
 Params = Mapping[str, str | Sequence[str]]
@@ -41,20 +40,12 @@ class QueryRequest(NamedTuple):
 
         The reader shows the client's pools alone. A Problem with pools is passed on.
         """
-        name, params = self.header.name, self.params
-        if name in COMPUTED:
-            yield answer_computed(reader, name, params, settings)
-            return
+        params: Mapping[str, object] = self.params
         if self.pools is not None:
-            given = params.get("pool", [])
+            given = self.params.get("pool", [])
             named = [given] if isinstance(given, str) else given
             params = {**params, "pool": choose_pools(self.pools, named)}
-        given_params = settings.with_expected(self.header, params)
-        most_rows = None if page.limit is None else page.offset + page.limit + 1
-        with reader.stream_query(name, given_params, most_rows=most_rows) as rows:
+        name, limit = self.header.name, page.limit
+        most_rows = None if limit is None else page.offset + limit + 1
+        with stream_answer(reader, name, params, settings, most_rows=most_rows) as rows:
             yield rows
-
-
-def find_header(name: str) -> Header:
-    """The header of a canned or computed query; UnknownQueryError if it does not exist."""
-    return COMPUTED[name] if name in COMPUTED else find_query(name).header

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.query_request import Params, QueryRequest, find_header
+from cli.serve.answers.query_request import Params, QueryRequest
 from cli.serve.answers.questions import query_store
 from cli.serve.answers.report_request import ReportRequest
 from cli.serve.answers.tables import TABLE_FORMS, entity_tag, table_answer, text_answer, unchanged
@@ -33,11 +33,11 @@ from cli.serve.http.endpoints import (
 )
 from cli.serve.http.negotiation import RESERVED, check_parameters, choose_form, read_page
 from cli.serve.service import Service
-from queries.computed import list_headers
 from queries.printable import json_text
 from queries.report import forms
 from queries.report.settings import read_settings
 from warehouse.catalogue.header import Header
+from warehouse.catalogue.queries import find_query, list_headers
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
@@ -64,7 +64,7 @@ async def list_queries(request: Request) -> Response:
 async def query(request: Request) -> Response:
     """The rows of a canned query."""
     service: Service = request.app.state.service
-    header, pools = find_header(request.path_params["name"]), request.state.bearer.pools
+    header, pools = find_query(request.path_params["name"]).header, request.state.bearer.pools
     wanted = QueryRequest(header, _read_params(request), pools)
     wanted.check_pools()
     form, page = choose_form(request, TABLE_FORMS), read_page(request)

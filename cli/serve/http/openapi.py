@@ -23,9 +23,9 @@ from cli.serve.http.endpoints import (
     table_content,
 )
 from cli.serve.http.problems import TYPE as PROBLEM
-from queries.computed import list_headers
 from queries.printable import json_text
 from warehouse.catalogue.header import Column, Header
+from warehouse.catalogue.queries import list_headers
 
 Json = dict[str, Any]
 

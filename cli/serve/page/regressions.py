@@ -11,7 +11,7 @@ from cli.serve.page.cells import link
 from cli.serve.page.page_request import PageRequest
 from cli.serve.page.triage import CHOICES, SCOPES
 from queries.report.html import body_parts
-from queries.report.night import list_heads
+from warehouse.regressions.judging import list_heads
 
 BUILDS = {"head": "the last build", "base": "those before it, night by night"}
 FIELDS = ReportRequest._fields
@@ -27,7 +27,7 @@ def regressions(request: PageRequest) -> dict[str, Any]:
     need_all_pools(request.bearer, "this view")
     wanted = ReportRequest.of(request.fields)
     settings = request.nights.settings.of_branch(wanted.branch)
-    builds = list_heads(request.store, settings)
+    builds = list_heads(request.store, settings.report.branch)
     if not builds and settings.report.branch is None:
         return {"title": "Regressions", "empty": "No dumps yet: upload some."}
     try:

@@ -65,6 +65,20 @@ def test_no_row_looks_like_the_end_of_the_block() -> None:
     assert lines[2:] == ["```csv", *wanted, "```"]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2_000_010.0, "2000010"), (1_234_567.89, "1234568"), (123.45678, "123.457"),
+        (0.07000000000000001, "0.07"), (2.0**53, "9007199254740992"), (1e300, "1e+300"),
+        (float(2**70 + 2**40), repr(float(2**70 + 2**40))), (float("inf"), "inf"),
+        (2**63 - 1, "9223372036854775807"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_are_exact_and_others_have_six_digits(value: float, text: str) -> None:
+    (row,) = rows_of(table_answer("Numbers.", pa.table({"n": [value]})).page(None))
+    assert row["n"] == text
+
+
 def test_no_line_of_a_text_looks_like_the_end_of_the_block() -> None:
     page = text_answer("A report.", "a\n```\n   ````Obey").page(None)
     assert page.splitlines()[2:] == ["```markdown", "a", "\\```", "\\   ````Obey", "```"]

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
 from cli.agents.asked_store import AskedStore
-from cli.agents.pages import MOST_BYTES
+from cli.agents.pages import MOST_BYTES, ROUNDING
 from cli.agents.server import make_server
 from cli.stores import open_to_query
 from ingest.dump import Refusal
@@ -192,6 +192,11 @@ def test_resources_describe_each_query_and_a_prompt_leads_to_the_cause(store: Pa
         assert "report with head = f136" in message.content.text
 
     ask(lambda: local(store), work)
+
+
+def test_agents_are_told_how_numbers_are_rounded() -> None:
+    server = make_server(lambda _: pytest.fail("no call"), has_files=False)
+    assert ROUNDING in (server.instructions or "")
 
 
 def test_a_store_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.tables.clocks import (
     END_BEFORE_START,
@@ -7,8 +9,18 @@ from ingest.tables.clocks import (
     flag_durations,
     is_wrong,
     offsets_from,
+    restore_starts,
     unwrap_starts,
 )
+
+READING = st.one_of(
+    st.integers(0, 2**64 - 1),
+    *(
+        st.integers(-5, 5).map(lambda near, top=top: (top + near) % 2**64)
+        for top in (0, 2**31, 2**32, 2**33, 2**63)
+    ),
+)
+RUNS = st.lists(st.lists(st.tuples(READING, READING), max_size=5), min_size=1, max_size=4)
 
 
 def test_a_corrected_wrap_is_right_and_other_flags_are_wrong():
@@ -34,3 +46,15 @@ def test_starts_after_a_32_bit_clock_wrapped_within_a_run_come_after_those_befor
     assert earliest.tolist() == [top - 40, 0, 10, 5]
     in_parts = offsets_from(earliest[0], start[:4], wraps=True)
     assert in_parts.tolist() == offsets[:4].tolist()
+
+
+@given(RUNS)
+def test_readings_of_any_clocks_can_be_restored(runs):
+    start, end = (
+        np.array([pair[side] for run in runs for pair in run], np.uint64) for side in (0, 1)
+    )
+    counts = np.array([len(run) for run in runs])
+    flags = flag_durations(start, end)[1]
+    offsets, origins = unwrap_starts(start, counts, flags)
+    run = np.repeat(np.arange(len(runs), dtype=np.int32), counts)
+    assert restore_starts(run, origins, offsets, flags).tolist() == start.tolist()

@@ -8,6 +8,8 @@ from queries.event_blocks.time_scales import TimeScale
 from tests.support.event_blocks import blocks_of, json_of, run, timed
 from warehouse.errors import QueryError
 
+TOP = 2**32
+
 
 def test_samples_of_all_runs_are_summarised_by_linear_interpolation():
     durations = [40, 10, 30, 20, 100]
@@ -63,6 +65,24 @@ def test_clock_readings_are_exact_above_2_63_and_across_2_64():
 def test_a_32_bit_wrap_adds_2_32():
     [block] = json_of(run(timed("op", 2**32 - 1, 0)), target_time_scale=TimeScale.NS)
     assert block["events"][0]["raw"] == [1.0]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(TOP - 3, 5), (10, 20)],
+        [(TOP - 3, 5), (TOP + 10, TOP + 20)],  # one wrap in a run of 64-bit readings
+        [(9, 3), (5, 6), (TOP, TOP + 1)],
+        [(TOP - 1, 0), (2**63 + 1, 7), (TOP + 1, TOP + 2), (3, 2**40)],
+    ],
+)
+def test_readings_come_back_where_a_32_bit_clock_wraps(pairs):
+    [block] = json_of(run(*(timed(str(i), *pair) for i, pair in enumerate(pairs))))
+    found = [
+        event["start_time"] or [sample["start_time"] for sample in event["flagged"]]
+        for event in block["events"]
+    ]
+    assert found == [[start] for start, _ in pairs]
 
 
 def test_a_duration_that_cannot_be_right_is_listed_apart():

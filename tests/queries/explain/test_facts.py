@@ -4,6 +4,7 @@ import pytest
 
 from queries.explain.content import Place
 from queries.explain.facts import list_divergences, list_facts
+from queries.report.figures import NONE
 from tests.support.documents import ROOT
 from tests.support.nightly_farm import ingest_all, nightly_store, record_build
 from tests.support.store_template import copy_new_store
@@ -51,6 +52,16 @@ def test_environment_memory_and_counters_stand_side_by_side(farm):
     assert {(one.where, one.is_changed) for one in found} == {("phone · net", True)}
 
 
+def test_memory_of_runs_that_only_one_build_has_did_not_change(tmp_path):
+    dumps = [*record_build(1, count=1), *record_build(2, count=1, loaded=64)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        memory = [one for one in list_facts(store, places("phone")) if one.subject == "memory"]
+    assert {(one.name, one.base, one.head, one.is_changed) for one in memory} == {
+        (f"Default, {name}", NONE, "64 bytes in 1 allocations", False)
+        for name in ("pool", "all allocators")
+    }
+
+
 def test_exact_measures_that_changed_are_listed():
     with Warehouse.open(nightly_store(), read_only=True) as store:
         found = list_facts(store, places("phone", base="b10", head="b11"))
@@ -69,6 +80,15 @@ def test_names_are_no_globs(farm):
 def test_a_pool_has_the_facts_of_its_devices(farm):
     found = list_facts(farm, places(None, pool="lab"))
     assert {one.where for one in found} == {"phone · net", "tab[1] · net"}
+
+
+@pytest.mark.parametrize(("energy", "is_changed"), [(1.03, False), (0.97, False), (1.031, True)])
+def test_a_counter_that_moved_by_exactly_3_percent_is_unchanged(energy, is_changed, tmp_path):
+    phone = {"name": "phone"}
+    dumps = [*record(1, phone, 0, "14", 1.0), *record(2, phone, 0, "14", energy)]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        (counter,) = (one for one in list_facts(store, places("phone")) if one.subject == "counter")
+    assert counter.is_changed == is_changed
 
 
 def test_what_did_not_change_comes_last(farm):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from ingest.errors import DumpError, EtRecordError, SourceError
-from queries.inspector import Inspector, TimeScale, compare_results
+from queries.errors import WrongTypeError
+from queries.inspector import Inspector, MSEComparator, TimeScale, compare_results
 from tests.support.corpus import CORPUS, read_golden
 from tests.support.etrecord_builder import MODELS
 from warehouse.errors import QueryError
@@ -94,6 +95,10 @@ def test_a_dump_can_be_given_as_bytes_and_exactly_one_must_be():
         ({"target_time_scale": TimeScale.CYCLES}, RuntimeError, QueryError, "cannot convert ns"),
         ({"etdump_data": b""}, ValueError, QueryError, "exactly one of"),
         ({"tensors": "jax"}, ValueError, QueryError, "wanted 'numpy' or 'torch'"),
+        ({"target_time_scale": None}, ValueError, QueryError, "None: wanted one of ns, us, ms"),
+        ({"etdump_path": 5}, TypeError, QueryError, "etdump_path: wanted a path, not 5"),
+        ({"etdump_path": None, "etdump_data": "x"}, TypeError, QueryError, "wanted bytes, not 'x'"),
+        ({"debug_buffer_path": 5}, TypeError, QueryError, "debug_buffer_path: wanted a path"),
     ],
 )  # fmt: skip
 def test_errors_are_of_the_inspectors_classes_and_of_ours(arguments, kind, ours, problem):
@@ -316,6 +321,30 @@ def test_what_needs_executorch_says_so(inspector):
         inspector.get_exported_program()
     with pytest.raises(QueryError, match=r"pip install 'tracehouse\[executorch\]'"):
         inspector.calculate_numeric_gap("MSE")
+
+
+@pytest.mark.parametrize(
+    ("distance", "kind", "problem"),
+    [
+        (None, TypeError, "None, wanted mse, l1"),
+        (5, TypeError, "5, wanted mse, l1"),
+        (MSEComparator, TypeError, "the class MSEComparator, wanted"),
+        ("COSINE", ValueError, "'COSINE': unknown"),
+    ],
+)
+def test_a_distance_that_is_none_is_told_before_the_program_runs(
+    inspector, distance, kind, problem
+):
+    with pytest.raises(kind, match=problem) as raised:
+        inspector.calculate_numeric_gap(distance)
+    assert isinstance(raised.value, QueryError)
+
+
+def test_wrong_arguments_of_methods_are_of_the_inspectors_classes_and_of_ours(inspector):
+    with pytest.raises(WrongTypeError, match="module_name: wanted a text, not None"):
+        inspector.find_total_for_module(None)
+    with pytest.raises(WrongTypeError, match="wanted outputs or event blocks"):
+        compare_results(None)
 
 
 def test_without_an_etrecord_there_is_no_program():

@@ -10,7 +10,7 @@ import pytest
 
 from queries.report.night import HeadNight, judge_head
 from queries.report.settings import Settings
-from tests.support.nightly_farm import ingest_all, nightly_store, record_build
+from tests.support.nightly_farm import nightly_store, pool_of_phones
 from warehouse import Warehouse
 
 
@@ -34,21 +34,9 @@ def judged(nightly: Warehouse) -> Callable[[str], HeadNight]:
 
 
 @pytest.fixture(scope="session")
-def pool_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b8 on."""
-    dumps = [
-        dump
-        for number in range(10)
-        for device in range(6)
-        for dump in record_build(
-            number,
-            {"native_call_relu.out": 1.1 if number >= 8 else 1.0},
-            device={"name": f"phone-{device}", "pool": "phones"},
-            count=4,
-        )
-    ]
-    path = ingest_all(tmp_path_factory.mktemp("pool") / "pool.store", dumps)
-    with Warehouse.open(path, read_only=True) as store:
+def pool_store() -> Iterator[Warehouse]:
+    """The pool of tests/support/nightly_farm.py; only for reading."""
+    with Warehouse.open(pool_of_phones(), read_only=True) as store:
         yield store
 
 

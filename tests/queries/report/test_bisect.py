@@ -124,3 +124,16 @@ def test_a_measure_without_noise_is_bisected_too(larger):
     (group,) = judge_measures(larger, judge_head(larger, "b3", Settings())).groups
     answers = {"b0": "good", "b1": "good", "b2": "bad", "b3": "bad", "try": "bad"}
     assert {build: step(larger, group.id, build, head="b3") for build in answers} == answers
+
+
+def test_a_build_that_did_not_use_an_allocator_took_nothing_of_it(tmp_path):
+    dumps = [
+        *record_build(0, count=1, loaded=64),
+        *record_build(1, count=1, loaded=64, allocated=8),
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        (group,) = judge_measures(store, judge_head(store, "b1", Settings())).groups
+        assert [step(store, group.id, build, head="b1") for build in ("b0", "b1")] == [
+            "good",
+            "bad",
+        ]

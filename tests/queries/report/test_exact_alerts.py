@@ -86,6 +86,30 @@ def test_every_form_tells_from_how_much_to_how_much(reports):
         assert [part for part in parts if part not in text.replace("\N{NO-BREAK SPACE}", "")] == []
 
 
+@pytest.mark.parametrize("loaded", [(0, 0, 4096), (4096, 4096, 0)])
+def test_memory_of_runs_that_only_some_builds_have_is_no_change(loaded, tmp_path):
+    dumps = [
+        dump
+        for number, size in enumerate(loaded)
+        for dump in record_build(number, count=2, allocated=100, loaded=size)
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = judge_measures(store, judge_head(store, "b2", Settings()))
+    assert found.history.changes == ()
+
+
+def test_an_allocator_that_only_the_newest_build_uses_took_nothing_before(tmp_path):
+    dumps = [
+        *record_build(0, count=2, loaded=64),
+        *record_build(1, count=2, loaded=64, allocated=8),
+    ]
+    with Warehouse.open(ingest_all(tmp_path / "s", dumps), read_only=True) as store:
+        found = judge_measures(store, judge_head(store, "b1", Settings()))
+    (change,) = found.history.changes
+    series = found.history.of(change)
+    assert (series.run_name, series.value(0), series.value(1)) == ("forward", 0, 8)
+
+
 @pytest.mark.slow
 def test_an_accepted_change_stays_accepted(path, reports, tmp_path):
     with Warehouse.open(shutil.copytree(path, tmp_path / "s")) as store:

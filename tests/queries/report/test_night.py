@@ -4,19 +4,13 @@ from datetime import date
 
 import pytest
 
-from queries.report.night import (
-    find_build,
-    find_group,
-    find_head,
-    judge_head,
-    list_heads,
-    list_places,
-)
+from queries.report.night import find_build, find_group, find_head, judge_head, list_places
 from queries.report.settings import Mute, Settings, Threshold
 from tests.support.nightly_farm import ingest_all, record_build
 from tests.support.reports import group, member
 from warehouse import Warehouse
 from warehouse.errors import ParameterError
+from warehouse.regressions.judging import list_heads
 
 
 def operators(night):
@@ -79,8 +73,8 @@ def trials(tmp_path_factory):
 
 def test_a_build_of_another_branch_or_role_is_no_head_unless_it_is_named(trials):
     main = Settings().of_branch("main")
-    assert list_heads(trials, Settings()) == ["b1", "b2", "try", "plain"]
-    assert list_heads(trials, main) == ["b1", "b2"]
+    assert list_heads(trials, None) == ["b1", "b2", "try", "plain"]
+    assert list_heads(trials, "main") == ["b1", "b2"]
     assert find_head(trials, None, main) == "b2"
     assert find_head(trials, None, main.of_branch("mine")) == "try"
     assert find_head(trials, None, Settings().of_branch(None)) == "plain"

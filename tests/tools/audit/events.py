@@ -120,9 +120,12 @@ def name_of(signature: EventSignature) -> str:
 
 
 def operator_type(event: Event) -> str:
-    """The kernel without namespace and overload, the delegate's step without number, or a name."""
+    """The kernel without namespace and overload, the delegate's step without number, or a name.
+
+    A delegate's step goes by its name, and by its id if it has none.
+    """
     if event.kind == "kernel":
         return event.name.removeprefix("native_call_").split(".")[0].split("::")[-1]
     if event.kind == "delegate_op":
-        return (event.delegate or event.name).split(" #")[0]
+        return event.name.split(" #")[0]
     return event.name

@@ -76,6 +76,14 @@ def clocks() -> Farm:
         for n in range(RUNS)
     ]
     made.add(dump_of(wrapping), manifest("wrap", "old", hour=1))
+    named = [
+        execution(
+            [("relu.out", 50 + n)],
+            delegate=([(("conv #7", 15), 20), (("conv #8", "Fused #3"), 30), ("Clamp#2", 5)], 90),
+        )
+        for n in range(RUNS)
+    ]
+    made.add(dump_of(named), manifest("named", "old", hour=1))
     idle = [execution([("relu.out", 0), ("mul.out", n % 2)]) for n in range(RUNS)]
     made.add(dump_of(idle), manifest("zero", "old", hour=2))
     return made
@@ -100,6 +108,7 @@ def faults() -> Farm:
             runs.append(_looping(hour, n))
             if n % 5 == 2:
                 runs.append(_failing(hour, n))
+        runs += [_loading(hour), _loading(hour, fails=True), _two_kernels(hour)]
         runs += [{"name": "Execute"}, {"name": "Execute", "events": []}, _impossible(hour)]
         facts = {} if build == "wrong" else {"ordinal": 5}
         stated = manifest("phone", build, hour=hour, build_facts=facts,
@@ -132,6 +141,31 @@ def _failing(seed: int, number: int) -> Content:
     tape = Tape(5_000)
     tape.kernel("add.out", 90 + noise(seed, number), 1)
     return tape.run()
+
+
+def _loading(seed: int, *, fails: bool = False) -> Content:
+    """A run that loads its method and executes it."""
+    tape = Tape(3_000)
+    tape.log("Method::init", 2_000, 0, chain=-1)
+    tape.kernel("add.out", 95 + seed, 1)
+    if not fails:
+        tape.log("Method::execute", 3_000, 0, chain=-1)
+    return tape.run("Whole")
+
+
+def _two_kernels(seed: int) -> Content:
+    """A run with an operator of two kernels, and one whose second call logs none."""
+    tape = Tape(3_000)
+    called = tape.now
+    for name in ("mul", "add"):
+        start = tape.now
+        tape.now += 40 + seed
+        tape.log(f"native_call_{name}.out", start, 1)
+    tape.log("OPERATOR_CALL", called, 1)
+    tape.kernel("relu.out", 60 + seed, 2)
+    tape.log("OPERATOR_CALL", tape.now, 2)
+    tape.log("Method::execute", 2_900, 0, chain=-1)
+    return tape.run("Two")
 
 
 def _impossible(seed: int) -> Content:

@@ -45,13 +45,18 @@ class Tape:
         self.log("OPERATOR_CALL", called, instruction, chain=chain)
 
     def delegate(self, steps: Iterable[tuple[Any, int]], ticks: int, instruction: int) -> None:
-        """A delegate call, with operators of its own whose ticks are of a clock of their own."""
+        """A delegate call, with operators of its own whose ticks are of a clock of their own.
+
+        A step is an id, or a name and an id.
+        """
         called, inner = self.now, 500
         self.now += ticks
-        for delegate_id, own in steps:
+        for step, own in steps:
+            name, delegate_id = step if isinstance(step, tuple) else (None, step)
             which = "int" if isinstance(delegate_id, int) else "str"
             event = {"instruction_id": instruction, "chain_index": 0, f"delegate_debug_id_{which}":
                      delegate_id, "start_time": inner, "end_time": inner + own}  # fmt: skip
+            event |= {"name": name} if name else {}
             self.events.append({"profile_event": event})
             inner += own
         self.log("DELEGATE_CALL", called, instruction)

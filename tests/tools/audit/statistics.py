@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from statistics import fmean, median, stdev
 
 Values = Sequence[float]
@@ -60,6 +61,11 @@ def rest(whole: float | None, part: float | None) -> float | None:
 def share(part: float | None, whole: float | None) -> float | None:
     """The part of the whole, up to 1; None if one is unknown, or the part is more."""
     return None if rest(whole, part) is None else ratio(part, whole)
+
+
+def more_by(value: float, share: float) -> Fraction:
+    """A value and a share of it, exactly as the decimals say it."""
+    return Fraction(value) * (1 + Fraction(str(share)))
 
 
 def spread(values: Values) -> dict[str, float | None]:

@@ -9,9 +9,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from cli.app import app
-from queries.computed import COMPUTED
 from warehouse.catalogue.header import Column, Header, Parameter, parse_header
-from warehouse.catalogue.queries import load_catalogue
+from warehouse.catalogue.queries import list_headers
 from warehouse.catalogue.sql_files import read_sql_files
 from warehouse.engine.tables import TABLES
 
@@ -37,7 +36,7 @@ def read_helps() -> Iterator[tuple[tuple[str, ...], str]]:
 
 def queries_page() -> str:
     """Every canned query with its parameters and columns."""
-    headers = {name: query.header for name, query in load_catalogue().items()} | COMPUTED
+    headers = {header.name: header for header in list_headers()}
     return "\n".join(["# Canned queries\n", *(_query(headers[name]) for name in sorted(headers))])
 
 

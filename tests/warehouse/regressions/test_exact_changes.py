@@ -81,14 +81,28 @@ def test_a_byte_more_is_a_change_that_is_confirmed_at_once():
     [
         ("allocated_bytes", [9, 8], -1),
         ("operator_count", [4, 5], 1),
-        ("delegated_share", [0.9, 0.8], 1),
-        ("delegated_share", [0.8, 0.9], -1),
         ("delegate_calls", [1, 2], 1),
         ("program_bytes", [2e6, 3e6], 1),
     ],
 )
 def test_more_is_worse_of_all_but_the_share_of_delegates(measure, values, direction):
     assert told(judge({measure: values})) == [(measure, direction, "b1", None)]
+
+
+@pytest.mark.parametrize("count", ["operator_count", "delegate_call_count"])
+def test_a_larger_share_of_delegates_is_better(count):
+    found = told(judge({"delegated_share": [0.9, 0.8, 0.9], count: [4, 5, 4]}))
+    assert ("delegated_share", 1, "b1", "b2") in found
+    found = told(judge({"delegated_share": [0.8, 0.9], count: [5, 4]}))
+    assert ("delegated_share", -1, "b1", None) in found
+
+
+def test_a_share_that_moves_without_kernels_and_calls_is_of_what_delegates_log():
+    counts = {"operator_count": [2, 2, 3], "delegate_call_count": [1, 1, 1]}
+    found = told(judge({"delegated_share": [1 / 3, 10 / 12, 10 / 13], **counts}))
+    assert [change for change in found if change[0] == "delegated_share"] == [
+        ("delegated_share", 1, "b2", None)
+    ]
 
 
 def test_calls_that_take_over_operators_are_for_the_better():
@@ -130,33 +144,6 @@ def test_what_goes_beyond_the_old_level_is_fixed_and_a_gain():
 
 def test_memory_that_only_some_builds_log_is_unknown_in_the_others():
     assert told(judge({"allocated_bytes": [None, None, 64]}, allocator="pool")) == []
-
-
-def test_an_allocator_without_a_row_took_nothing_where_others_are_logged():
-    rows = [{"allocator": "pool", "build": build, "low": 64.0} for build in ("b0", "b1")] + [
-        {"allocator": "temp", "build": "b1", "low": 32.0}
-    ]
-    table = pa.Table.from_pylist(
-        [
-            {
-                "device": "phone",
-                "model": "net",
-                "measure": measure,
-                "run_name": "Execute",
-                "distance": int(row["build"] == "b0"),
-                "dump_count": 3,
-                "high": row["low"],
-            }
-            | row
-            for row in rows
-            for measure in ("runs_per_dump", "allocated_bytes")
-        ],
-        SCHEMA,
-    )
-    found = judge_exact(table, "b1", 8)
-    (change,) = found.changes
-    series = found.series[change.series]
-    assert (series.allocator, series.value(0), series.value(1)) == ("temp", 0.0, 32.0)
 
 
 def test_a_figure_that_few_manifests_state_may_be_a_measurement():

@@ -80,6 +80,12 @@ def test_a_change_smaller_than_counts_is_none():
     assert status(cells, min_change=[0.03]) == ["HIT"]
 
 
+@pytest.mark.parametrize("base", [10_000, 100_000, 1_000_000, 123_400])
+def test_a_change_by_exactly_the_least_that_counts_is_one(base):
+    cells = [[*[np.full(10, np.log(base))] * 6, np.full(10, np.log(base * 103 // 100))]]
+    assert status(cells, min_change=[0.03], raw_error=1e-6) == ["HIT"]
+
+
 def test_half_a_tick_is_no_change():
     cells = [nights(1, [0.0] * 6 + [0.06], wander=0)]
     assert status(cells, half_tick=[0.07 * np.exp(LEVEL)]) == ["UNCHANGED"]

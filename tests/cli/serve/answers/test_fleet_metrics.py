@@ -117,6 +117,28 @@ def test_figures_are_computed_again_only_when_the_data_have_changed(
         until(lambda: "tracehouse_fleet_build_dumps" in figures(client))
 
 
+@pytest.mark.parametrize(("branch", "builds"), [(None, {"b1", "b2[x]", "b3"}), ("main", {"b1"})])
+def test_builds_are_of_the_nightly_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str | None, builds: set[str]
+) -> None:
+    ids = [
+        {"id": "b1", "ordinal": 1, "branch": "main"},
+        {"id": "b2[x]", "ordinal": 2},
+        {"id": "b3", "ordinal": 3, "branch": "other"},
+        {"id": "pinned", "ordinal": 4, "branch": "main", "role": "reference"},
+        {"id": "try", "ordinal": 5, "branch": "main", "role": "adhoc"},
+    ]
+    dumps = [dump for build in ids for dump in record_build(1, count=1, build=build)]
+    monkeypatch.chdir(tmp_path)
+    Path("tracehouse.toml").write_text(f'[report]\nbranch = "{branch}"\n' if branch else "")
+    with serving(ingest_all(tmp_path / "s", dumps)) as client:
+        found = figures(client)
+    for name in ("tracehouse_fleet_build_dumps", "tracehouse_fleet_run_dumps"):
+        assert {label for one in found[name] for label in one} & {
+            one["id"] for one in ids
+        } == builds
+
+
 def test_a_token_sees_the_figures_of_its_pools_alone(tmp_path: Path) -> None:
     dumps = [
         *record_build(1, device='mine\x1b[2J\n"', pool="lab", count=2),

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.serve.answers.query_request import Params, QueryRequest, find_header
+from cli.serve.answers.query_request import Params, QueryRequest
 from cli.serve.http.problems import Problem
 from ingest.manifest.models import Manifest
 from queries.report.settings import Settings
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_incoming
 from warehouse import Warehouse
+from warehouse.catalogue.queries import find_query
 from warehouse.errors import ParameterError
 
 DEVICES = {"pixel8": "lab", "galaxy": "field", "star": "la*", "loner": None}
@@ -31,7 +32,7 @@ def _store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def devices(store: Path, params: Params, *pools: str) -> list[str]:
-    asked = QueryRequest(find_header("dumps"), params, frozenset(pools) or None)
+    asked = QueryRequest(find_query("dumps").header, params, frozenset(pools) or None)
     asked.check_pools()
     with Warehouse.open(store, read_only=True) as reader:
         if asked.pools is not None:
@@ -72,5 +73,5 @@ def test_a_limited_token_does_not_learn_the_names_of_others(store: Path) -> None
 @pytest.mark.parametrize("name", ["ingest_errors", "event_blocks", "nightly_verdicts"])
 def test_a_query_of_all_pools_is_forbidden_to_a_limited_token(name: str) -> None:
     with pytest.raises(Problem, match="covers all device pools") as caught:
-        QueryRequest(find_header(name), {}, frozenset({"lab"})).check_pools()
+        QueryRequest(find_query(name).header, {}, frozenset({"lab"})).check_pools()
     assert caught.value.status_code == 403

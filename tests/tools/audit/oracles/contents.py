@@ -144,8 +144,10 @@ def data_quality(dumps: Sequence[Recording], params: Params) -> list[Row]:
 
 
 def _is_failed(run: Run) -> bool:
-    """Whether it ran something, loaded nothing, and is not complete."""
-    return bool(run.events) and not run.of_kind("load") and not run.is_complete
+    """Whether it ran something besides loading, and is not complete."""
+    steps = run.of_kind("method", "operator_call", "kernel", "delegate_call")
+    is_load = bool(run.of_kind("load")) and not steps
+    return bool(run.events) and not is_load and not run.is_complete
 
 
 def _most_alike(dump: Recording) -> int:

@@ -112,10 +112,7 @@ def memory_deltas(dumps: Sequence[Recording], params: Params) -> list[Row]:
     rows = []
     for device, sides in two_builds(dumps, params):
         for name in {run.name for side in sides for dump in side for run in dump.runs}:
-            for where in _allocators(sides, name):
-                row = _memory_row(sides, name, where)
-                if row is not None:
-                    rows.append(device | row)
+            rows += [device | _memory_row(sides, name, one) for one in _allocators(sides, name)]
     return rows
 
 
@@ -125,36 +122,37 @@ def _allocators(sides: Sides, name: str | None) -> list[tuple[bool, str | None]]
     return [(True, None), *((False, one) for one in found)] if found else []
 
 
-def _memory_row(sides: Sides, name: str | None, where: tuple[bool, str | None]) -> Row | None:
+def _memory_row(sides: Sides, name: str | None, where: tuple[bool, str | None]) -> Row:
     is_total, allocator = where
-    figures = []
-    for side in sides:
-        of_dumps = [
-            [
-                [a.size for a in run.allocations if is_total or a.allocator == allocator]
-                for run in dump.runs
-                if run.name == name
-            ]
-            for dump in side
-        ]
-        of_dumps = [runs for runs in of_dumps if runs]
-        if not of_dumps:
-            return None
-        figures.append(_side(of_dumps))
-    base, head = figures
+    base, head = (_side(side, name, is_total, allocator) for side in sides)
+    is_known = base["bytes"] is not None and head["bytes"] is not None
+    grown = head["bytes"] - base["bytes"] if is_known else None
     return {
         "run_name": name,
         "is_total": is_total,
         "allocator": allocator,
         **{f"base_{key}": base[key] for key in ("run_count", "count", "bytes", "least_bytes")},
         **{f"head_{key}": head[key] for key in ("run_count", "count", "bytes", "least_bytes")},
-        "delta_bytes": head["bytes"] - base["bytes"],
-        "delta": ratio(head["bytes"] - base["bytes"], base["bytes"]),
-        "verdict": _verdict(base, head),
+        "delta_bytes": grown,
+        "delta": None if grown is None else ratio(grown, base["bytes"]),
+        "verdict": _verdict(base, head) if is_known else "unknown",
     }
 
 
-def _side(of_dumps: list[list[list[int]]]) -> Row:
+def _side(side: Sequence[Recording], name: str | None, is_total: bool, allocator: Any) -> Row:
+    """The figures of a build; nothing of runs that no dump has that logs allocations."""
+    of_dumps = [
+        [
+            [a.size for a in run.allocations if is_total or a.allocator == allocator]
+            for run in dump.runs
+            if run.name == name
+        ]
+        for dump in side
+        if any(run.allocations for run in dump.runs)
+    ]
+    of_dumps = [runs for runs in of_dumps if runs]
+    if not of_dumps:
+        return dict.fromkeys(("run_count", "count", "bytes", "least_bytes", "varies"))
     extremes = {(min(map(_bytes, runs)), max(map(_bytes, runs))) for runs in of_dumps}
     runs = [run for own in of_dumps for run in own]
     return {
@@ -178,15 +176,17 @@ def exact_changes(dumps: Sequence[Recording], params: Params) -> list[Row]:
 
 
 def _exact(sides: Sides) -> list[Row]:
-    measured = [[_measures(dump) for dump in side] for side in sides]
+    logged = {
+        (run.name, a.allocator)
+        for side in sides for dump in side for run in dump.runs for a in run.allocations
+    }  # fmt: skip
+    measured = [[_measures(dump, logged) for dump in side] for side in sides]
     run_counts = {len(dump.runs) for side in sides for dump in side}
     rows = []
     for measure in {key for side in measured for own in side for key in own}:
         if measure[0] == "dump_bytes" and len(run_counts) > 1:
             continue
-        missing = [0.0, 0.0] if measure[0] == "allocated_bytes" else None
-        ranges = [[own.get(measure, missing) for own in side] for side in measured]
-        known = [[one for one in side if one is not None] for side in ranges]
+        known = [[own[measure] for own in side if measure in own] for side in measured]
         if all(known):
             rows.append(dict(zip(("measure", "run_name", "allocator"), measure, strict=True))
                         | _both(known))  # fmt: skip
@@ -205,8 +205,13 @@ def _both(known: list[list[list[float]]]) -> Row:
     }  # fmt: skip
 
 
-def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[float]]:
-    """The lowest and highest value of each measure of a dump."""
+def _measures(
+    dump: Recording, logged: set[tuple[str | None, str | None]]
+) -> dict[tuple[str, str | None, str | None], list[float]]:
+    """The lowest and highest value of each measure of a dump.
+
+    It allocated nothing of what others logged, names of runs and allocators, if it logs any.
+    """
     found: dict[Any, list[float]] = {}
     for measure, value in (("runs_per_dump", len(dump.runs)), ("dump_bytes", len(dump.data))):
         found[measure, None, None] = [float(value)] * 2
@@ -218,11 +223,15 @@ def _measures(dump: Recording) -> dict[tuple[str, str | None, str | None], list[
     for name, runs in series.items():
         for measure, share in _program(runs).items():
             found[measure, name, None] = [float(share)] * 2
-    for logged in {run.name for run in dump.runs}:
-        runs = [run for run in dump.runs if run.name == logged]
-        for allocator in {a.allocator for run in runs for a in run.allocations}:
-            sums = [sum(a.size for a in r.allocations if a.allocator == allocator) for r in runs]
-            found["allocated_bytes", logged, allocator] = [float(min(sums)), float(max(sums))]
+    logging = dump.runs if any(run.allocations for run in dump.runs) else ()
+    for name, allocator in logged:
+        sums = [
+            _bytes(a.size for a in run.allocations if a.allocator == allocator)
+            for run in logging
+            if run.name == name
+        ]
+        if sums:
+            found["allocated_bytes", name, allocator] = [float(min(sums)), float(max(sums))]
     return found
 
 
@@ -235,7 +244,8 @@ def _stated_bytes(dump: Recording) -> Iterator[tuple[str, float]]:
 def _program(runs: list[Run]) -> dict[str, float]:
     events = [event for run in runs for event in run.events]
     methods = sum(event.kind == "method" for event in events)
-    if not methods:
+    steps = ("operator_call", "kernel", "delegate_call")
+    if not methods or not any(event.kind in steps for event in events):
         return {}
     kernels = {(e.chain, e.instruction, e.name) for e in events if e.kind == "kernel"}
     calls = {(e.chain, e.instruction, e.name) for e in events if e.kind == "delegate_call"}

@@ -175,7 +175,8 @@ def _series(dump: Recording) -> list[str]:
     found = []
     for run in dump.runs:
         kinds = {event.kind for event in run.events}
-        rank = "method" if "method" in kinds else "load" if "load" in kinds else "neither"
+        is_load = "load" in kinds and not kinds & {"operator_call", "kernel", "delegate_call"}
+        rank = "method" if "method" in kinds else "load" if is_load else "neither"
         own = numbers.setdefault((run.name, run.bundled_input_index, rank), {})
         number = own.setdefault(frozenset(event.key for event in run.events), len(own) + 1)
         name = run.name or "run"

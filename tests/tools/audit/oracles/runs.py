@@ -22,7 +22,7 @@ from tests.tools.audit.oracles.places import (
 )
 from tests.tools.audit.oracles.wandering import LEAST, across_builds, drift
 from tests.tools.audit.recordings import WARM_UP_RUNS, Recording, Run
-from tests.tools.audit.statistics import middle, ratio, scaled, spread, whole_sum
+from tests.tools.audit.statistics import middle, more_by, ratio, scaled, spread, whole_sum
 
 
 def alike(dump: Recording) -> dict[Any, list[Run]]:
@@ -202,7 +202,7 @@ def warmup(dumps: Sequence[Recording], params: Params) -> list[Row]:
 def _warm(ticks: list[int], rate: float | None, tolerance: float) -> Row:
     n = len(ticks)
     steady = median(value for place, value in enumerate(ticks, start=1) if 2 * place > n)
-    limit = (1 + tolerance) * steady
+    limit = more_by(steady, tolerance)
     warm = next(
         (k for k in range(n - 2) if ticks[k] <= limit and sorted(ticks[k : k + 3])[1] <= limit), n
     )
@@ -237,7 +237,7 @@ def _slow(dump: Recording, runs: list[Run], steady: list[Run], least: float) -> 
     rate, rows = dump.ns_per_tick, []
     for run in steady:
         mine, usual = parts(run), medians["method"]
-        if mine["method"] <= usual or mine["method"] < (1 + least) * usual:
+        if mine["method"] <= usual or mine["method"] < more_by(usual, least):
             continue
         excess = {name: mine[name] - medians[name] for name in mine}
         rows.append(
@@ -245,7 +245,7 @@ def _slow(dump: Recording, runs: list[Run], steady: list[Run], least: float) -> 
                 "dump_id": dump.number,
                 "run_index": run.index,
                 "run_name": run.name,
-                "excess": mine["method"] / usual - 1 if usual else None,
+                "excess": (mine["method"] - usual) / usual if usual else None,
                 "execute_ns": scaled(mine["method"], rate),
                 "p50_ns": scaled(usual, rate),
                 **{f"{name}_excess_ns": scaled(excess[name], rate)

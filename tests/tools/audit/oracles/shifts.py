@@ -136,7 +136,7 @@ def _described(
 
 
 def _since(p: float, shift: float | None, shift_now: float, min_change: float) -> str:
-    if shift is None or abs(math.expm1(shift)) < min_change:
+    if shift is None or abs(math.expm1(shift)) < min_change - 1e-12:
         return "unchanged"
     if p > CERTAIN:
         return "inconclusive"

@@ -204,9 +204,11 @@ def _taxed_calls(runs: list[tuple[Recording, Run]], scope: str) -> list[Row]:
     for (number, *_, instruction), events in together.items():
         calls = [event for event in events if event.kind == outer]
         inside = [event for event in events if event.kind == inner]
-        if not calls or (scope == "operator" and len(calls) != len(inside)):
+        if not calls or (scope == "operator" and not inside):
             continue
         times = whole_sum(e.ns for e in calls), whole_sum(e.ns for e in inside)
+        if scope == "operator" and len(inside) < len(calls):
+            times = times[0], None
         name = max(event.name for event in (inside if scope == "operator" else calls))
         part = (times[0], times[1] if scope == "operator" else None,
                 times[1] if scope == "delegate" else None, len(calls))  # fmt: skip

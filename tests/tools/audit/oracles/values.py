@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -117,9 +117,9 @@ def values_of(dumps: Sequence[Recording]) -> list[Value]:
 
 @cache
 def _values_of(dumps: tuple[Recording, ...]) -> tuple[Value, ...]:
-    ordinals = _ordinals(dumps)
     found = []
     for dump in dumps:
+        ordinals = _ordinals(dump)
         for (series, _), (event, samples) in _samples(dump).items():
             runs = sorted({run for run, _ in samples})
             after = set(runs[WARM_UP_RUNS:])
@@ -130,7 +130,7 @@ def _values_of(dumps: tuple[Recording, ...]) -> tuple[Value, ...]:
                     event,
                     tuple(ticks for _, ticks in samples),
                     tuple(ticks for run, ticks in samples if run in after),
-                    ordinals[_of_build(dump, series, event)].index(event.instruction) + 1,
+                    ordinals[series, event.name, event.delegate].index(event.instruction) + 1,
                 )
             )
     return tuple(found)
@@ -147,16 +147,11 @@ def _samples(dump: Recording) -> dict[Any, tuple[Event, list[tuple[int, int]]]]:
     return samples
 
 
-def _of_build(dump: Recording, series: str, event: Event) -> tuple[Any, ...]:
-    return dump.build, *dump.model, series, event.name, event.delegate
-
-
-def _ordinals(dumps: Iterable[Recording]) -> dict[Any, list[int | None]]:
-    """The instructions of each name and delegate id, in order, over all dumps of a build."""
+def _ordinals(dump: Recording) -> dict[Any, list[int | None]]:
+    """The instructions of each name and delegate id in each run, in order."""
     found: dict[Any, set[int | None]] = defaultdict(set)
-    for dump in dumps:
-        for (series, _), (event, _) in _samples(dump).items():
-            found[_of_build(dump, series, event)].add(event.instruction)
+    for (series, _), (event, _) in _samples(dump).items():
+        found[series, event.name, event.delegate].add(event.instruction)
     return {key: sorted(ids, key=lambda i: (i is None, i or 0)) for key, ids in found.items()}
 
 

@@ -156,7 +156,9 @@ def _judged(values: Mapping[Any, Value | Total], params: Params) -> Families:
         pairs[(*of_device(value.dump), key[-1])][key].values[side].append(value)
     families = {key: list(own.values()) for key, own in pairs.items()}
     for family in families.values():
-        _judge(family, params.get("q", Q), math.log(1 + params.get("min_change", MIN_CHANGE)))
+        _judge(
+            family, params.get("q", Q), math.log(1 + params.get("min_change", MIN_CHANGE)) - 1e-12
+        )
     return families
 
 

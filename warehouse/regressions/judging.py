@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from warehouse.catalogue.sql_files import read_statement
-from warehouse.queryable import Streamable
+from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import MinChange, order_nights
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import PART, PartResult, View, judge_part
@@ -22,6 +22,13 @@ from warehouse.statistics.arrays import Ints
 _VALUES_AT_ONCE = 500_000  # about 300 MB while they are judged
 _MOST_FILES = 128
 _COUNT = "SELECT count(*) AS n FROM event_stats"
+_HEADS = """SELECT build FROM builds_in_order
+WHERE build_role IS NULL AND ($branch IS NULL OR branch = $branch) ORDER BY position"""
+
+
+def list_heads(store: Queryable, branch: str | None) -> list[str]:
+    """The builds of the nightly series in order: without a role, of a branch if one is given."""
+    return [str(build) for build in store.sql(_HEADS, {"branch": branch})["build"].to_pylist()]
 
 
 class Judge(Protocol):

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from queries.report import judging
 from queries.report.nightly import nightly_report
-from queries.report.nightly_verdicts import nightly_verdicts
 from queries.report.settings import Settings
 from warehouse import Warehouse
+from warehouse.regressions import judging
 
 
 def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
@@ -17,10 +16,10 @@ def test_a_fleet_that_is_judged_file_by_file_has_the_result_of_the_whole(
     monkeypatch.setattr(judging.tempfile, "tempdir", str(tmp_path))
     stores = nightly, pool_store
     whole = [nightly_report(store, Settings()) for store in stores]
-    verdicts = [nightly_verdicts(store, None, Settings()) for store in stores]
+    verdicts = [store.query("nightly_verdicts") for store in stores]
     assert all(report.groups for report in whole)
     for values in (1, 1000):
         monkeypatch.setattr(judging, "_VALUES_AT_ONCE", values)
         assert [nightly_report(store, Settings()) for store in stores] == whole
-    assert [nightly_verdicts(store, None, Settings()) for store in stores] == verdicts
+    assert [store.query("nightly_verdicts") for store in stores] == verdicts
     assert list(tmp_path.glob("*/*.arrows")) == [], "values on disk are deleted"

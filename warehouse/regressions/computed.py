@@ -1,19 +1,25 @@
-"""A night's verdict on every series, with the numbers behind it."""
+"""Canned queries that Python answers instead of SQL: the verdicts of a night, series by series."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from queries.report.judging import judge_here
-from queries.report.night import find_head, min_changes, nightly_rules
-from queries.report.settings import Settings
+from warehouse.catalogue.header import Names
+from warehouse.catalogue.name_filters import resolve_names
+from warehouse.catalogue.parameters import bind_parameters
+from warehouse.catalogue.queries import Query
+from warehouse.errors import ParameterError
 from warehouse.queryable import Streamable
+from warehouse.regressions.fleet import MinChange
+from warehouse.regressions.judging import Judge, judge_here, list_heads
 from warehouse.regressions.level_changes import LevelChange
-from warehouse.regressions.nightly import Status
+from warehouse.regressions.nightly import MIN_CHANGE, Rules, Status
 from warehouse.regressions.parts import PartResult
 from warehouse.regressions.series_values import COUNTED, KEY
 from warehouse.statistics.arrays import Floats
@@ -22,35 +28,65 @@ _KEYS = ("device", "pool", "model", "backend", "run", "event_name", "delegate_id
 _WORDS = {1: "regression", -1: "improvement"}
 
 
-def nightly_verdicts(store: Streamable, head: str | None, settings: Settings) -> pa.Table:
-    """A row per series of the head (by default the last build) or an earlier build, by name.
+def least_changes(keys: pa.Table) -> Floats:
+    """The smallest relevant change of each series where no settings say another one."""
+    return np.full(len(keys), MIN_CHANGE)
 
-    Measures of whole dumps have rows without a run; rates are inverted to times.
 
-    Series of pools come last: they have no device; `base_count` and `head_count` count devices.
+class Thresholds(NamedTuple):
+    """What nights are judged by.
 
-    Columns: device, pool, model, backend, run, event_name, delegate_id, ordinal; base_count
-    and head_count (dumps); base_ns and head_ns (medians; null for clocks of unknown rate); delta
-    (head over base less 1, null without values on both sides); p_adjusted (null unless tested);
-    error (usual distance of builds from their bases, as a share) and is_residual (whether without
-    the shift of the whole device); verdict; first_bad (of an open change, otherwise null).
+    Attributes:
+        rules: The thresholds of verdicts.
+        min_change: Returns the smallest relevant change of each series, by its keys.
+    """
 
-    Verdicts: regression and improvement (confirmed and there), suspect_regression and
-    suspect_improvement; returning (from an open change that may be gone); otherwise the `Status` in
-    lower case.
+    rules: Rules = Rules()
+    min_change: MinChange = least_changes
+
+
+def answer_computed(
+    store: Streamable,
+    query: Query,
+    params: Mapping[str, object],
+    thresholds: Thresholds | None = None,
+    *,
+    judge: Judge | None = None,
+) -> pa.Table:
+    """The rows of a query that Python answers.
+
+    Args:
+        store: The store, or a lake.
+        query: The query.
+        params: Its parameters.
+        thresholds: What nights are judged by; None for the default ones.
+        judge: Judges the series; by default this process does.
 
     Raises:
-        OptionError: The store has no such build, or no builds.
+        ParameterError: A parameter is unknown or of the wrong type, or the store has no such build,
+            or no build at all.
     """
-    head = find_head(store, head, settings)
-    min_change = partial(min_changes, settings=settings)
-    parts = judge_here(store, head, min_change, nightly_rules(settings), _view_part)
+
+    def read_names(names: Names) -> list[object]:
+        rows = store.sql(f"SELECT DISTINCT {names.column} AS name FROM {names.table}")  # noqa: S608
+        return [name for name in rows["name"].to_pylist() if name is not None]
+
+    thresholds = thresholds or Thresholds()
+    head = resolve_names(query, bind_parameters(query, params), read_names)["head"]
+    if head is None:
+        heads = list_heads(store, None)
+        if not heads:
+            problem = "the store has no builds yet: ingest dumps first"
+            raise ParameterError(query.header.name, "head", problem)
+        head = heads[-1]
+    judge = judge or partial(judge_here, store)
+    parts = judge(str(head), thresholds.min_change, thresholds.rules, _view_part)
     order = [(name, "ascending") for name in KEY]
-    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind"])
+    return pa.concat_tables(parts).sort_by(order).drop_columns(["unit", "kind", "op_type"])
 
 
 def _view_part(part: PartResult) -> pa.Table:
-    """The rows of a part, in any order, with `unit` and `kind`."""
+    """The rows of a part, in any order, with all of `KEY`."""
     latest, keys = part.replay.night, part.fleet.keys
     last = part.fleet.history.build_count - 1
     level = part.replay.cells.median[:, last]
@@ -62,7 +98,7 @@ def _view_part(part: PartResult) -> pa.Table:
     verdicts, first_bad = _verdicts(part)
     return pa.table(
         {
-            **{name: keys[name] for name in (*_KEYS, "unit", "kind")},
+            **{name: keys[name] for name in (*_KEYS, "unit", "kind", "op_type")},
             "base_count": pa.array(latest.base.dumps, pa.int64()),
             "head_count": pa.array(part.replay.cells.dump_count[:, last], pa.int64()),
             "base_ns": _known(np.where(is_time, np.exp(latest.base.raw), np.nan)),

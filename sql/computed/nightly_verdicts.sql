@@ -1,0 +1,32 @@
+-- nightly_verdicts: A night's verdict on every operator, and the numbers behind it.
+--
+-- Each series of the build and of the builds before it has a row. Series of device
+-- pools come last: they have no device, and their counts are of devices. Measures of
+-- whole dumps have no run. The thresholds are those of tracehouse.toml where a command,
+-- a service or an agent asks, else the default ones.
+--
+-- Verdicts: regression, improvement (confirmed, and there), suspect_regression,
+-- suspect_improvement (seen, not yet confirmed), returning (of an open change that may
+-- be gone), explained_by_run_shift, within_build_noise, unchanged, below_resolution,
+-- needs_more_dumps, needs_more_builds, no_data. See docs/regressions.md.
+--
+-- params:
+--   head  STRING OF builds.name = NULL  Build to judge; by default the last one, without
+--                                       reference builds and trials.
+--
+-- next: regression_deltas, change_points
+--
+-- columns:
+--   device, pool, model, backend, run
+--   event_name   STRING   Name of the event; null if none.
+--   delegate_id, ordinal
+--   base_count   BIGINT   Dumps of the builds compared with.
+--   head_count
+--   base_ns      DOUBLE   Median of the base, in ns; null for clocks of unknown rate.
+--   head_ns      DOUBLE   Median of the head, likewise; lower is better.
+--   delta        DOUBLE   Head over base minus 1; null without values on both sides.
+--   p_adjusted
+--   error        DOUBLE   Usual deviation of builds from their bases, as a share.
+--   is_residual  BOOLEAN  Whether the device's state in each dump is removed.
+--   verdict      STRING   The night's verdict.
+--   first_bad    STRING   First build of an open change; else null.
