@@ -15,11 +15,11 @@ from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
-from warehouse.errors import StoreError, WarehouseError
+from warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
 from warehouse.inbox.refusals import RefusalQueue, read_conflicts
-from warehouse.opening.read import open_snapshot
+from warehouse.opening.read import errors_while_open, open_snapshot
 from warehouse.opening.snapshots import Publisher
 from warehouse.readers import ReaderPool
 
@@ -60,8 +60,8 @@ class Consumer:
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
         upkeep_count: Functions that `perform` has run.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
-        problem: Error of the last drain, which is retried.
-        report: Called once with each new problem.
+        problem: Why dumps cannot be indexed, or a snapshot not be published; this is retried.
+        report: Called once with each new problem, and when there is none any more.
     """
 
     def __init__(
@@ -75,29 +75,29 @@ class Consumer:
     ) -> None:
         """Use a store that is open for writing; no other thread or process may write to it."""
         self._warehouse, self._store = warehouse, store
-        self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
+        self._long_values = stored_long_values(warehouse.cursors, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
         self._has_new = False  # since the last snapshot
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
         self._is_leaving = False
-        self._has_failed = False  # the last work, so that the store may need to recover
+        self._is_doubtful = True  # whether the store may have to be opened or brought up to date
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any], bool]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.readers = ReaderPool(warehouse, store)
         self.known = KnownDumps(warehouse.stored_dumps())
-        self.memory = MemoryLimit(warehouse.writing)
+        self.memory = MemoryLimit(warehouse.cursors)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted = 0
         self.indexed: Counter[str | None] = Counter()
         self.refused: Counter[str] = Counter()
-        self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
+        self.refusals = RefusalQueue(read_conflicts(warehouse.cursors))
         self.drain_seconds = 0.0
         self.upkeep_count = 0
         self.is_caught_up = False
-        self.problem: WarehouseError | None = None
+        self.problem: WarehouseError | None = warehouse.obstacle
         self.report: Callable[[str], object] = lambda _: None
 
     def count_accepted(self, count: int = 1) -> None:
@@ -149,10 +149,12 @@ class Consumer:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.writing):
+        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.cursors):
             yield
 
     def __enter__(self) -> Consumer:
+        if self.problem:
+            self.report(str(self.problem))
         self._thread.start()
         return self
 
@@ -204,14 +206,10 @@ class Consumer:
     def _turn(self, *, is_ending: bool) -> None:
         """Index the dumps in the inbox; after a failure, they stay there."""
         try:
-            if self._has_failed:
-                self._warehouse.recover(self._alone())
-                self._has_failed = False
+            self._recover()
             room = self._raised_memory()
             self._record_refusals()
-            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
-                self._warehouse.snapshot()
-            self._is_snapshot_doubtful = False
+            missing = self._ensure_snapshot()
             self.known.begin_draining()
             if find_logs(self._store / INBOX_FOLDER):
                 with room:
@@ -221,17 +219,45 @@ class Consumer:
             merge_segments(Archive(self._store), least=MANY_SEGMENTS)
             if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
                 self._has_new = False
-            self.problem = None
+            if missing:
+                raise missing
+            self._succeed()
         except WarehouseError as error:
             self._fail(error)
         except OSError as error:
-            self._fail(StoreError(str(self._store), f"cannot be read: {error.strerror}"))
+            self._fail(write_error(str(self._store), error, problem="cannot be read or written"))
+
+    def _recover(self) -> None:
+        """Open the store again if necessary, and bring it up to date; errors are passed on."""
+        if self._is_doubtful:
+            self._warehouse.recover(self._alone())
+            self._is_doubtful = False
+
+    def _ensure_snapshot(self) -> WarehouseError | None:
+        """Publish a snapshot if there is none; on a full disk, dumps are indexed nevertheless.
+
+        Returns:
+            Why it cannot be published, if so.
+        """
+        try:
+            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
+                self._warehouse.snapshot()
+            self._is_snapshot_doubtful = False
+        except FullDiskError as error:
+            return error
+        return None
+
+    def _succeed(self) -> None:
+        """Drop the last problem, if any, and report that."""
+        if self.problem:
+            self.report(f"{self._store}: can be written again")
+        self.problem = None
 
     def _fail(self, error: WarehouseError) -> None:
         """Keep a problem, and report it unless it is the last one."""
         if str(error) != str(self.problem):
             self.report(str(error))
-        self.problem, self._has_failed = error, True
+        self.problem, self._is_doubtful = error, True
 
     def _raised_memory(self) -> AbstractContextManager[None]:
         """Give DuckDB more memory while large dumps wait, to index them faster."""
@@ -265,7 +291,9 @@ class Consumer:
         function, future, is_snapshot_needed = self._upkeep.popleft()
         try:
             try:
-                with self.memory.raised():
+                self._recover()
+                file = self._store / FILE_NAME
+                with self.memory.raised(), errors_while_open(self._store, file):
                     result = function()
             finally:
                 self.upkeep_count += 1
@@ -273,7 +301,7 @@ class Consumer:
                     self._has_new = self._is_snapshot_doubtful = True
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it
-            self._has_failed = True
+            self._is_doubtful = True
             future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:

@@ -27,8 +27,15 @@ from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
+from warehouse.opening.read import (
+    NO_STORE,
+    OpenedStore,
+    errors_while_open,
+    open_to_read,
+    store_exists,
+)
 from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
+from warehouse.opening.standby import Standby, open_or_stand_by
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,7 +62,9 @@ class Warehouse:
         kept_snapshots: Number of newest snapshots that `snapshot` keeps.
     """
 
-    def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
+    def __init__(
+        self, path: Path, opened: OpenedStore, writer: Writer | Standby | None = None
+    ) -> None:
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
@@ -65,13 +74,14 @@ class Warehouse:
         self._stored: StoredDumps | None = None
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - users call it with names
         cls,
         path: str | os.PathLike[str] = DEFAULT_PATH,
         *,
         read_only: bool = False,
         create: bool = False,
         is_shared: bool = False,
+        is_patient: bool = False,
         wait: float = 0.0,
         lake: str | os.PathLike[str] | None = None,
     ) -> Warehouse:
@@ -85,6 +95,9 @@ class Warehouse:
             create: Create the store if missing; otherwise, a misspelt path is an error.
             is_shared: Leave the permissions of a new store to the umask; by default only its owner
                 has access.
+            is_patient: Open a store that exists although its disk is full or fails: it is read
+                until `recover` succeeds. Entries of the archive that the store lacks are left to
+                `recover`, too.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
                 retention dropped from the store; LakeError is raised if the lake does not exist.
@@ -103,7 +116,9 @@ class Warehouse:
         # Readers need not wait for the import of the archive.
         from warehouse.opening.write import open_to_write
 
-        opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
+        opened = open_to_write(
+            store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
+        )
         return cls(store, *opened)
 
     @classmethod
@@ -267,42 +282,65 @@ class Warehouse:
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
-            done = replace_file(self._path, snapshot.path, progress)
-            if not file.is_in_place():
-                with alone:
-                    self.stored_dumps().move(self._reopen)
+            try:
+                done = replace_file(self._path, snapshot.path, progress)
+            finally:  # the file may have been replaced before the failure
+                if not file.is_in_place():
+                    with alone:
+                        self.stored_dumps().move(self._reopen)
+            self._require_writer()
             clear_compaction_request(self._path)
         return done
 
     def recover(self, alone: AbstractContextManager[None]) -> None:
-        """Bring this open store up to date with its archive after an error of the disk.
+        """Bring this open store up to date with its archive, also after an error of the disk.
 
         DuckDB refuses all statements after some errors, so its file is opened again if necessary.
+        While it cannot be written, the store is read.
 
         Args:
             alone: Context in which no reader of this store is open.
 
         Raises:
             StoreError: The disk still fails, or the store was opened to be read.
-            DamagedStoreError: The file is damaged, and an archive exists.
+            DamagedStoreError: The file is damaged or gone, and an archive exists.
         """
         from warehouse.opening.write import catch_up
 
         with errors_while_open(self._path, self._path / FILE_NAME):
-            if not self._require_writer().is_usable():
+            if not self._is_writable():
                 with alone:
                     self.stored_dumps().move(self._reopen)
             catch_up(self.writing, self._path)
 
+    def _is_writable(self) -> bool:
+        """Whether the store can be written; False if it may be opened again.
+
+        Raises:
+            StoreError: The store was opened to be read, or there is no room to open it again.
+            DamagedStoreError: The file is gone, and an archive exists.
+        """
+        if isinstance(self._writer, Standby):
+            self._writer.check_room()
+            return False
+        return self._require_writer().is_usable()
+
     def _reopen(self) -> duckdb.DuckDBPyConnection:
-        """Open the file that has replaced the store's own; returns the connection that writes."""
+        """Open the store's file again, at least to be read; returns the connection for cursors.
+
+        Raises:
+            StoreError: The file cannot even be read.
+            DamagedStoreError: The file is damaged or gone, and an archive exists.
+        """
+        if not store_exists(self._path):
+            raise StoreError(str(self._path), NO_STORE)
         is_shared = bool(self._path.stat().st_mode & 0o077)
         self._answering.close()
-        self._require_writer().close()
-        self._writer = Writer(self._path, is_shared=is_shared)
-        file = self._path / FILE_NAME
-        self._answering = StoreConnections(self._path, file, writer=self._writer.connection)
-        return self._writer.connection
+        if self._writer:
+            self._writer.close()
+        writer = self._writer = open_or_stand_by(self._path, is_shared=is_shared)
+        self._answering = StoreConnections(self._path, writer.path, writer=writer.connection)
+        return writer.connection
 
     def export_lake(
         self,
@@ -541,8 +579,7 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        writer = self._require_writer().connection
-        answering = StoreConnections(self._path, self._answering.file, writer=writer)
+        answering = StoreConnections(self._path, self._answering.file, writer=self.cursors)
         return Warehouse(self._path, OpenedStore(answering, None))
 
     @property
@@ -554,6 +591,20 @@ class Warehouse:
         """
         return self._require_writer().connection
 
+    @property
+    def cursors(self) -> duckdb.DuckDBPyConnection:
+        """The connection of which readers are cursors.
+
+        Raises:
+            StoreError: The store was opened to be read.
+        """
+        return (self._writer or self._require_writer()).connection
+
+    @property
+    def obstacle(self) -> StoreError | None:
+        """Why a store that is open for writing cannot be written now; see `open`."""
+        return self._writer.problem if isinstance(self._writer, Standby) else None
+
     def stored_dumps(self) -> StoredDumps:
         """The index of its dumps, which is read once.
 
@@ -562,7 +613,7 @@ class Warehouse:
         from warehouse.load.stored_dumps import StoredDumps
 
         if self._stored is None:
-            self._stored = StoredDumps(self.writing)
+            self._stored = StoredDumps(self.cursors)
         return self._stored
 
     def close(self) -> None:
@@ -573,7 +624,7 @@ class Warehouse:
                 the file was deleted or replaced.
         """
         try:
-            if self._writer is not None:
+            if isinstance(self._writer, Writer):
                 self._writer.checkpoint()
         finally:
             self._release()
@@ -609,8 +660,10 @@ class Warehouse:
         """The store's writer.
 
         Raises:
-            StoreError: The store was opened to be read.
+            StoreError: The store was opened to be read, or cannot be written now.
         """
+        if isinstance(self._writer, Standby):
+            raise self._writer.problem.with_traceback(None)
         if self._writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
         return self._writer

@@ -16,7 +16,7 @@ from cli.serve.uploads.commits import Commits
 from cli.serve.verifier import Verifier
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.errors import DamagedStoreError, StoreError, WarehouseError
 from warehouse.inbox.accept import Acceptor
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.served import FoundService, served
@@ -99,7 +99,10 @@ class Service:
 
     def announce(self, url: str) -> None:
         """Let commands of the store's owner find the service at its URL."""
-        self._announce(FoundService(url, self.access.key))
+        try:
+            self._announce(FoundService(url, self.access.key))
+        except StoreError as error:
+            write_note(f"{error}; until the next start, commands need --url {url}")
 
     def reader(self) -> AbstractContextManager[Warehouse]:
         """A reader of the live store, for this thread."""
@@ -122,9 +125,9 @@ class Service:
 def _open(store: Path) -> Warehouse:
     """Open a store for writing, after a rebuild if its file is damaged or missing."""
     try:
-        return Warehouse.open(store, create=True)
+        return Warehouse.open(store, create=True, is_patient=True)
     except DamagedStoreError as error:
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)
         write_note(f"{store}: rebuilt, with {summary.n_dumps:,} dumps")
-        return Warehouse.open(store)
+        return Warehouse.open(store, is_patient=True)

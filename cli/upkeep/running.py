@@ -51,6 +51,8 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from cli.output.progress import progress_bar
+    from warehouse.engine.store_file import FILE_NAME
+    from warehouse.opening.read import errors_while_open
 
     with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
@@ -63,4 +65,5 @@ def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> p
                 return compact_store(store, wait=wait, progress=progress)
 
         local = TaskStore(store, warehouse, compact, config=config, progress=progress)
-        return task.run(local)
+        with errors_while_open(store, store / FILE_NAME):
+            return task.run(local)

@@ -74,13 +74,15 @@ class MemoryLimit:
                     self._set(self._resting)
 
     @contextmanager
-    def moved(self, writing: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
-        """Let the body close the database, and apply the limit to the one that it opens."""
+    def moved(self, opened: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
+        """Let the body close the database, and apply the limit to the one that is then open."""
         with self._lock:
             self._connection.close()
-            yield
-            self._connection = writing().cursor()
-            self._connection.execute(f"SET memory_limit = '{self._limit}B'")
+            try:
+                yield
+            finally:
+                self._connection = opened().cursor()
+                self._connection.execute(f"SET memory_limit = '{self._limit}B'")
 
     def close(self) -> None:
         """Close the cursor; the limit stays."""

@@ -17,11 +17,13 @@ from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
     OpenFile,
+    check_room_to_checkpoint,
     has_store_file,
     log_of,
     make_file,
     sync_names,
 )
+from warehouse.errors import FullDiskError
 
 
 class Writer:
@@ -29,7 +31,8 @@ class Writer:
 
     Attributes:
         connection: The connection that writes.
-        file: The store's file.
+        path: The store's file.
+        file: The file as it was opened.
     """
 
     def __init__(self, store: Path, *, is_shared: bool) -> None:
@@ -40,7 +43,7 @@ class Writer:
             StoreVersionError: A newer tracehouse wrote the store.
             OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
         """
-        self._store = store
+        self._store, self.path = store, store / FILE_NAME
         with translated_errors(store), ExitStack() as opened:
             is_new = not has_store_file(store)
             if is_new:
@@ -80,10 +83,13 @@ class Writer:
         if log_of(self._store / FILE_NAME).exists():
             # If a sync of the log failed, part of it may be in memory alone, and no later sync
             # would write that; a checkpoint writes all rows anew.
+            self._check_room()
             self.connection.execute("CHECKPOINT")
 
     def is_usable(self) -> bool:
-        """Whether DuckDB still works: after a failed sync, it refuses all statements."""
+        """Whether DuckDB has the store's file, and works: after some failures it refuses to."""
+        if not self.file.is_in_place():
+            return False
         try:
             self.connection.execute("SELECT 1 FROM archive_segments LIMIT 1")
         except duckdb.Error:
@@ -99,10 +105,23 @@ class Writer:
         self.file.check()
         failpoint("checkpoint")
         with translated_errors(self._store):
+            self._check_room()
             self.connection.execute("CHECKPOINT")
         # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
         sync_names(self._store)  # otherwise an old log could reappear after a power failure
+
+    def _check_room(self) -> None:
+        """Check that the disk may have room for a checkpoint.
+
+        Raises:
+            FullDiskError: It has none, so that DuckDB must not try when it is closed, either.
+        """
+        try:
+            check_room_to_checkpoint(self._store)
+        except FullDiskError:
+            self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            raise
 
     def close(self) -> None:
         """Close the connection, then the file: closing any descriptor ends DuckDB's lock."""

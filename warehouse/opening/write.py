@@ -28,6 +28,7 @@ from warehouse.opening.read import (
     store_exists,
 )
 from warehouse.opening.snapshots import Publisher, publish_snapshot
+from warehouse.opening.standby import Standby, open_or_stand_by
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
 
 if TYPE_CHECKING:
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
 
 
 def open_to_write(
-    store: Path, *, create: bool, is_shared: bool, wait: float
-) -> tuple[OpenedStore, Writer]:
+    store: Path, *, create: bool, is_shared: bool, is_patient: bool, wait: float
+) -> tuple[OpenedStore, Writer | Standby]:
     """A store that can be queried and written, up to date with its archive.
+
+    With `is_patient`, it may have to be brought up to date, and on a full disk it is only read.
 
     Raises:
         StoreError: The store does not exist and must not be created, or cannot be written.
@@ -50,12 +53,15 @@ def open_to_write(
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
-        writer = None
+        writer: Writer | Standby | None = None
         try:
-            writer = Writer(store, is_shared=is_shared)
-            with errors_while_open(store, store / FILE_NAME):
-                catch_up(writer.connection, store)
-            answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
+            if is_patient:
+                writer = open_or_stand_by(store, is_shared=is_shared)
+            else:
+                writer = Writer(store, is_shared=is_shared)
+                with errors_while_open(store, writer.path):
+                    catch_up(writer.connection, store)
+            answering = StoreConnections(store, writer.path, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt, too, must not leave the store locked
             if writer:

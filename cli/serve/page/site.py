@@ -13,7 +13,7 @@ from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYONE, COOKIE, Bearer, Scope, Unauthorized
+from cli.serve.access.authorization import COOKIE, Bearer, Scope, Unauthorized
 from cli.serve.access.pools import hiding_names
 from cli.serve.answers.questions import query_store
 from cli.serve.changes import Changes
@@ -144,16 +144,18 @@ def show(
 ) -> Response:
     """Render the template of a view as a page."""
     path, filters = request.url.path, read_address(request).filters
-    bearer = getattr(request.state, "bearer", ANYONE)
+    bearer = getattr(request.state, "bearer", None)
+    consumer = request.app.state.service.consumer
     frame = {
         "nav": [
             (link(to, **({} if to in _UNFILTERED else filters)), name, to == path)
             for to, name in VIEWS.items()
         ],
         "form": None,
+        "obstacle": consumer.problem if bearer else None,
         "problem": "",
         "news": (),
-        "signed_in": bearer.name if COOKIE in request.cookies else "",
+        "signed_in": bearer.name if bearer and COOKIE in request.cookies else "",
     }
     text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
