@@ -58,7 +58,7 @@ class Consumer:
         refused: Files refused since the start, by reason.
         refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
-        upkeep_count: Functions that `perform` has run.
+        upkeep_count: Functions that `perform` has run and that may have changed what readers see.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
         problem: Why dumps cannot be indexed, or a snapshot not be published; this is retried.
         report: Called once with each new problem, and when there is none any more.
@@ -75,7 +75,7 @@ class Consumer:
     ) -> None:
         """Use a store that is open for writing; no other thread or process may write to it."""
         self._warehouse, self._store = warehouse, store
-        self._long_values = stored_long_values(warehouse.cursors, store / FILE_NAME)
+        self._long_values = stored_long_values(warehouse.writing, store / FILE_NAME)
         self._batch_dumps, self._batch_seconds = batch_dumps, batch_seconds
         self._publisher = Publisher(warehouse.snapshot, pause_seconds=snapshot_seconds)
         self._has_new = False  # since the last snapshot
@@ -88,16 +88,16 @@ class Consumer:
         self._thread = threading.Thread(target=self._run, name="consumer")
         self.readers = ReaderPool(warehouse, store)
         self.known = KnownDumps(warehouse.stored_dumps())
-        self.memory = MemoryLimit(warehouse.cursors)
+        self.memory = MemoryLimit(warehouse.writing)
         self.memory.allow(self._long_values.held_bytes)
         self.accepted = 0
         self.indexed: Counter[str | None] = Counter()
         self.refused: Counter[str] = Counter()
-        self.refusals = RefusalQueue(read_conflicts(warehouse.cursors))
+        self.refusals = RefusalQueue(read_conflicts(warehouse.writing))
         self.drain_seconds = 0.0
         self.upkeep_count = 0
         self.is_caught_up = False
-        self.problem: WarehouseError | None = warehouse.obstacle
+        self.problem: WarehouseError | None = None
         self.report: Callable[[str], object] = lambda _: None
 
     def count_accepted(self, count: int = 1) -> None:
@@ -134,6 +134,16 @@ class Consumer:
             self._changed.notify()
         return future
 
+    def publish(self) -> Future[None]:
+        """Publish a snapshot that has all dumps which are accepted now, unless the newest has."""
+
+        def publish_new() -> None:
+            if self._has_new or self._is_snapshot_doubtful:
+                self._warehouse.snapshot()
+                self._has_new = self._is_snapshot_doubtful = False
+
+        return self.perform(publish_new, is_snapshot_needed=False)
+
     def compact(self, progress: Callable[[IngestProgress], None] | None = None) -> CompactionResult:
         """Compact the store, in a function that `perform` runs; errors are passed on."""
         return self._warehouse.compact(self._alone(), progress)
@@ -149,12 +159,10 @@ class Consumer:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.cursors):
+        with self.readers.reopening(), self.memory.moved(lambda: self._warehouse.writing):
             yield
 
     def __enter__(self) -> Consumer:
-        if self.problem:
-            self.report(str(self.problem))
         self._thread.start()
         return self
 
@@ -296,8 +304,8 @@ class Consumer:
                 with self.memory.raised(), errors_while_open(self._store, file):
                     result = function()
             finally:
-                self.upkeep_count += 1
                 if is_snapshot_needed:
+                    self.upkeep_count += 1
                     self._has_new = self._is_snapshot_doubtful = True
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it

@@ -119,17 +119,13 @@ class StoreVersionError(StoreError):
 
 
 class OldStoreError(StoreError):
-    """An older tracehouse wrote the store, and it must be migrated or rebuilt first."""
+    """An older tracehouse wrote the store, which must be migrated or rebuilt first."""
 
-    def __init__(self, path: str, version: int, known: int, *, has_migration: bool) -> None:
-        remedy = (
-            "migrate it with 'tracehouse migrate', which needs write permission"
-            if has_migration
-            else "rebuild it from its archive with 'tracehouse rebuild'"
-        )
-        problem = f"written by an older tracehouse (schema {version}, now {known})"
-        super().__init__(path, f"{problem}; {remedy}")
+    def __init__(self, path: str, version: int, known: int) -> None:
         self.version = version
+        self.damage = f"written by an older tracehouse (schema {version}, now {known})"
+        remedy = "upgrade it with 'tracehouse migrate', which needs write permission"
+        super().__init__(path, f"{self.damage}; {remedy}")
 
 
 class DamagedStoreError(StoreError):

@@ -35,7 +35,6 @@ from warehouse.opening.read import (
     store_exists,
 )
 from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
-from warehouse.opening.standby import Standby, open_or_stand_by
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,13 +57,11 @@ class Warehouse:
 
     Attributes:
         snapshot_time: Time of the snapshot that is read; None for the store's own file.
-        damage: Damage of the store, and the remedy; a snapshot is read instead.
+        damage: Why a snapshot is read, and the remedy, if the store is damaged or old.
         kept_snapshots: Number of newest snapshots that `snapshot` keeps.
     """
 
-    def __init__(
-        self, path: Path, opened: OpenedStore, writer: Writer | Standby | None = None
-    ) -> None:
+    def __init__(self, path: Path, opened: OpenedStore, writer: Writer | None = None) -> None:
         self._path, self._writer = path, writer
         self._answering, self._lock, snapshot, self.damage = opened
         self.snapshot_time: datetime | None = snapshot and snapshot.taken_at
@@ -95,9 +92,8 @@ class Warehouse:
             create: Create the store if missing; otherwise, a misspelt path is an error.
             is_shared: Leave the permissions of a new store to the umask; by default only its owner
                 has access.
-            is_patient: Open a store that exists although its disk is full or fails: it is read
-                until `recover` succeeds. Entries of the archive that the store lacks are left to
-                `recover`, too.
+            is_patient: Open a store that exists without writing to it: it takes as long as to read
+                it, and works on a full disk. `recover` must be called before the first write.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
                 retention dropped from the store; LakeError is raised if the lake does not exist.
@@ -288,7 +284,7 @@ class Warehouse:
                 if not file.is_in_place():
                     with alone:
                         self.stored_dumps().move(self._reopen)
-            self._require_writer()
+                    self._require_writer().settle()
             clear_compaction_request(self._path)
         return done
 
@@ -296,7 +292,7 @@ class Warehouse:
         """Bring this open store up to date with its archive, also after an error of the disk.
 
         DuckDB refuses all statements after some errors, so its file is opened again if necessary.
-        While it cannot be written, the store is read.
+        While it cannot be written, it is read.
 
         Args:
             alone: Context in which no reader of this store is open.
@@ -308,38 +304,27 @@ class Warehouse:
         from warehouse.opening.write import catch_up
 
         with errors_while_open(self._path, self._path / FILE_NAME):
-            if not self._is_writable():
+            if not self._require_writer().is_usable():
                 with alone:
                     self.stored_dumps().move(self._reopen)
+            self._require_writer().settle()
             catch_up(self.writing, self._path)
 
-    def _is_writable(self) -> bool:
-        """Whether the store can be written; False if it may be opened again.
-
-        Raises:
-            StoreError: The store was opened to be read, or there is no room to open it again.
-            DamagedStoreError: The file is gone, and an archive exists.
-        """
-        if isinstance(self._writer, Standby):
-            self._writer.check_room()
-            return False
-        return self._require_writer().is_usable()
-
     def _reopen(self) -> duckdb.DuckDBPyConnection:
-        """Open the store's file again, at least to be read; returns the connection for cursors.
+        """Open the store's file again, which may be another one now; returns its connection.
 
         Raises:
-            StoreError: The file cannot even be read.
+            StoreError: The file cannot be opened.
             DamagedStoreError: The file is damaged or gone, and an archive exists.
         """
         if not store_exists(self._path):
             raise StoreError(str(self._path), NO_STORE)
         is_shared = bool(self._path.stat().st_mode & 0o077)
         self._answering.close()
-        if self._writer:
-            self._writer.close()
-        writer = self._writer = open_or_stand_by(self._path, is_shared=is_shared)
-        self._answering = StoreConnections(self._path, writer.path, writer=writer.connection)
+        self._require_writer().close()
+        writer = self._writer = Writer(self._path, is_shared=is_shared, is_careful=True)
+        file = self._path / FILE_NAME
+        self._answering = StoreConnections(self._path, file, writer=writer.connection)
         return writer.connection
 
     def export_lake(
@@ -579,7 +564,7 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        answering = StoreConnections(self._path, self._answering.file, writer=self.cursors)
+        answering = StoreConnections(self._path, self._answering.file, writer=self.writing)
         return Warehouse(self._path, OpenedStore(answering, None))
 
     @property
@@ -591,20 +576,6 @@ class Warehouse:
         """
         return self._require_writer().connection
 
-    @property
-    def cursors(self) -> duckdb.DuckDBPyConnection:
-        """The connection of which readers are cursors.
-
-        Raises:
-            StoreError: The store was opened to be read.
-        """
-        return (self._writer or self._require_writer()).connection
-
-    @property
-    def obstacle(self) -> StoreError | None:
-        """Why a store that is open for writing cannot be written now; see `open`."""
-        return self._writer.problem if isinstance(self._writer, Standby) else None
-
     def stored_dumps(self) -> StoredDumps:
         """The index of its dumps, which is read once.
 
@@ -613,7 +584,7 @@ class Warehouse:
         from warehouse.load.stored_dumps import StoredDumps
 
         if self._stored is None:
-            self._stored = StoredDumps(self.cursors)
+            self._stored = StoredDumps(self.writing)
         return self._stored
 
     def close(self) -> None:
@@ -624,7 +595,7 @@ class Warehouse:
                 the file was deleted or replaced.
         """
         try:
-            if isinstance(self._writer, Writer):
+            if self._writer is not None and self._writer.is_settled:
                 self._writer.checkpoint()
         finally:
             self._release()
@@ -660,10 +631,8 @@ class Warehouse:
         """The store's writer.
 
         Raises:
-            StoreError: The store was opened to be read, or cannot be written now.
+            StoreError: The store was opened to be read.
         """
-        if isinstance(self._writer, Standby):
-            raise self._writer.problem.with_traceback(None)
         if self._writer is None:
             raise StoreError(str(self._path), "opened to be read; open it without read_only")
         return self._writer

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import pytest
 from httpx2 import Client, Response
 
 from ingest.simulation.dump_template import repeat_runs
+from tests.support.command import COMMAND, ENVIRONMENT
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim
@@ -301,10 +303,15 @@ def test_a_service_starts_on_a_full_disk_and_writes_when_there_is_room(
         service.kill()
     FaultControl(store.with_name("fault")).begin(FULL)
     with serving_with_faults(store, library) as (service, client, control):
-        assert client.get("/healthz").json()["status"] == "stores nothing"
+        until(lambda: client.get("/healthz").json()["status"] == "stores nothing")
         assert client.get("/readyz").status_code == 503
         assert "the disk is full" in client.get("/v1/status").json()[0]["service_problem"]
         assert "Nothing new is stored at the moment." in client.get("/").text
+        asked = subprocess.run(
+            [*COMMAND, "--url", service.url, "status"],
+            env=ENVIRONMENT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (asked.returncode, "the disk is full" in asked.stderr) == (1, True)
         assert len(client.get("/v1/queries/dumps").json()) >= 2
         assert put(client, new_dump()).status_code == 507
         control.end()

@@ -295,7 +295,7 @@ def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
         consumer = Consumer(opened, left, **QUICK)
         consumer.report = reports.append
         with opened, Inbox.open(left) as inbox, consumer:
-            assert "the disk is full" in str(consumer.problem)
+            until(lambda: "the disk is full" in str(consumer.problem))
             with consumer.readers.lend() as reader:
                 assert reader.query("ingest_errors").num_rows == 1
             with pytest.raises(FullDiskError):

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of, spill_of
 from warehouse.engine.tables import quote
 from warehouse.errors import (
     DamagedStoreError,
@@ -67,19 +67,15 @@ _FAILS = (
 _NO_LIMITS: Mapping[str, str | int] = {}
 
 
-def open_writer(
-    file: Path, *, is_new: bool = False, is_read_only: bool = False
-) -> duckdb.DuckDBPyConnection:
+def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnection:
     """A connection that writes the database in a file, which is created if missing.
 
     The database is attached, but not yet the current one: see `use_database`. With `is_new`, each
-    commit is written to the file at once, which suits a few small commits. With `is_read_only`, the
-    connection is for the same cursors, but writes nothing.
+    commit is written to the file at once, which suits a few small commits.
     """
-    config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
+    config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": str(spill_of(file))}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
-        how = "READ_ONLY" if is_read_only else "READ_WRITE"
-        _attach(connection, file, how, allow_files=False)
+        _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection
 
 
@@ -171,7 +167,7 @@ def open_copier(
 
     `limits` are DuckDB's settings that limit statements.
     """
-    config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": f"{new}.tmp"}
+    config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": str(spill_of(new))}
     with _closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
         _attach(connection, new, "READ_WRITE", allow_files=False, name="new")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ SNAPSHOT_FOLDER = "snapshots"
 
 HEADERS_BYTES = 3 * 4096  # DuckDB's headers; a shorter file has no rows
 _MAGIC, _MAGIC_AT = b"DUCK", 8
-_UNFINISHED = ".new"
+_UNFINISHED, _SPILL = ".new", ".tmp"
 _ELSEWHERE = "choose another place"
 _CHECKPOINT_BYTES = 4 << 20  # of blocks that are partly filled
 
@@ -165,6 +166,20 @@ def clear_unfinished(store: Path) -> None:
     unfinished = store / f"{FILE_NAME}{_UNFINISHED}"
     for left in (unfinished, log_of(unfinished)):
         left.unlink(missing_ok=True)
+
+
+def spill_of(file: Path) -> Path:
+    """The folder for data of a writer that does not fit into its memory."""
+    return file.with_name(f"{file.name}{_SPILL}")
+
+
+def clear_spills(store: Path) -> None:
+    """Delete the spilled data of killed writers; the caller prevents others.
+
+    What cannot be deleted stays, and is tried again at the next opening.
+    """
+    for file in (store / FILE_NAME, store / f"{FILE_NAME}{_UNFINISHED}"):
+        shutil.rmtree(spill_of(file), ignore_errors=True)
 
 
 def log_of(file: Path) -> Path:

@@ -28,7 +28,6 @@ from warehouse.opening.read import (
     store_exists,
 )
 from warehouse.opening.snapshots import Publisher, publish_snapshot
-from warehouse.opening.standby import Standby, open_or_stand_by
 from warehouse.upkeep.forget import erase_forgotten, is_unerased
 
 if TYPE_CHECKING:
@@ -37,10 +36,10 @@ if TYPE_CHECKING:
 
 def open_to_write(
     store: Path, *, create: bool, is_shared: bool, is_patient: bool, wait: float
-) -> tuple[OpenedStore, Writer | Standby]:
+) -> tuple[OpenedStore, Writer]:
     """A store that can be queried and written, up to date with its archive.
 
-    With `is_patient`, it may have to be brought up to date, and on a full disk it is only read.
+    With `is_patient`, nothing is written: it has to be settled and brought up to date before.
 
     Raises:
         StoreError: The store does not exist and must not be created, or cannot be written.
@@ -53,15 +52,14 @@ def open_to_write(
             raise StoreError(str(store), NO_STORE)
         make_folder(store, is_shared=is_shared)
         lock = StoreLock.for_writing(store, is_shared=is_shared, wait=wait)
-        writer: Writer | Standby | None = None
+        writer = None
         try:
-            if is_patient:
-                writer = open_or_stand_by(store, is_shared=is_shared)
-            else:
-                writer = Writer(store, is_shared=is_shared)
-                with errors_while_open(store, writer.path):
+            writer = Writer(store, is_shared=is_shared)
+            if not is_patient:
+                with errors_while_open(store, store / FILE_NAME):
+                    writer.settle()
                     catch_up(writer.connection, store)
-            answering = StoreConnections(store, writer.path, writer=writer.connection)
+            answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt, too, must not leave the store locked
             if writer:

@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import media_type_of, read_short
 from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_content
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import ConcurrencyLimit
 from cli.serve.service import Service
 from ingest.errors import pydantic_problem
 from ingest.strict_json import parse_json
@@ -26,7 +26,6 @@ from warehouse.sandbox.bounds import SnapshotAnswer
 from warehouse.sandbox.workers import Stop
 
 _MOST_BODY_BYTES = 64 << 10
-WAITING = 4  # statements that may wait for each worker
 _EXAMPLE = '{"sql": "SELECT $a", "params": {"a": 1}}'
 _STATUSES = {
     "seconds": (504, "deadline"),
