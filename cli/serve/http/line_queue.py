@@ -44,10 +44,15 @@ class LineQueue:
         While lines cannot be written, nobody waits, and those that come last are dropped.
         """
         data = f"{line}\n".encode("utf-8", "backslashreplace")
-        try:
-            self._waiting.put(data, block=is_needed and not self.problem)
-        except Full:
-            self.dropped += 1
+        while True:
+            try:
+                is_patient = is_needed and not self.problem
+                self._waiting.put(data, block=is_patient, timeout=_RETRY_SECONDS)
+            except Full:
+                if is_needed and not self.problem:
+                    continue  # the lines before it are being written
+                self.dropped += 1
+            return
 
     def __enter__(self) -> LineQueue:
         self._thread.start()

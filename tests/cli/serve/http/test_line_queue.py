@@ -95,6 +95,28 @@ def test_nobody_waits_for_a_log_that_cannot_be_written() -> None:
     assert (lines.dropped, file.written) == (3, b"")
 
 
+def test_who_waits_for_room_in_the_queue_goes_on_when_writing_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_queue, "_RETRY_SECONDS", 0.01)
+    may_fail = threading.Event()
+
+    def write(_: bytes) -> None:
+        may_fail.wait(60)
+        raise OSError(28, "No space left on device")
+
+    with LineQueue(write, most=1) as lines:
+        lines.put("first", is_needed=True)
+        until(lambda: not lines._waiting.qsize())
+        lines.put("second", is_needed=True)
+        waiting = threading.Thread(target=lambda: lines.put("third", is_needed=True))
+        waiting.start()
+        may_fail.set()
+        waiting.join(60)
+        assert not waiting.is_alive()
+    assert lines.dropped == 1
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_an_end_waits_for_no_reader_that_never_comes(count: int) -> None:
     never, begun = threading.Event(), threading.Event()
