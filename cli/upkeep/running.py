@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.remote.choice import ServiceChoice
-from cli.stores import lock_hint, open_to_write, service_instead_of_store
+from cli.stores import lock_hint, open_to_write, service_of
 from cli.upkeep.store_task import Task, TaskStore
 
 if TYPE_CHECKING:
@@ -24,11 +23,8 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
     """
     from cli.output.progress import progress_bar
     from cli.upkeep.requests import request_task
-    from warehouse.inbox.served import find_service
 
-    service = service_instead_of_store()
-    if service is None and (found := find_service(store)):
-        service = ServiceChoice(found.url, key=found.key)
+    service = service_of(store)
     if service is None:
         return _run_here(task, store, wait=wait, config=config)
     service.reject_settings(config)
