@@ -124,7 +124,7 @@ def open_to_read(
             age = max((datetime.now(UTC) - taken_at).total_seconds(), 0.0)
             write_note(
                 f"note: answered from the snapshot of {taken_at:%Y-%m-%d %H:%M:%S}Z, which is "
-                f"{age:,.0f} s old: {warehouse.damage or 'the store cannot be read now'}"
+                f"{age:,.0f} s old: {warehouse.damage or 'another process has the store open'}"
             )
         yield warehouse
 
@@ -165,6 +165,19 @@ def open_to_query(
 
     with service.connect(retry_seconds=wait) as connection:
         yield RemoteStore(connection)
+
+
+def service_of(store: Path) -> ServiceChoice | None:
+    """The service that the command line chose, or else the one that has the store open.
+
+    A UsageError is passed on.
+    """
+    from warehouse.inbox.served import find_service
+
+    if service := service_instead_of_store():
+        return service
+    found = find_service(store)
+    return ServiceChoice(found.url, key=found.key) if found else None
 
 
 def service_instead_of_store(lake: str | None = None) -> ServiceChoice | None:

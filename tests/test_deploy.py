@@ -23,8 +23,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cli.serve.access.tokens import TokenScope, create_token
 from cli.serve.answers.fleet_metrics import FleetMetrics
-from cli.serve.http.app import list_routes
 from cli.serve.http.endpoints import Endpoint
+from cli.serve.http.routes import list_routes
 from queries.report.settings import Settings
 from queries.report.stored_nights import LastNight, NightKey, read_night
 from tests.support.documents import ROOT

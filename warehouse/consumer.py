@@ -16,11 +16,11 @@ from warehouse.archive.rewriting import MANY_SEGMENTS, merge_segments
 from warehouse.engine.long_values import stored_long_values
 from warehouse.engine.memory_limit import APPENDING, MemoryLimit
 from warehouse.engine.store_file import FILE_NAME, INBOX_FOLDER
-from warehouse.errors import StoreError, WarehouseError
+from warehouse.errors import FullDiskError, StoreError, WarehouseError, write_error
 from warehouse.inbox.known_dumps import KnownDumps
 from warehouse.inbox.log import find_logs
 from warehouse.inbox.refusals import RefusalQueue, read_conflicts
-from warehouse.opening.read import open_snapshot
+from warehouse.opening.read import errors_while_open, open_snapshot
 from warehouse.opening.snapshots import Publisher
 from warehouse.readers import ReaderPool
 
@@ -60,10 +60,10 @@ class Consumer:
         refused: Files refused since the start, by reason.
         refusals: Refusals of uploads, which are recorded before the next drain or commit.
         drain_seconds: Seconds that the last drain of a non-empty inbox took.
-        upkeep_count: Functions that `perform` has run.
+        upkeep_count: Functions that `perform` has run and that may have changed what readers see.
         is_caught_up: Whether all dumps that were in the inbox at the start are indexed.
-        problem: Error of the last drain, which is retried.
-        report: Called once with each new problem.
+        problem: Why dumps cannot be indexed, or a snapshot not be published; this is retried.
+        report: Called once with each new problem, and when there is none any more.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Consumer:
         self._is_snapshot_doubtful = True  # whether there may be none, as after a forget
         self._given, self._is_ending, self._has_ended = 0, False, False
         self._is_leaving = False
-        self._has_failed = False  # the last work, so that the store may need to recover
+        self._is_doubtful = True  # whether the store may have to be opened or brought up to date
         self._upkeep: deque[tuple[Callable[[], Any], Future[Any], bool]] = deque()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="consumer")
@@ -135,6 +135,16 @@ class Consumer:
                 self._refuse_upkeep()
             self._changed.notify()
         return future
+
+    def publish(self) -> Future[None]:
+        """Publish a snapshot that has all dumps which are accepted now, unless the newest has."""
+
+        def publish_new() -> None:
+            if self._has_new or self._is_snapshot_doubtful:
+                self._warehouse.snapshot()
+                self._has_new = self._is_snapshot_doubtful = False
+
+        return self.perform(publish_new, is_snapshot_needed=False)
 
     def compact(self, progress: Callable[[IngestProgress], None] | None = None) -> CompactionResult:
         """Compact the store, in a function that `perform` runs; errors are passed on."""
@@ -207,24 +217,47 @@ class Consumer:
         """Index the dumps in the inbox; after a failure, they stay there."""
         try:
             self._index(is_ending=is_ending)
-            self.problem = None
+            self._succeed()
         except WarehouseError as error:
             self._fail(error)
         except OSError as error:
-            self._fail(StoreError(str(self._store), f"cannot be read: {error.strerror}"))
+            self._fail(write_error(str(self._store), error, problem="cannot be read or written"))
         except Exception as error:  # a bug: the dumps stay, and later ones may show which it is of
             problem = f"{type(error).__name__} ({error!s:.300}): {_BUG}"
             self._fail(StoreError(str(self._store), problem), traceback.format_exc())
 
-    def _index(self, *, is_ending: bool) -> None:
-        if self._has_failed:
+    def _recover(self) -> None:
+        """Open the store again if necessary, and bring it up to date; errors are passed on."""
+        if self._is_doubtful:
             self._warehouse.recover(self._alone())
-            self._has_failed = False
+            self._is_doubtful = False
+
+    def _ensure_snapshot(self) -> WarehouseError | None:
+        """Publish a snapshot if there is none; on a full disk, dumps are indexed nevertheless.
+
+        Returns:
+            Why it cannot be published, if so.
+        """
+        try:
+            if self._is_snapshot_doubtful and not _has_snapshot(self._store):
+                self._warehouse.snapshot()
+            self._is_snapshot_doubtful = False
+        except FullDiskError as error:
+            return error
+        return None
+
+    def _succeed(self) -> None:
+        """Drop the last problem, if any, and report that."""
+        if self.problem:
+            self.report(f"{self._store}: can be written again")
+        self.problem = None
+
+    def _index(self, *, is_ending: bool) -> None:
+        """Index what is in the inbox, and publish it if that is due; errors are passed on."""
+        self._recover()
         room = self._raised_memory()
         self._record_refusals()
-        if self._is_snapshot_doubtful and not _has_snapshot(self._store):
-            self._warehouse.snapshot()
-        self._is_snapshot_doubtful = False
+        missing = self._ensure_snapshot()
         self.known.begin_draining()
         if find_logs(self._store / INBOX_FOLDER):
             with room:
@@ -234,12 +267,14 @@ class Consumer:
         merge_segments(Archive(self._store), least=MANY_SEGMENTS)
         if self._has_new and self._publisher.publish_if_due(is_wanted=is_ending):
             self._has_new = False
+        if missing:
+            raise missing
 
     def _fail(self, error: WarehouseError, details: str = "") -> None:
         """Keep a problem, and report it with its details unless it is the last one."""
         if str(error) != str(self.problem):
             self.report(f"{error}\n{details}".rstrip())
-        self.problem, self._has_failed = error, True
+        self.problem, self._is_doubtful = error, True
 
     def _raised_memory(self) -> AbstractContextManager[None]:
         """Give DuckDB more memory while large dumps wait, to index them faster."""
@@ -273,15 +308,17 @@ class Consumer:
         function, future, is_snapshot_needed = self._upkeep.popleft()
         try:
             try:
-                with self.memory.raised():
+                self._recover()
+                file = self._store / FILE_NAME
+                with self.memory.raised(), errors_while_open(self._store, file):
                     result = function()
             finally:
-                self.upkeep_count += 1
                 if is_snapshot_needed:
+                    self.upkeep_count += 1
                     self._has_new = self._is_snapshot_doubtful = True
             future.set_result(result)
         except BaseException as error:  # the thread that waits for the result raises it
-            self._has_failed = True
+            self._is_doubtful = True
             future.set_exception(error)
 
     def _refuse_upkeep(self) -> None:

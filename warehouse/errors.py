@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 _MOST_NAMES = 12  # in a suggestion
 _LONGEST_NAME = 100  # in a suggestion; comparing takes the square of it
 _MOST_COMPARED = 2000  # names
 _UNLOCK = "wait until that process ends, or stop it, and run the command again"
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FREE = "free some space and try again"
 _REMEDIES = {
-    errno.EIO: "; repair the disk and try again",
-    errno.EROFS: "; mount the file system for writing and try again",
-    errno.ENOSPC: "; free some space and try again",
-    errno.EDQUOT: "; free some space and try again",
+    errno.EIO: "repair the disk and try again",
+    errno.EROFS: "mount the file system for writing and try again",
+    errno.EFBIG: "raise the limit on the size of files and try again",
+    **dict.fromkeys(_FULL, _FREE),
 }
 
 
 def explain_failure(error: OSError) -> str:
     """What failed, and the remedy if the disk is full or fails."""
-    return f"{error.strerror}{_REMEDIES.get(error.errno or 0, '')}"
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{error.strerror}; {remedy}" if remedy else str(error.strerror)
 
 
 class WarehouseError(Exception):
@@ -34,6 +39,56 @@ class WarehouseError(Exception):
 
 class StoreError(WarehouseError):
     """A store cannot be opened, or a write to it failed."""
+
+
+class DiskError(StoreError):
+    """The disk is full or fails."""
+
+
+class FullDiskError(DiskError):
+    """The disk, or the user's share of it, is full."""
+
+    def __init__(self, place: str, cause: str, *, kept: str = "committed data is safe") -> None:
+        super().__init__(place, f"the disk is full ({cause}); {kept}: {_FREE}")
+
+
+def write_error(
+    place: str,
+    error: OSError,
+    *,
+    problem: str = "cannot be written",
+    kept: str = "committed data is safe",
+    remedy: str = "correct this and try again",
+) -> StoreError:
+    """The error of a write that failed: a DiskError if the disk is full or fails.
+
+    Args:
+        place: What could not be written.
+        error: The failure.
+        problem: What is wrong, unless the disk is full.
+        kept: What is safe.
+        remedy: What to do, unless the disk is full or fails.
+    """
+    if error.errno in _FULL:
+        return FullDiskError(place, os.strerror(error.errno), kept=kept)
+    kind = DiskError if error.errno in _REMEDIES else StoreError
+    remedy = _REMEDIES.get(error.errno or 0, remedy)
+    return kind(place, f"{problem}: {error.strerror}; {kept}: {remedy}")
+
+
+@contextmanager
+def write_errors(place: str, **facts: str) -> Iterator[None]:
+    """Translate the OSErrors of the body by `write_error`, which gets the facts.
+
+    Raises:
+        StoreError: A write failed.
+        DiskError: The disk is full or fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        problem = write_error(place, error, **facts)
+        raise problem from error
 
 
 class StoreLockedError(StoreError):
@@ -64,17 +119,13 @@ class StoreVersionError(StoreError):
 
 
 class OldStoreError(StoreError):
-    """An older tracehouse wrote the store, and it must be migrated or rebuilt first."""
+    """An older tracehouse wrote the store, which must be migrated or rebuilt first."""
 
-    def __init__(self, path: str, version: int, known: int, *, has_migration: bool) -> None:
-        remedy = (
-            "migrate it with 'tracehouse migrate', which needs write permission"
-            if has_migration
-            else "rebuild it from its archive with 'tracehouse rebuild'"
-        )
-        problem = f"written by an older tracehouse (schema {version}, now {known})"
-        super().__init__(path, f"{problem}; {remedy}")
+    def __init__(self, path: str, version: int, known: int) -> None:
         self.version = version
+        self.damage = f"written by an older tracehouse (schema {version}, now {known})"
+        remedy = "upgrade it with 'tracehouse migrate', which needs write permission"
+        super().__init__(path, f"{self.damage}; {remedy}")
 
 
 class DamagedStoreError(StoreError):

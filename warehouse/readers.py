@@ -49,17 +49,16 @@ class ReaderPool:
     def reopening(self) -> Iterator[None]:
         """Let the body reopen the store: no reader of it is open, and others read the snapshot.
 
-        The readers that are lent now end first. The newest snapshot must have all commits.
+        The readers that are lent now end first. The newest snapshot must have all commits. If the
+        body fails, others read the snapshot until a later one does not.
         """
         with self._changed:
             self._is_reopened = True
             self._changed.wait_for(lambda: not self._n_lent)
             self.close()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._is_reopened = False
+        yield
+        with self._changed:
+            self._is_reopened = False
 
     def close(self) -> None:
         """Close the readers that are not lent."""

@@ -27,7 +27,13 @@ from warehouse.engine.store_file import FILE_NAME
 from warehouse.engine.views import comment_views, load_views
 from warehouse.engine.writer import Writer
 from warehouse.errors import StatementError, StoreError
-from warehouse.opening.read import OpenedStore, errors_while_open, open_to_read
+from warehouse.opening.read import (
+    NO_STORE,
+    OpenedStore,
+    errors_while_open,
+    open_to_read,
+    store_exists,
+)
 from warehouse.opening.snapshots import KEPT, Snapshot, publish_snapshot
 
 if TYPE_CHECKING:
@@ -51,7 +57,7 @@ class Warehouse:
 
     Attributes:
         snapshot_time: Time of the snapshot that is read; None for the store's own file.
-        damage: Damage of the store, and the remedy; a snapshot is read instead.
+        damage: Why a snapshot is read, and the remedy, if the store is damaged or old.
         kept_snapshots: Number of newest snapshots that `snapshot` keeps.
     """
 
@@ -65,13 +71,14 @@ class Warehouse:
         self._stored: StoredDumps | None = None
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - users call it with names
         cls,
         path: str | os.PathLike[str] = DEFAULT_PATH,
         *,
         read_only: bool = False,
         create: bool = False,
         is_shared: bool = False,
+        is_patient: bool = False,
         wait: float = 0.0,
         lake: str | os.PathLike[str] | None = None,
     ) -> Warehouse:
@@ -85,6 +92,8 @@ class Warehouse:
             create: Create the store if missing; otherwise, a misspelt path is an error.
             is_shared: Leave the permissions of a new store to the umask; by default only its owner
                 has access.
+            is_patient: Open a store that exists without writing to it: it takes as long as to read
+                it, and works on a full disk. `recover` must be called before the first write.
             wait: Seconds to wait for other processes that have the store open.
             lake: The lake that the store was exported to, from which a reader gets raw events that
                 retention dropped from the store; LakeError is raised if the lake does not exist.
@@ -103,7 +112,9 @@ class Warehouse:
         # Readers need not wait for the import of the archive.
         from warehouse.opening.write import open_to_write
 
-        opened = open_to_write(store, create=create, is_shared=is_shared, wait=wait)
+        opened = open_to_write(
+            store, create=create, is_shared=is_shared, is_patient=is_patient, wait=wait
+        )
         return cls(store, *opened)
 
     @classmethod
@@ -274,24 +285,28 @@ class Warehouse:
         snapshot, file = self.snapshot(), self._require_writer().file
         with errors_while_open(self._path, self._path / FILE_NAME):
             delete_log_sum(self._path / FILE_NAME)
-            done = replace_file(self._path, snapshot.path, progress)
-            if not file.is_in_place():
-                with alone:
-                    self.stored_dumps().move(self._reopen)
+            try:
+                done = replace_file(self._path, snapshot.path, progress)
+            finally:  # the file may have been replaced before the failure
+                if not file.is_in_place():
+                    with alone:
+                        self.stored_dumps().move(self._reopen)
+                    self._require_writer().settle()
             clear_compaction_request(self._path)
         return done
 
     def recover(self, alone: AbstractContextManager[None]) -> None:
-        """Bring this open store up to date with its archive after an error of the disk.
+        """Bring this open store up to date with its archive, also after an error of the disk.
 
         DuckDB refuses all statements after some errors, so its file is opened again if necessary.
+        While it cannot be written, it is read.
 
         Args:
             alone: Context in which no reader of this store is open.
 
         Raises:
             StoreError: The disk still fails, or the store was opened to be read.
-            DamagedStoreError: The file is damaged, and an archive exists.
+            DamagedStoreError: The file is damaged or gone, and an archive exists.
         """
         from warehouse.opening.write import catch_up
 
@@ -299,17 +314,25 @@ class Warehouse:
             if not self._require_writer().is_usable():
                 with alone:
                     self.stored_dumps().move(self._reopen)
+            self._require_writer().settle()
             catch_up(self.writing, self._path)
 
     def _reopen(self) -> duckdb.DuckDBPyConnection:
-        """Open the file that has replaced the store's own; returns the connection that writes."""
+        """Open the store's file again, which may be another one now; returns its connection.
+
+        Raises:
+            StoreError: The file cannot be opened.
+            DamagedStoreError: The file is damaged or gone, and an archive exists.
+        """
+        if not store_exists(self._path):
+            raise StoreError(str(self._path), NO_STORE)
         is_shared = bool(self._path.stat().st_mode & 0o077)
         self._answering.close()
         self._require_writer().close()
-        self._writer = Writer(self._path, is_shared=is_shared)
+        writer = self._writer = Writer(self._path, is_shared=is_shared, is_careful=True)
         file = self._path / FILE_NAME
-        self._answering = StoreConnections(self._path, file, writer=self._writer.connection)
-        return self._writer.connection
+        self._answering = StoreConnections(self._path, file, writer=writer.connection)
+        return writer.connection
 
     def export_lake(
         self,
@@ -553,8 +576,7 @@ class Warehouse:
         Raises:
             StoreError: This store was opened to be read; open another one instead.
         """
-        writer = self._require_writer().connection
-        answering = StoreConnections(self._path, self._answering.file, writer=writer)
+        answering = StoreConnections(self._path, self._answering.file, writer=self.writing)
         return Warehouse(self._path, OpenedStore(answering, None))
 
     def limit_to(self, pools: Collection[str]) -> None:
@@ -589,7 +611,7 @@ class Warehouse:
                 the file was deleted or replaced.
         """
         try:
-            if self._writer is not None:
+            if self._writer is not None and self._writer.is_settled:
                 self._writer.checkpoint()
         finally:
             self._release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -74,7 +75,8 @@ def ingest(
     the dump again.
 
     The store's inbox is loaded first, see 'tracehouse drain'. If a service has the store open, the
-    dumps are handed over to the service, which indexes them within seconds.
+    dumps are handed over to the service, which indexes them within seconds; with --snapshot, they
+    are in a snapshot when the command ends.
 
     Raises:
         BadParameter: An option for local stores is used with a service.
@@ -114,6 +116,7 @@ def ingest(
             )
     except StoreLockedError as error:
         summary = hand_over_to_service(store, found, error)
+        _have_published(store, wait, is_wanted=has_snapshot)
     summary = replace(summary, seconds=time.perf_counter() - start)
     options.write_rows([summary_row(summary, found.passed_over)])
     write_refusals(summary.refused, remedy=errors_of(store))
@@ -122,6 +125,18 @@ def ingest(
         write_notes(summary)
     if summary.refused and not keep_going:
         fail()
+
+
+def _have_published(store: Path, wait: float, *, is_wanted: bool) -> None:
+    """Have the service of a store publish a snapshot that has all dumps which were handed over."""
+    if not is_wanted:
+        return
+    from cli.upkeep.running import run_task
+    from cli.upkeep.tasks import TakeSnapshot
+    from warehouse.inbox.served import find_service
+
+    if find_service(store):  # 'tracehouse watch' publishes its own
+        run_task(TakeSnapshot(), store, wait=wait)
 
 
 add_options(ingest, (ETRECORD, *MANIFEST))

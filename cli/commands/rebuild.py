@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from cli.output.streams import write_note
 from cli.stores import lock_hint, service_instead_of_store
 from cli.upkeep.running import run_task
 from cli.upkeep.tasks import RebuildDumps
+
+if TYPE_CHECKING:
+    from warehouse.upkeep.rebuild import RebuildSummary
 
 
 def rebuild(
@@ -53,17 +57,21 @@ def rebuild(
         return
     if service_instead_of_store():
         raise UsageError("a service rebuilds single dumps: add --dumps SHA256, or leave out --url")
+    done = rebuild_here(options.store, is_forced=is_forced, wait=options.wait)
+    options.write_rows(table._asdict() for table in done.tables)
+    fail_if_incomplete(done)
+
+
+def rebuild_here(store: Path, *, is_forced: bool = False, wait: float) -> RebuildSummary:
+    """Rebuild a store in this process, and print what happened to old files."""
     from cli.output.progress import progress_bar
     from ingest.producers import read_user_rules, use_user_rules, user_rules
     from warehouse.upkeep.rebuild import rebuild_store
 
     use_user_rules(read_user_rules)
     user_rules()  # a malformed rule stops the command before it reads the store
-    with progress_bar(unit="segments") as progress, lock_hint(options.wait):
-        done = rebuild_store(
-            options.store, is_forced=is_forced, wait=options.wait, progress=progress
-        )
-    options.write_rows(table._asdict() for table in done.tables)
+    with progress_bar(unit="segments") as progress, lock_hint(wait):
+        done = rebuild_store(store, is_forced=is_forced, wait=wait, progress=progress)
     if done.problem:
         write_note(f"note: the old file could not be read: {done.problem}")
     if done.kept:
@@ -74,5 +82,10 @@ def rebuild(
         write_note(f"note: {path}: a damaged segment of the archive was left out")
     for dump in done.lost:
         write_note(f"note: {dump}: this dump was left out; the archive keeps it")
+    return done
+
+
+def fail_if_incomplete(done: RebuildSummary) -> None:
+    """End the command with an exit code if something of the archive was left out."""
     if done.damaged or done.lost:
         fail(ExitCode.UNLOADABLE if done.lost else ExitCode.FAILED)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cli.exit_codes import fail
 from cli.options import DEFAULT_STORE, Store
 from cli.output.options import OutputOptions
 from cli.output.render import Format
 from cli.output.status_report import status_rows, status_table
 from cli.output.streams import write_note
-from cli.stores import service_instead_of_store
+from cli.remote.choice import ServiceChoice, chosen_service
+from cli.stores import service_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     """Show a store's contents, waiting dumps and damage; changes nothing.
 
-    While another process writes the store, its newest snapshot is counted. A service reports on
-    itself, too. Exits 1 if the store cannot be read for another reason.
+    A service that has the store open is asked, and reports on itself, too. While another process
+    writes the store, its newest snapshot is counted. Exits 1 if the store cannot be read for
+    another reason, or if its service can store nothing.
     """
     from warehouse.upkeep.forget import UNCOMPACTED
 
-    if service := service_instead_of_store():
-        from cli.remote.questions import RemoteStore
-
-        with service.connect() as connection:
-            table = RemoteStore(connection).status()
-    else:
+    service = service_of(store)
+    table = _ask(service) if service else None
+    if table is None:
         from warehouse.opening.status import read_status
 
         table = status_table(read_status(store))
@@ -35,5 +39,28 @@ def status(store: Store = DEFAULT_STORE, *, options: OutputOptions) -> None:
     if row.get("damaged_dumps"):
         write_note("note: some dumps have wrong rows; 'tracehouse verify' names the remedy")
     if row["problem"]:
-        write_note(f"error: {service.url if service else store}: {row['problem']}")
+        place = service.url if service else store
+        write_note(f"error: {place}: {row['problem']}")
         fail()
+    if problem := row.get("service_problem"):
+        write_note(f"error: {problem}")
+        fail()
+
+
+def _ask(service: ServiceChoice) -> pa.Table | None:
+    """The status by a service; None if it is that of the store and does not answer.
+
+    Raises:
+        ServiceError: The service that the command line chose does not answer.
+    """
+    from cli.remote.questions import RemoteStore
+    from ingest.errors import ServiceError
+
+    try:
+        with service.connect() as connection:
+            return RemoteStore(connection).status()
+    except ServiceError as error:
+        if chosen_service():
+            raise
+        write_note(f"note: {error}; the store's files are read instead")
+        return None

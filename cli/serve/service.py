@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.output.streams import write_note
 from cli.serve.access.authorization import Access
-from cli.serve.nights import Nights
 from cli.serve.settings import ServiceSettings
 from cli.serve.uploads.admission import Admission
 from cli.serve.uploads.commits import Commits
-from cli.serve.verifier import Verifier
 from warehouse.consumer import Consumer
 from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import DamagedStoreError, WarehouseError
+from warehouse.errors import DamagedStoreError, OldStoreError, StoreError, WarehouseError
 from warehouse.inbox.accept import Acceptor
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.served import FoundService, served
@@ -24,7 +24,10 @@ from warehouse.inbox.spools import clear_spools
 from warehouse.load.children import ChildSidecars
 from warehouse.sandbox.workers import Sandbox
 from warehouse.store import Warehouse
-from warehouse.upkeep.rebuild import rebuild_store
+
+if TYPE_CHECKING:
+    from cli.serve.nights import Nights
+    from cli.serve.verifier import Verifier
 
 _SPOOLING_THREADS = 4
 _PARSING_THREADS = 2  # each may use a process that decodes
@@ -41,8 +44,6 @@ class Service:
         started: When the service was opened, on the monotonic clock.
         inbox: Inbox of the store.
         consumer: Indexes accepted dumps.
-        nights: Judges nights and keeps their reports.
-        verifier: Verifies the dumps in turn.
         access: Identifies clients.
         admission: Admits or defers uploads.
         acceptor: Accepts dumps into the inbox.
@@ -82,12 +83,6 @@ class Service:
             )
             self.consumer.report = write_note
             opened.enter_context(self.consumer)
-            self.nights = Nights(
-                self.warehouse, store, self.consumer, settings=settings, config=config
-            )
-            opened.enter_context(self.nights.judging())
-            self.verifier = Verifier(self.warehouse, store, self.consumer, settings)
-            opened.enter_context(self.verifier.verifying())
             clear_spools(store / INBOX_FOLDER)
             self.admission = Admission(store, settings, self.consumer.known)
             self.spooling = opened.enter_context(ThreadPoolExecutor(_SPOOLING_THREADS, "spooling"))
@@ -101,11 +96,50 @@ class Service:
                 self.acceptor, committing, self.spooling, lambda: self.admission.uploads
             )
             self.problem: WarehouseError | None = None
+            self._completing = threading.Lock()
+            self._nights: Nights | None = None
             self._opened = opened.pop_all()
+
+    def complete(self) -> tuple[Nights, Verifier]:
+        """What uploads need not wait for at the start, and is begun by the first call.
+
+        Returns:
+            What judges nights and keeps their reports; and what verifies the dumps in turn.
+        """
+        from cli.serve.nights import Nights  # slow imports
+        from cli.serve.verifier import Verifier
+
+        with self._completing:
+            if self._nights is None:
+                nights = Nights(
+                    self.warehouse,
+                    self.store,
+                    self.consumer,
+                    settings=self.settings,
+                    config=self.config,
+                )
+                self._opened.enter_context(nights.judging())
+                self._verifier = Verifier(self.warehouse, self.store, self.consumer, self.settings)
+                self._opened.enter_context(self._verifier.verifying())
+                self._nights = nights
+            return self._nights, self._verifier
+
+    @property
+    def nights(self) -> Nights:
+        """Judges nights and keeps their reports."""
+        return self.complete()[0]
+
+    @property
+    def verifier(self) -> Verifier:
+        """Verifies the dumps in turn."""
+        return self.complete()[1]
 
     def announce(self, url: str) -> None:
         """Let commands of the store's owner find the service at its URL."""
-        self._announce(FoundService(url, self.access.key))
+        try:
+            self._announce(FoundService(url, self.access.key))
+        except StoreError as error:
+            write_note(f"{error}; until the next start, commands need --url {url}")
 
     def reader(self, pools: frozenset[str] | None = None) -> AbstractContextManager[Warehouse]:
         """A reader of the live store for this thread, of these device pools; None for all."""
@@ -126,11 +160,13 @@ class Service:
 
 
 def _open(store: Path) -> Warehouse:
-    """Open a store for writing, after a rebuild if its file is damaged or missing."""
+    """Open a store for writing, after a rebuild if its file is damaged, missing or too old."""
     try:
-        return Warehouse.open(store, create=True)
-    except DamagedStoreError as error:
+        return Warehouse.open(store, create=True, is_patient=True)
+    except (DamagedStoreError, OldStoreError) as error:
+        from warehouse.upkeep.rebuild import rebuild_store  # a slow import
+
         write_note(f"{store}: {error.damage}; rebuilding the store from the archive")
         summary = rebuild_store(store)
         write_note(f"{store}: rebuilt, with {summary.n_dumps:,} dumps")
-        return Warehouse.open(store)
+        return Warehouse.open(store, is_patient=True)

@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.remote.choice import ServiceChoice
-from cli.stores import lock_hint, open_to_write, service_instead_of_store
+from cli.stores import lock_hint, open_to_write, service_of
 from cli.upkeep.store_task import Task, TaskStore
 
 if TYPE_CHECKING:
@@ -24,11 +23,8 @@ def run_task(task: Task, store: Path, *, wait: float, config: Path | None = None
     """
     from cli.output.progress import progress_bar
     from cli.upkeep.requests import request_task
-    from warehouse.inbox.served import find_service
 
-    service = service_instead_of_store()
-    if service is None and (found := find_service(store)):
-        service = ServiceChoice(found.url, key=found.key)
+    service = service_of(store)
     if service is None:
         return _run_here(task, store, wait=wait, config=config)
     service.reject_settings(config)
@@ -51,6 +47,8 @@ def write_rows(options: OutputOptions, table: pa.Table) -> None:
 
 def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> pa.Table:
     from cli.output.progress import progress_bar
+    from warehouse.engine.store_file import FILE_NAME
+    from warehouse.opening.read import errors_while_open
 
     with progress_bar(unit="parts", has_events=False) as progress, ExitStack() as opened:
         warehouse = opened.enter_context(open_to_write(store, wait=wait))
@@ -63,4 +61,5 @@ def _run_here(task: Task, store: Path, *, wait: float, config: Path | None) -> p
                 return compact_store(store, wait=wait, progress=progress)
 
         local = TaskStore(store, warehouse, compact, config=config, progress=progress)
-        return task.run(local)
+        with errors_while_open(store, store / FILE_NAME):
+            return task.run(local)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ingest.durable import replacing
+from ingest.durable import replacing, write_all
 from ingest.errors import SourceError
 from ingest.watching.places import WatchedFile
 
@@ -46,13 +47,17 @@ class WatchRecord:
         return len(self._taken)
 
     def add(self, files: Iterable[WatchedFile]) -> None:
-        """Record that files were ingested."""
+        """Record that files were ingested.
+
+        Raises:
+            SourceError: The record file cannot be written.
+        """
         keys = array("Q", map(_key, files))
         self._taken.update(keys)
         self._met.update(keys)
         if self._file is not None and keys:
-            self._file.write(keys)
-            self._file.flush()
+            with _written(self._file.name):
+                write_all(self._file.fileno(), keys.tobytes())
             self._written += len(keys)
 
     def end_sweep(self) -> None:
@@ -77,11 +82,8 @@ class WatchRecord:
         self.close()
 
     def _rewrite(self, path: Path) -> None:
-        try:
-            with replacing(path) as temporary:
-                temporary.write_bytes(_HEAD + array("Q", self._taken).tobytes())
-        except OSError as error:
-            raise SourceError(str(path), f"cannot be written: {error.strerror}") from error
+        with _written(path), replacing(path) as temporary:
+            temporary.write_bytes(_HEAD + array("Q", self._taken).tobytes())
         self.close()
         self._file, self._written = _open(path), len(self._taken)
 
@@ -99,22 +101,35 @@ def _open(path: Path) -> BinaryIO:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a+b")
+        return path.open("a+b", buffering=0)
     except OSError as error:
         raise SourceError(str(path), f"cannot be opened: {error.strerror}") from error
+
+
+@contextmanager
+def _written(path: Path | str) -> Iterator[None]:
+    """Translate errors of writing the record file.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(str(path), f"cannot be written: {error.strerror}") from error
 
 
 def _read_keys(file: BinaryIO) -> bytes:
     """The keys in a record file; an incomplete key at its end is dropped.
 
     Raises:
-        SourceError: The file is not a record.
+        SourceError: The file is not a record, or cannot be begun.
     """
     file.seek(0)
     content = file.read()
     if not content:
-        file.write(_HEAD)
-        file.flush()
+        with _written(file.name):
+            write_all(file.fileno(), _HEAD)
     elif not content.startswith(_HEAD):
         file.close()
         raise SourceError(file.name, "not the state of a watch; name another or a new file")

@@ -7,7 +7,6 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from queries.report.night import OptionError
 from queries.report.nightly import nightly_report
 from queries.report.settings import read_settings
 from queries.report.stored_nights import NightKey, pack_night
@@ -17,30 +16,24 @@ from warehouse.errors import QueryError, WarehouseError
 from warehouse.store import Warehouse
 
 
-def serve(channel: int, store: str, config: str, build: str, inputs: str) -> None:
-    """Judge a build's night in a store that another process may write, and send the result.
+def serve(channel: int, store: str, config: str, build: str) -> None:
+    """Judge a build's night in the newest snapshot of a store that another process writes.
 
-    The message is a JudgedNight; or has a `problem`; or is empty, if what can be read, such as the
-    newest snapshot, has other `inputs` than the wanted ones.
+    The message is a JudgedNight, or has a `problem`.
     """
     tie_to_owner()
     disable_core_dumps()
     lower_priority()
     with socket.socket(fileno=channel) as owner, suppress(*GONE):
         try:
-            send(owner, _judge(Path(store), Path(config) if config else None, build, inputs))
+            send(owner, _judge(Path(store), Path(config) if config else None, build))
         except (QueryError, WarehouseError, MemoryError) as error:
             send(owner, {"problem": str(error) or "not enough memory"})
 
 
-def _judge(store: Path, config: Path | None, build: str, inputs: str) -> dict[str, str]:
+def _judge(store: Path, config: Path | None, build: str) -> dict[str, str]:
     settings = read_settings(config)
     with Warehouse.open(store, read_only=True) as warehouse:
-        try:
-            key = NightKey.of(warehouse, settings, build)
-        except OptionError:  # an older snapshot lacks the build
-            return {}
-        if key.inputs != inputs:
-            return {}
+        key = NightKey.of(warehouse, settings, build)
         night = pack_night(key, nightly_report(warehouse, settings, head=build))
     return {**night._asdict(), "report": base64.b64encode(night.report).decode()}

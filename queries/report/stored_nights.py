@@ -116,6 +116,11 @@ def last_night(store: Queryable, settings: Settings, head: str | None = None) ->
         return None
 
 
+def key_of(night: JudgedNight) -> NightKey:
+    """The key of a night as the store keeps it."""
+    return NightKey(night.build, night.settings, night.inputs)
+
+
 def pack_night(key: NightKey, report: Report) -> JudgedNight:
     """A report as the store keeps it: without notes, which change afterwards."""
     bare = report.model_copy(update={"point_notes": []})

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import shutil
 import signal
+import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from httpx2 import Client
+from httpx2 import Client, Response
 
 from ingest.simulation.dump_template import repeat_runs
+from tests.support.command import COMMAND, ENVIRONMENT
 from tests.support.corpus import read_dump
 from tests.support.cross_section import cross_section
 from tests.support.disk_shim import ALWAYS, COMPILER, Fault, FaultControl, build_shim
@@ -195,5 +201,126 @@ def test_a_service_survives_a_disk_that_fails_for_a_while(
     said = (tmp_path / "said").read_text()
     assert "Traceback" not in said
     reports = [line for line in said.splitlines() if str(tmp_path / "store") in line][1:]
-    assert all("; " in line for line in reports)
-    assert len(reports) == len(set(reports)) or "inbox" in name
+    again = f"{tmp_path / 'store'}: can be written again"
+    problems = [line for line in reports if line != again]
+    assert all("; " in line for line in problems)
+    assert len(problems) == len(set(problems)) or "inbox" in name
+
+
+FULL = Fault("space", "*/store/*", times=ALWAYS, error=errno.ENOSPC)
+TASKS: dict[str, Any] = {
+    "note": {"text": "new driver", "on": {"build": "b1"}},
+    "retention": {"raw_days": 0, "yes": True},
+    "compact": {},
+    "amend": {"where": {"build": "b1"}, "set": ["build=b2"], "yes": True},
+    "snapshot": {},
+    "rebuild": {"dumps": [sha256_of(tiny_dump(1))]},
+    "verify": {"share": 1.0},
+    "forget": {"dump": sha256_of(tiny_dump(0)), "yes": True},
+}
+
+
+@contextmanager
+def serving_with_faults(
+    store: Path, library: Path, **settings: object
+) -> Iterator[tuple[ServiceProcess, Client, FaultControl]]:
+    """A service whose disk fails as the control says, and a client of it."""
+    control = FaultControl(store.with_name("fault"))
+    environment = {**control.environment, "LD_PRELOAD": str(library)}
+    log = store.with_name("said")
+    with (
+        ServiceProcess(store, environment, log=log, batch_seconds=0.1, **settings) as service,
+        Client(base_url=service.url) as client,
+    ):
+        yield service, client, control
+
+
+def do(client: Client, task: str) -> Response:
+    return client.post(f"/v1/upkeep/{task}", json=TASKS[task], timeout=60)
+
+
+def test_every_task_on_a_full_disk_says_so_and_is_done_when_there_is_room(
+    store: Path, library: Path
+) -> None:
+    ingest(store, write(store.parent / "second.etdp", tiny_dump(1)))
+    with serving_with_faults(store, library) as (service, client, control):
+        until(lambda: client.get("/readyz").status_code == 200)
+        control.begin(FULL)
+        for task in [task for task in TASKS if task != "verify"]:
+            answer = do(client, task)
+            assert (task, answer.status_code) == (task, 507)
+            assert (answer.json()["reason"], answer.headers["Retry-After"]) == ("disk_full", "30")
+            assert "the disk is full" in answer.json()["detail"]
+            assert "free some space" in answer.json()["detail"]
+            assert client.get("/v1/queries/dumps").status_code == 200
+        assert do(client, "verify").status_code == 200
+        control.end()
+        until(lambda: client.get("/readyz").status_code == 200)
+        assert [do(client, task).status_code for task in TASKS] == [200] * len(TASKS)
+        service.signal(signal.SIGTERM)
+        assert service.wait() == 0
+    assert counts(store) == (1, 0)
+    lines = (store / "audit.jsonl").read_text().splitlines()
+    assert len(lines) == 2 * len(TASKS) == len([json.loads(line) for line in lines])
+    assert "Traceback" not in store.with_name("said").read_text()
+
+
+def test_a_compaction_without_room_for_the_archive_leaves_a_store_that_is_usable(
+    store: Path, library: Path
+) -> None:
+    ingest(store, write(store.parent / "second.etdp", tiny_dump(1)))
+    with serving_with_faults(store, library) as (_, client, control):
+        assert do(client, "forget").status_code == 200
+        ingest_more(client, 3)
+        (store / "uncompacted").touch()  # the copy replaces the file though it is not smaller
+        control.begin(FULL._replace(pattern="*/archive/*"))
+        assert do(client, "compact").status_code == 507
+        assert do(client, "snapshot").status_code == 200
+        assert do(client, "retention").status_code == 507
+        control.end()
+        assert do(client, "compact").status_code == do(client, "retention").status_code == 200
+
+
+def ingest_more(client: Client, count: int) -> None:
+    """Upload dumps one after the other, each into a segment of its own."""
+    for _ in range(count):
+        dump = new_dump()
+        assert put(client, dump).status_code == 201
+        until(lambda dump=dump: state_of(client, dump) == "indexed")
+
+
+def state_of(client: Client, dump: bytes) -> str:
+    return str(client.get(f"/v1/dumps/{sha256_of(dump)}").json()["state"])
+
+
+def test_a_service_starts_on_a_full_disk_and_writes_when_there_is_room(
+    store: Path, library: Path
+) -> None:
+    with serving_with_faults(store, library) as (service, client, _):
+        ingest_more(client, 1)
+        waiting = new_dump()
+        assert put(client, waiting).status_code == 201
+        service.kill()
+    FaultControl(store.with_name("fault")).begin(FULL)
+    with serving_with_faults(store, library) as (service, client, control):
+        until(lambda: client.get("/healthz").json()["status"] == "stores nothing")
+        assert client.get("/readyz").status_code == 503
+        assert "the disk is full" in client.get("/v1/status").json()[0]["service_problem"]
+        assert "Nothing new is stored at the moment." in client.get("/").text
+        asked = subprocess.run(
+            [*COMMAND, "--url", service.url, "status"],
+            env=ENVIRONMENT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (asked.returncode, "the disk is full" in asked.stderr) == (1, True)
+        assert len(client.get("/v1/queries/dumps").json()) >= 2
+        assert put(client, new_dump()).status_code == 507
+        control.end()
+        until(lambda: client.get("/healthz").json() == {"status": "ok"})
+        until(lambda: state_of(client, waiting) == "indexed")
+        assert "Nothing new is stored" not in client.get("/").text
+        service.signal(signal.SIGTERM)
+        assert service.wait() == 0
+    said = store.with_name("said").read_text()
+    assert f"{store}: the disk is full (" in said
+    assert f"{store}: can be written again" in said
+    assert counts(store) == (3, 0)

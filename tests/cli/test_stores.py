@@ -97,13 +97,6 @@ def test_a_command_is_told_that_a_service_keeps_the_store_open(run: Run, tmp_pat
     )
 
 
-def test_migrate_makes_no_store(run: Run, tmp_path: Path) -> None:
-    assert "no store here" in run("migrate", "--store", tmp_path / "none").error
-    assert not (tmp_path / "none").exists()
-    Warehouse.open(tmp_path / "store", create=True).close()
-    assert run("migrate", "--store", tmp_path / "store") == (0, b"", "")
-
-
 @pytest.mark.parametrize(
     "args",
     cross_section(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,19 @@ from unittest.mock import patch
 from starlette.testclient import TestClient
 
 from cli.serve.http.app import make_app
+from cli.serve.nights import Nights
+from cli.serve.page import site
 from cli.serve.service import Service
 from cli.serve.settings import ServiceSettings
+from queries.report.nightly import nightly_report
+from queries.report.stored_nights import NightKey, pack_night
 from tests.support.layers import GUARD
 from tests.support.store_template import copy_new_store
-from tests.support.waiting import until
+from tests.support.waiting import DEADLINE_SECONDS, until
 from warehouse.load import children
 from warehouse.load.children import DecodingChild, DecodingChildren
 from warehouse.opening.snapshots import find_snapshots
+from warehouse.upkeep.nights import JudgedNight
 
 
 class _KeptChildren(DecodingChildren):
@@ -43,12 +48,28 @@ def kept_children() -> DecodingChildren:
     return kept
 
 
+def judge_here(nights: Nights, build: str) -> JudgedNight:
+    """The night of a build, judged in this process, which takes less time than to start another."""
+    consumer = nights._consumer
+    with consumer.memory.raised(), consumer.readers.lend() as reader:
+        key = NightKey.of(reader, nights.settings, build)
+        return pack_night(key, nightly_report(reader, nights.settings, head=build))
+
+
 @contextmanager
-def serving(store: Path, **settings: Any) -> Iterator[TestClient]:
-    """A client of a service in this process, which indexes dumps at once."""
+def serving(store: Path, *, has_judges: bool = False, **settings: Any) -> Iterator[TestClient]:
+    """A client of a service in this process, which indexes dumps at once.
+
+    Unless it has processes that judge, nights are judged here. Views wait until they are judged.
+    """
     quick = {"batch_dumps": 1, "batch_seconds": 0.05, "free_bytes": 0}
     copy_new_store(store)
-    with patch.object(children, "DecodingChildren", kept_children):
+    judge = nullcontext() if has_judges else patch.object(Nights, "_judge", judge_here)
+    with (
+        patch.object(children, "DecodingChildren", kept_children),
+        patch.object(site, "WAIT_SECONDS", DEADLINE_SECONDS),
+        judge,
+    ):
         app = make_app(Service(store, ServiceSettings(**{**quick, **settings})))
         with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
             yield client

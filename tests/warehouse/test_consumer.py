@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 
 from ingest.dump import Dump, Refusal
 from tests.support.etdump_builder import build_etdump
+from tests.support.full_disk import full_disk
 from tests.support.stores import make_old
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_incoming
 from tests.support.waiting import until
 from warehouse import Inbox, Warehouse
 from warehouse import consumer as module
 from warehouse.consumer import Consumer
-from warehouse.errors import StoreError
+from warehouse.errors import FullDiskError, StoreError
 from warehouse.load.dump_rows import DumpRows
 from warehouse.load.summary import IngestProgress, IngestSummary
 from warehouse.opening.read import open_snapshot
@@ -270,7 +272,10 @@ def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
         monkeypatch.setattr(module, "find_logs", fail)
         give(consumer, inbox, tiny_incoming(1))
         until(lambda: consumer.problem is not None)
-        assert str(consumer.problem) == f"{store}: cannot be read: Permission denied"
+        assert str(consumer.problem) == (
+            f"{store}: cannot be read or written: Permission denied; committed data is safe: "
+            "correct this and try again"
+        )
 
         monkeypatch.setattr(module, "find_logs", look)
         until(lambda: consumer.indexed.total() == 1)
@@ -298,7 +303,53 @@ def test_a_database_that_refuses_all_statements_is_opened_again_and_reported_onc
         until(lambda: consumer.problem is None)
         with consumer.readers.lend() as reader:
             assert reader.sql("SELECT sha256 FROM dumps").num_rows == 1
-    assert len(reports) == 1
+    assert reports[1:] == [f"{store}: can be written again"]
+
+
+def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    reports: list[str] = []
+    with Warehouse.open(store) as warehouse:
+        warehouse.record_refusals([Refusal("a.etdp", None, "manifest", None, "none")])
+        left = Path(shutil.copytree(store, store.with_name("left")))
+    with ExitStack() as full:
+        full.enter_context(full_disk())
+        opened = Warehouse.open(left, is_patient=True)
+        consumer = Consumer(opened, left, **QUICK)
+        consumer.report = reports.append
+        with opened, Inbox.open(left) as inbox, consumer:
+            until(lambda: "the disk is full" in str(consumer.problem))
+            with consumer.readers.lend() as reader:
+                assert reader.query("ingest_errors").num_rows == 1
+            with pytest.raises(FullDiskError):
+                consumer.perform(lambda: pytest.fail("it was run")).result()
+            give(consumer, inbox, tiny_incoming(1))
+            full.close()
+            until(lambda: consumer.problem is None and consumer.indexed.total() == 1)
+            assert consumer.perform(opened.snapshot).result().path.exists()
+    assert len(reports) == len({*reports})
+    assert reports[-1] == f"{left}: can be written again"
+
+
+def test_dumps_are_indexed_though_there_is_no_room_for_a_first_snapshot(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    publish = Warehouse.snapshot
+
+    def fail(_: Warehouse) -> None:
+        raise FullDiskError(str(store / "snapshots"), "9 bytes are needed, and 0 are free")
+
+    monkeypatch.setattr(Warehouse, "snapshot", fail)
+    with consuming(store) as (consumer, inbox):
+        give(consumer, inbox, tiny_incoming(1))
+        until(lambda: consumer.indexed.total() == 1)
+        until(lambda: "9 bytes" in str(consumer.problem))
+        assert consumer.perform(lambda: 7).result() == 7  # what needs no room is done
+        monkeypatch.setattr(Warehouse, "snapshot", publish)
+        until(lambda: consumer.problem is None)
 
 
 @pytest.mark.slow

@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from warehouse.errors import explain_failure, suggest
+from warehouse.errors import (
+    DiskError,
+    FullDiskError,
+    StoreError,
+    explain_failure,
+    suggest,
+    write_errors,
+)
 
 
 def test_long_names_are_not_compared():
@@ -39,3 +46,41 @@ def test_no_name_is_known():
 )
 def test_failures_of_a_disk_name_their_remedy(number: int, remedy: str) -> None:
     assert explain_failure(OSError(number, os.strerror(number))) == os.strerror(number) + remedy
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "problem"),
+    [
+        (
+            errno.ENOSPC,
+            FullDiskError,
+            "a: the disk is full (No space left on device); committed data is safe: free some "
+            "space and try again",
+        ),
+        (
+            errno.EDQUOT,
+            FullDiskError,
+            "a: the disk is full (Disk quota exceeded); committed data is safe: free some space "
+            "and try again",
+        ),
+        (
+            errno.EIO,
+            DiskError,
+            "a: cannot be written: Input/output error; committed data is safe: repair the disk "
+            "and try again",
+        ),
+        (
+            errno.EACCES,
+            StoreError,
+            "a: cannot be written: Permission denied; committed data is safe: correct this and "
+            "try again",
+        ),
+    ],
+)
+def test_writes_that_fail_name_cause_and_remedy(
+    number: int, kind: type[StoreError], problem: str
+) -> None:
+    with pytest.raises(StoreError) as caught, write_errors("a"):
+        raise OSError(number, os.strerror(number))
+    assert type(caught.value) is kind
+    assert str(caught.value) == problem

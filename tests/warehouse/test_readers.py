@@ -63,3 +63,18 @@ def test_while_a_store_is_reopened_its_snapshot_is_read(store: Path) -> None:
             assert reader.snapshot_time is None
         pool.close()
     assert events == [events[0], "alone", events[0]]
+
+
+def test_while_a_store_cannot_be_reopened_its_snapshot_is_read(store: Path) -> None:
+    with Warehouse.open(store) as warehouse:
+        warehouse.snapshot()
+        pool = ReaderPool(warehouse, store)
+        with pytest.raises(ZeroDivisionError), pool.reopening():
+            raise ZeroDivisionError
+        with pool.lend() as reader:
+            assert reader.snapshot_time is not None
+        with pool.reopening():
+            pass
+        with pool.lend() as reader:
+            assert reader.snapshot_time is None
+        pool.close()

@@ -18,6 +18,8 @@ from warehouse import Warehouse
 from warehouse.archive.archive import Archive
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, HEADERS_BYTES, log_of
 from warehouse.errors import (
+    DamagedStoreError,
+    FullDiskError,
     ParameterError,
     StatementError,
     StoreError,
@@ -25,6 +27,9 @@ from warehouse.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
+from warehouse.opening.status import read_status
+from warehouse.upkeep import compact
+from warehouse.upkeep.compact import request_compaction
 from warehouse.upkeep.rebuild import rebuild_store
 
 
@@ -328,6 +333,28 @@ def test_segments_are_safe_before_they_are_replayed(
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 1
 
 
+def test_a_compaction_that_fails_after_the_file_was_replaced_leaves_a_usable_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    ingest(store, write(tmp_path / "a.etdp", dump_of(1, 2, 3)))
+    request_compaction(store)  # so that the copy is used although it is not smaller
+
+    def fail(_: Archive) -> int:
+        raise FullDiskError(str(store / "archive"), "No space left on device")
+
+    with Warehouse.open(store) as warehouse:
+        monkeypatch.setattr(compact, "merge_segments", fail)
+        with pytest.raises(FullDiskError):
+            warehouse.compact(nullcontext())
+        monkeypatch.undo()
+        assert warehouse.sql("SELECT count(*) AS n FROM dumps").to_pylist() == [{"n": 1}]
+        assert warehouse.snapshot().path.exists()
+        warehouse.ingest(write(tmp_path / "b.etdp", dump_of(4)), manifest=MANIFEST)
+        warehouse.compact(nullcontext())
+    assert not read_status(store).is_uncompacted
+
+
 def test_an_open_store_recovers_when_duckdb_refuses_all_statements(
     store: Path, tmp_path: Path
 ) -> None:
@@ -340,6 +367,16 @@ def test_an_open_store_recovers_when_duckdb_refuses_all_statements(
         warehouse.recover(nullcontext())
         assert warehouse.ingest([dump], manifest=MANIFEST).n_dumps == 1
         assert warehouse.sql("SELECT sha256 FROM dumps").num_rows == 2
+
+
+def test_an_open_store_whose_file_is_gone_names_the_rebuild(store: Path, tmp_path: Path) -> None:
+    ingest(store, write(tmp_path / "a.etdp", dump_of(1)))
+    warehouse = Warehouse.open(store)
+    (store / FILE_NAME).unlink()
+    with pytest.raises(DamagedStoreError, match=r"gone.*'tracehouse rebuild'"):
+        warehouse.recover(nullcontext())
+    with pytest.raises(DamagedStoreError, match=r"deleted or replaced.*'tracehouse rebuild'"):
+        warehouse.close()
 
 
 def test_a_store_opened_to_be_read_cannot_be_changed(store: Path) -> None:

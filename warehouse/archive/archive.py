@@ -10,7 +10,7 @@ from warehouse.archive.entries import Entry
 from warehouse.archive.segment_writer import SegmentWriter
 from warehouse.archive.segments import Segment, read_entries
 from warehouse.engine.store_file import ARCHIVE_FOLDER
-from warehouse.errors import ArchiveError, explain_failure
+from warehouse.errors import ArchiveError, explain_failure, write_errors
 
 _DAMAGED = "damaged"  # folder of damaged segments
 
@@ -56,17 +56,14 @@ class Archive:
         """A writer of the next segment; its number is greater than `last`.
 
         Raises:
-            ArchiveError: The folder cannot be created.
+            ArchiveError: The folder cannot be read.
+            StoreError: The folder cannot be created.
         """
         last = max([last, *(segment.last for segment in self.segments())])
-        try:
+        with write_errors(str(self.folder), problem="cannot be created"):
             if not self.folder.is_dir():
                 self.folder.mkdir(mode=self.folder.parent.stat().st_mode & 0o777)
                 sync_path(self.folder.parent)
-        except OSError as error:
-            raise ArchiveError(
-                str(self.folder), f"cannot be made: {explain_failure(error)}"
-            ) from error
         return SegmentWriter(self.folder, last + 1)
 
     def entries(self, *, with_data: bool = True) -> Iterator[tuple[int, Entry]]:

@@ -15,7 +15,7 @@ from warehouse.archive.segment_writer import SegmentWriter
 from warehouse.archive.segments import Segment
 from warehouse.engine.connection import insert_rows, transaction
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import StoreError
+from warehouse.errors import write_errors
 
 _INDEXED = "SELECT segment FROM archive_segments"
 _UNFILE = "DELETE FROM archived_files WHERE segment IN (SELECT unnest(?))"
@@ -97,14 +97,8 @@ class History:
         """
         if self._writer is None:
             return
-        try:
+        with write_errors(str(self._writer.folder)):
             segment = self._writer.seal()
-        except OSError as error:
-            raise StoreError(
-                str(self._writer.folder),
-                f"cannot be written: {error.strerror}; earlier commits are safe: free some space "
-                "and run the command again",
-            ) from error
         number = segment.first
         ledger = "INSERT INTO archive_segments VALUES (?, ?)"
         self._connection.execute(ledger, [number, self._entries])

@@ -15,9 +15,11 @@ from warehouse.archive.entries import Entry
 from warehouse.archive.segment_writer import UNFINISHED, SegmentWriter
 from warehouse.archive.segments import Segment, check_segment, data_bytes, read_entries
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import ArchiveError
+from warehouse.engine.store_file import check_room
+from warehouse.errors import write_errors
 
 MANY_SEGMENTS = 33  # neighbouring small segments that are merged when an ingest ends
+_KEPT = "nothing is lost"  # if the disk is full
 SMALL_BYTES = 32 << 20  # on disk, of a segment that is worth merging
 SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed, so that a merge takes only seconds
 
@@ -25,8 +27,8 @@ SMALL_DATA_BYTES = 256 << 20  # the same, uncompressed, so that a merge takes on
 def merge_segments(archive: Archive, *, least: int = 2) -> int:
     """Merge neighbouring small segments if there are at least that many.
 
-    Nothing is lost if it raises ArchiveError, for a damaged segment or a full disk. Returns the
-    number of segment files that are gone.
+    Nothing is lost if it raises ArchiveError for a damaged segment, or StoreError for a full disk.
+    Returns the number of segment files that are gone.
     """
     merged = 0
     for neighbours in _small_neighbours(archive.segments()):
@@ -45,19 +47,16 @@ def rewrite_segments(
     """Replace neighbouring segments by one with their entries, each changed by a function.
 
     Raises:
-        ArchiveError: A segment is damaged, or the disk is full; the archive is unchanged.
+        ArchiveError: A segment is damaged; the archive is unchanged.
+        StoreError: The disk is full or fails; the archive is unchanged.
     """
     first, last = segments[0].first, segments[-1].last
     writer = SegmentWriter(archive.folder, first)
     try:
-        writer.copy(_changed(segments, change), last)
-        made = writer.seal()
-    except OSError as error:
-        writer.discard()
-        problem = (
-            f"cannot be written: {error.strerror}; nothing is lost: free some space, and try again"
-        )
-        raise ArchiveError(str(archive.folder), problem) from error
+        with write_errors(str(archive.folder), kept=_KEPT):
+            check_room(archive.folder, sum(_file_bytes(one) for one in segments), kept=_KEPT)
+            writer.copy(_changed(segments, change), last)
+            made = writer.seal()
     except BaseException:  # an interrupt too must leave nothing half-done
         writer.discard()
         raise
@@ -94,7 +93,7 @@ def _small_neighbours(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Runs of consecutive segments that are small on disk."""
     group: list[Segment] = []
     for segment in segments:
-        is_small = segment.path.stat().st_size < SMALL_BYTES
+        is_small = _file_bytes(segment) < SMALL_BYTES
         if group and not (is_small and segment.first == group[-1].last + 1):
             yield group
             group = []
@@ -113,8 +112,12 @@ def _filled(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 def _share(segment: Segment) -> float:
     """Size of a segment relative to the limit for merging, at least 0."""
-    on_disk = segment.path.stat().st_size / SMALL_BYTES
+    on_disk = _file_bytes(segment) / SMALL_BYTES
     return max(on_disk, data_bytes(segment) / SMALL_DATA_BYTES)
+
+
+def _file_bytes(segment: Segment) -> int:
+    return segment.path.stat().st_size
 
 
 def _changed(

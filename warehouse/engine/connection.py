@@ -12,9 +12,16 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.engine.log_sum import check_log, delete_log_sum, record_commit
-from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of
+from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, WAL_SUFFIX, log_of, spill_of
 from warehouse.engine.tables import quote
-from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
+from warehouse.errors import (
+    DamagedStoreError,
+    DiskError,
+    FullDiskError,
+    StoreError,
+    StoreLockedError,
+    write_error,
+)
 
 DATABASE = "warehouse"  # name of the store's file in SQL
 
@@ -44,8 +51,9 @@ _DAMAGE = re.compile(
 
 _LOG_DAMAGE = re.compile("replaying WAL|WAL checkpoint iteration|corrupt WAL")
 
-_FULL = re.compile(
-    "No space left|File too large|Could not write|disk full|fsync failed|Input/output error",
+_FULL = re.compile("No space left on device|Disk quota exceeded")
+_FAILED = re.compile(
+    f"{_FULL.pattern}|File too large|Could not write|disk full|fsync failed|Input/output error",
     re.IGNORECASE,
 )
 _ORIGINAL = re.compile('^Original error: "?(.+?)"?$', re.MULTILINE)
@@ -65,7 +73,7 @@ def open_writer(file: Path, *, is_new: bool = False) -> duckdb.DuckDBPyConnectio
     The database is attached, but not yet the current one: see `use_database`. With `is_new`, each
     commit is written to the file at once, which suits a few small commits.
     """
-    config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": f"{file}.tmp"}
+    config = {**_CAREFUL, **(_MAKER if is_new else _WRITER), "temp_directory": str(spill_of(file))}
     with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, file, "READ_WRITE", allow_files=False)
         return connection
@@ -159,7 +167,7 @@ def open_copier(
 
     `limits` are DuckDB's settings that limit statements.
     """
-    config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": f"{new}.tmp"}
+    config = {**_CAREFUL, **_WRITER, **limits, "temp_directory": str(spill_of(new))}
     with closed_on_error(duckdb.connect(":memory:", config=config)) as connection:
         _attach(connection, old, "READ_ONLY", allow_files=True, name="old")
         _attach(connection, new, "READ_WRITE", allow_files=False, name="new")
@@ -271,7 +279,8 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
     """Turn errors of the disk, and DuckDB's about a store's file or a snapshot, into our own.
 
     Raises:
-        StoreError: The file is unreadable or not a database, or the disk is full or fails.
+        StoreError: The file is unreadable or not a database, or the disk fails.
+        FullDiskError: The disk is full.
         DamagedStoreError: The file is damaged, and an archive exists.
         StoreLockedError: Another process has the file open.
         OSError: An error of something else than the disk.
@@ -287,24 +296,28 @@ def translated_errors(store: Path, file: Path | None = None) -> Iterator[None]:
         if "Could not set lock on file" in text:
             holder = re.search(r"PID (\d+)", text)
             raise StoreLockedError(str(store), int(holder[1]) if holder else None) from error
-        raise StoreError(str(store), _explain(text)) from error
+        if full := _FULL.search(text):
+            raise FullDiskError(str(store), full[0]) from error
+        kind = DiskError if _FAILED.search(text) else StoreError
+        raise kind(str(store), _explain(text)) from error
     except OSError as error:
         if error.errno not in _OF_THE_DISK:
             raise
-        raise StoreError(str(error.filename or store), _FAILS.format(error.strerror)) from error
+        failure = write_error(str(error.filename or store), error, problem="the disk fails")
+        raise failure from error
 
 
 def is_damage(error: duckdb.Error) -> bool:
     """Whether the error is due to a damaged file; no statement can provoke such an error."""
     text = str(error)
     is_of_a_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
-    return bool(_DAMAGE.search(text)) and not (_FULL.search(text) or is_of_a_statement)
+    return bool(_DAMAGE.search(text)) and not (_FAILED.search(text) or is_of_a_statement)
 
 
 def _explain(text: str) -> str:
     original = _ORIGINAL.search(text)
     first = original[1] if original else text.splitlines()[0]
-    if _FULL.search(text):
+    if _FAILED.search(text):
         return _FAILS.format(first)
     if "not a valid DuckDB database" in text:
         return f"{FILE_NAME} is not a tracehouse store; name another directory with --store"

@@ -44,6 +44,7 @@ class MemoryLimit:
         ((self._most,),) = self._connection.execute(_SETTING).fetchall()
         self._lock = threading.Lock()
         self._asking = 0
+        self._is_open = True
         self._resting = RESTING
         self._limit = self._most
         self.lower()
@@ -74,12 +75,16 @@ class MemoryLimit:
                     self._set(self._resting)
 
     @contextmanager
-    def moved(self, writing: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
-        """Let the body close the database, and apply the limit to the one that it opens."""
+    def moved(self, opened: Callable[[], duckdb.DuckDBPyConnection]) -> Iterator[None]:
+        """Let the body close the database, and apply the limit to the one that it opens.
+
+        If it opens none, limits are kept for the one that a later body opens.
+        """
         with self._lock:
             self._connection.close()
+            self._is_open = False
             yield
-            self._connection = writing().cursor()
+            self._connection, self._is_open = opened().cursor(), True
             self._connection.execute(f"SET memory_limit = '{self._limit}B'")
 
     def close(self) -> None:
@@ -87,6 +92,6 @@ class MemoryLimit:
         self._connection.close()
 
     def _set(self, limit: int) -> None:
-        if limit != self._limit:
+        if limit != self._limit and self._is_open:
             self._connection.execute(f"SET memory_limit = '{limit}B'")
-            self._limit = limit
+        self._limit = limit

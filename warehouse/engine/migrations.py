@@ -76,7 +76,7 @@ def check_version(
         raise StoreVersionError(store, found, known)
     has_migration = found == 0 or found >= FIRST_SCHEMA
     if not has_migration or (read_only and found < known):
-        raise OldStoreError(store, found, known, has_migration=has_migration)
+        raise OldStoreError(store, found, known)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:

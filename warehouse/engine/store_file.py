@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.durable import rename, sync_path, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import DamagedStoreError, StoreError, explain_failure
+from warehouse.errors import (
+    DamagedStoreError,
+    FullDiskError,
+    StoreError,
+    explain_failure,
+    write_errors,
+)
 
 FILE_NAME = "warehouse.duckdb"
 WAL_SUFFIX = ".wal"
@@ -18,7 +26,9 @@ SNAPSHOT_FOLDER = "snapshots"
 
 HEADERS_BYTES = 3 * 4096  # DuckDB's headers; a shorter file has no rows
 _MAGIC, _MAGIC_AT = b"DUCK", 8
-_UNFINISHED = ".new"
+_UNFINISHED, _SPILL = ".new", ".tmp"
+_ELSEWHERE = "choose another place"
+_CHECKPOINT_BYTES = 4 << 20  # of blocks that are partly filled
 
 
 def make_folder(store: Path, *, is_shared: bool) -> None:
@@ -27,16 +37,12 @@ def make_folder(store: Path, *, is_shared: bool) -> None:
     Raises:
         StoreError: The directory cannot be created.
     """
-    try:
+    with write_errors(str(store), problem="cannot be created", remedy=_ELSEWHERE):
         made = [folder for folder in (store, *store.parents) if not folder.exists()]
         store.parent.mkdir(parents=True, exist_ok=True)
         store.mkdir(mode=0o777 if is_shared else 0o700, exist_ok=True)
         for folder in made:
             sync_path(folder.parent)
-    except OSError as error:
-        raise StoreError(
-            str(store), f"cannot be created: {error.strerror}; choose another place"
-        ) from error
 
 
 def has_store_file(store: Path) -> bool:
@@ -93,23 +99,22 @@ def make_file(
     file = store / FILE_NAME
     unfinished = file.with_name(FILE_NAME + _UNFINISHED)
     try:
-        clear_unfinished(store)
-        build(unfinished)
-        if log_of(unfinished).exists():
-            raise StoreError(str(store), "a new store cannot be written: is the disk full?")
-        if only_below_bytes is not None and unfinished.stat().st_size >= only_below_bytes:
+        with write_errors(str(store), problem="cannot be created", remedy=_ELSEWHERE):
             clear_unfinished(store)
-            return
-        if not is_shared:
-            unfinished.chmod(unfinished.stat().st_mode & 0o700)
-        sync_path(unfinished)
-        failpoint("swap")
-        rename(unfinished, file)
-        failpoint("swapped")
-    except OSError as error:
-        raise StoreError(
-            str(store), f"cannot be created: {error.strerror}; choose another place"
-        ) from error
+            build(unfinished)
+            if log_of(unfinished).exists():
+                raise StoreError(str(store), "a new store cannot be written: is the disk full?")
+            if only_below_bytes is not None and unfinished.stat().st_size >= only_below_bytes:
+                return
+            if not is_shared:
+                unfinished.chmod(unfinished.stat().st_mode & 0o700)
+            sync_path(unfinished)
+            failpoint("swap")
+            rename(unfinished, file)
+            failpoint("swapped")
+    finally:
+        with suppress(OSError):  # what is left of a failure takes room; the next start tries again
+            clear_unfinished(store)
 
 
 def sync_names(store: Path) -> None:
@@ -118,11 +123,39 @@ def sync_names(store: Path) -> None:
     Raises:
         StoreError: Syncing failed.
     """
-    try:
+    with write_errors(str(store), problem="cannot be synced to disk"):
         sync_path(store)
-    except OSError as error:
-        problem = f"cannot be synced to disk: {error.strerror}; check the disk and ingest again"
-        raise StoreError(str(store), problem) from error
+
+
+def check_room(folder: Path, needed_bytes: int, *, kept: str = "committed data is safe") -> None:
+    """Check that the disk has room for so many bytes; an OSError is passed on.
+
+    Raises:
+        FullDiskError: It has less.
+    """
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free < needed_bytes:
+        cause = f"{needed_bytes:,} bytes are needed, and {free:,} are free"
+        raise FullDiskError(str(folder), cause, kept=kept)
+
+
+def check_room_to_checkpoint(store: Path, *, is_certain: bool = False) -> None:
+    """Check that the log of a store may fit into its file; an OSError is passed on.
+
+    After a checkpoint that failed, DuckDB refuses all statements. Rows often take much less room
+    in the file than in the log, so a log may fit even if the disk has no room for all its bytes.
+
+    Args:
+        store: The store's directory.
+        is_certain: Whether the log must fit in any case.
+
+    Raises:
+        FullDiskError: The disk has no room for it.
+    """
+    with suppress(FileNotFoundError):
+        log_bytes = log_of(store / FILE_NAME).stat().st_size
+        check_room(store, _CHECKPOINT_BYTES + (log_bytes if is_certain else 0))
 
 
 def clear_unfinished(store: Path) -> None:
@@ -133,6 +166,20 @@ def clear_unfinished(store: Path) -> None:
     unfinished = store / f"{FILE_NAME}{_UNFINISHED}"
     for left in (unfinished, log_of(unfinished)):
         left.unlink(missing_ok=True)
+
+
+def spill_of(file: Path) -> Path:
+    """The folder for data of a writer that does not fit into its memory."""
+    return file.with_name(f"{file.name}{_SPILL}")
+
+
+def clear_spills(store: Path) -> None:
+    """Delete the spilled data of killed writers; the caller prevents others.
+
+    What cannot be deleted stays, and is tried again at the next opening.
+    """
+    for file in (store / FILE_NAME, store / f"{FILE_NAME}{_UNFINISHED}"):
+        shutil.rmtree(spill_of(file), ignore_errors=True)
 
 
 def log_of(file: Path) -> Path:
@@ -169,13 +216,16 @@ class OpenFile:
 
         Raises:
             StoreError: The file was deleted or replaced.
+            DamagedStoreError: The same, and an archive exists, which has everything.
         """
-        if not self.is_in_place():
-            raise StoreError(
-                str(self._store),
-                f"{FILE_NAME} was deleted or replaced while it was open: data written since then "
-                "is lost; ingest again",
-            )
+        if self.is_in_place():
+            return
+        problem = f"{FILE_NAME} was deleted or replaced while it was open"
+        if (self._store / ARCHIVE_FOLDER).is_dir():
+            raise DamagedStoreError(str(self._store), problem)
+        raise StoreError(
+            str(self._store), f"{problem}: data written since then is lost; ingest again"
+        )
 
     def write_headers_anew(self) -> None:
         """Write DuckDB's headers to disk again, while DuckDB's lock keeps other programs out.

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from warehouse.engine.processes import is_running
-from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError, explain_failure
+from warehouse.errors import StoreError, StoreLockedError, WriterWaitingError, write_errors
 
 LOCK_NAME = "lock"
 
@@ -49,11 +49,9 @@ class StoreLock:
             StoreLockedError: Others still have the store open.
         """
         deadline = time.monotonic() + wait
-        try:
+        with write_errors(str(store)):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             file = os.open(store / LOCK_NAME, flags, 0o666 if is_shared else 0o600)
-        except OSError as error:
-            raise StoreError(str(store), f"cannot be written: {explain_failure(error)}") from error
         gate = _Gate(store)
         try:
             return cls(store, _lock(store, file, fcntl.LOCK_EX, deadline, gate.close))

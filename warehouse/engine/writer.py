@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import duckdb
@@ -17,11 +17,14 @@ from warehouse.engine.store_file import (
     ARCHIVE_FOLDER,
     FILE_NAME,
     OpenFile,
+    check_room_to_checkpoint,
+    clear_spills,
     has_store_file,
     log_of,
     make_file,
     sync_names,
 )
+from warehouse.errors import FullDiskError
 
 
 class Writer:
@@ -30,17 +33,23 @@ class Writer:
     Attributes:
         connection: The connection that writes.
         file: The store's file.
+        is_settled: Whether all that is in the file and its log is on disk; see `settle`.
     """
 
-    def __init__(self, store: Path, *, is_shared: bool) -> None:
-        """Create the store's file if missing, and migrate it.
+    def __init__(self, store: Path, *, is_shared: bool, is_careful: bool = False) -> None:
+        """Open the store's file; a missing one is created, and an older one migrated.
+
+        Args:
+            store: The store's directory.
+            is_shared: Leave the permissions of a new file to the umask.
+            is_careful: Settle only with room for the whole log, as after a failure.
 
         Raises:
             StoreError: The file cannot be created or written, or is not a store.
             StoreVersionError: A newer tracehouse wrote the store.
             OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
         """
-        self._store = store
+        self._store, self._is_careful = store, is_careful
         with translated_errors(store), ExitStack() as opened:
             is_new = not has_store_file(store)
             if is_new:
@@ -49,18 +58,20 @@ class Writer:
             opened.callback(self.file.close)
             if (store / ARCHIVE_FOLDER).is_dir():  # which can replace a deleted log
                 delete_log_sum(store / FILE_NAME)
+            clear_spills(store)
             self.connection = open_writer(store / FILE_NAME)
             opened.callback(delete_log_sum, store / FILE_NAME)
             opened.callback(self.connection.close)
             track_log(self.connection, store / FILE_NAME)
+            self.is_settled = is_new or is_sealed(store / FILE_NAME, self.file.descriptor)
             if is_new:
                 use_database(self.connection)
             else:
-                self._check_and_migrate()
+                self._check_and_migrate(is_known=self.is_settled)
             self._opened = opened.pop_all()
 
-    def _check_and_migrate(self) -> None:
-        """Check the store for foreign changes, and migrate it.
+    def _check_and_migrate(self, *, is_known: bool) -> None:
+        """Check the store for foreign changes unless it is known, and migrate it.
 
         Raises:
             StoreError: The store contains foreign objects or other tables.
@@ -68,22 +79,36 @@ class Writer:
             OldStoreError: An older tracehouse wrote the store, which must be rebuilt first.
         """
         store = str(self._store)
-        is_known = is_sealed(self._store / FILE_NAME, self.file.descriptor)
         if not is_known:
-            self.file.write_headers_anew()
             check_no_foreign_objects(self.connection, store)
         use_database(self.connection)
         check_version(self.connection, store)
         migrate(self.connection)
         if not is_known:
             check_tables(self.connection, store)
-        if log_of(self._store / FILE_NAME).exists():
-            # If a sync of the log failed, part of it may be in memory alone, and no later sync
-            # would write that; a checkpoint writes all rows anew.
-            self.connection.execute("CHECKPOINT")
+
+    def settle(self) -> None:
+        """Write to disk again what a writer before may have left in memory alone.
+
+        After a sync that failed, no later sync would write it; a checkpoint writes all rows of the
+        log anew. Until then, nothing may be committed.
+
+        Raises:
+            StoreError: The disk is full or fails.
+        """
+        if self.is_settled:
+            return
+        with translated_errors(self._store):
+            self.file.write_headers_anew()
+            if log_of(self._store / FILE_NAME).exists():
+                self._check_room()
+                self.connection.execute("CHECKPOINT")
+        self.is_settled, self._is_careful = True, False
 
     def is_usable(self) -> bool:
-        """Whether DuckDB still works: after a failed sync, it refuses all statements."""
+        """Whether DuckDB has the store's file, and works: after some failures it refuses to."""
+        if not self.file.is_in_place():
+            return False
         try:
             self.connection.execute("SELECT 1 FROM archive_segments LIMIT 1")
         except duckdb.Error:
@@ -99,13 +124,33 @@ class Writer:
         self.file.check()
         failpoint("checkpoint")
         with translated_errors(self._store):
+            self._check_room()
             self.connection.execute("CHECKPOINT")
         # While DuckDB's lock keeps other programs out.
         seal_file(self._store / FILE_NAME, self.file.descriptor)
         sync_names(self._store)  # otherwise an old log could reappear after a power failure
 
+    def _check_room(self) -> None:
+        """Check that the disk may have room for a checkpoint.
+
+        Raises:
+            FullDiskError: It has none.
+        """
+        try:
+            check_room_to_checkpoint(self._store, is_certain=self._is_careful)
+        except FullDiskError:
+            self._keep_log()
+            raise
+
+    def _keep_log(self) -> None:
+        """Keep DuckDB from writing its log into the file when it is closed."""
+        with suppress(duckdb.Error):  # after a fatal error; then it does not do so
+            self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+
     def close(self) -> None:
         """Close the connection, then the file: closing any descriptor ends DuckDB's lock."""
+        if not self.is_settled:
+            self._keep_log()
         self._opened.close()
 
 

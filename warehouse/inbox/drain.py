@@ -12,7 +12,7 @@ from ingest.durable import sync_path
 from warehouse.archive.archive import Archive
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.store_file import INBOX_FOLDER
-from warehouse.errors import StoreError
+from warehouse.errors import write_errors
 from warehouse.inbox.log import SealedLog, seal_logs
 from warehouse.inbox.logged_dumps import LoggedDumps
 from warehouse.inbox.tallies import delete_log
@@ -54,18 +54,14 @@ def drain_inbox(
     """
     summary = IngestSummary()
     archive, folder = Archive(store), store / INBOX_FOLDER
-    try:
+    with write_errors(
+        str(folder), problem="cannot be read or written", kept="the dumps in it are safe"
+    ):
         logs = seal_logs(folder)
         for paths in batches(logs, lambda log: log.stat().st_size, _ROUND_BYTES, _ROUND_LOGS):
             children.prepare()
             report = _after(summary, progress)
             summary += _drain_logs(stored, archive, paths, children, jobs, report)
-    except OSError as error:
-        raise StoreError(
-            str(folder),
-            f"cannot be read or written: {error.strerror}; the dumps in it are safe: fix this "
-            "and run 'tracehouse drain' again",
-        ) from error
     return summary
 
 

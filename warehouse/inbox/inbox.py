@@ -11,7 +11,7 @@ from threading import Lock
 from ingest.dump import Dump
 from ingest.durable import sync_path
 from warehouse.engine.store_file import ARCHIVE_FOLDER, FILE_NAME, INBOX_FOLDER
-from warehouse.errors import StoreError, explain_failure
+from warehouse.errors import StoreError, write_errors
 from warehouse.inbox.group_commit import GroupCommit
 from warehouse.inbox.log import LogWriter
 from warehouse.inbox.records import Delivery, pack_delivery
@@ -42,11 +42,9 @@ class Inbox:
             problem = "no store here; create one with 'tracehouse ingest PATHS...'"
             raise StoreError(str(store), problem)
         folder = store / INBOX_FOLDER
-        try:
+        with write_errors(str(folder), problem="cannot be created"):
             folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
             sync_path(store)
-        except OSError as error:
-            raise StoreError(str(folder), f"cannot be created: {explain_failure(error)}") from error
         return cls(folder)
 
     def accept(self, dump: Dump) -> str:

@@ -12,14 +12,14 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.batching import batches
 from ingest.dump import Bytes
 from ingest.durable import lock, sync_data, sync_path, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.errors import StoreError
+from warehouse.errors import StoreError, write_errors
 from warehouse.inbox.records import (
     KEY_BYTES,
     Delivery,
@@ -34,6 +34,7 @@ from warehouse.inbox.tallies import Tally, add_cut, delete_log, open_tally, read
 LOG_BYTES = 64 << 20  # logs of this size or more are full
 MAP_BYTES = 16 << 10  # larger files in a log are mapped instead of read
 
+NOT_ACCEPTED = "nothing was accepted"  # if the disk is full
 _OPEN, _SEALED = ".log", ".sealed"
 _NAME = re.compile(rf"\d{{20}}-[0-9a-f]{{{2 * KEY_BYTES}}}")
 _JOINED_BYTES = 1 << 20  # written together
@@ -62,7 +63,7 @@ class LogWriter:
         Raises:
             StoreError: The disk is full, or the folder cannot be written.
         """
-        with write_errors(self._folder):
+        with write_errors(str(self._folder), kept=NOT_ACCEPTED):
             try:
                 file = self._lock_log()
                 self._write(file, deliveries)
@@ -199,23 +200,6 @@ class SealedLog:
         os.close(self._file)
         self._file = _CLOSED
         distrust_log(self.path)
-
-
-@contextmanager
-def write_errors(folder: Path) -> Iterator[None]:
-    """Translate errors of writing to an inbox.
-
-    Raises:
-        StoreError: The disk is full, or the folder cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            str(folder),
-            f"cannot be written: {error.strerror}; nothing was accepted: free some space and "
-            "submit the dumps again",
-        ) from error
 
 
 def trust_log(path: Path) -> None:

@@ -14,6 +14,7 @@ from ingest.batching import batches
 from ingest.dump import Dump, Refusal
 from ingest.durable import lock, try_lock
 from ingest.errors import ManifestError, SourceError
+from warehouse.errors import write_errors
 from warehouse.inbox.inbox import Inbox
 from warehouse.inbox.records import Delivery, pack_delivery
 from warehouse.load.summary import IngestSummary
@@ -34,20 +35,37 @@ def served(store: Path) -> Iterator[Callable[[FoundService], None]]:
     """Mark a store as kept open by a service until the body ends.
 
     Yields a function that writes the service's URL and key into the mark, which only the store's
-    owner can read.
+    owner can read, and raises StoreError if it cannot be written.
+
+    Raises:
+        StoreError: The mark cannot be created.
     """
-    file = os.open(store / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    place = str(store / _MARK)
+    with write_errors(place):
+        file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def announce(service: FoundService) -> None:
-        os.fchmod(file, 0o600)
-        os.pwrite(file, json.dumps(service._asdict()).encode(), 0)
+        text = json.dumps(service._asdict()).encode()
+        with write_errors(place):
+            os.fchmod(file, 0o600)
+            os.pwrite(file, text, 0)
+            os.ftruncate(file, len(text))
 
     try:
-        lock(file)
-        os.ftruncate(file, 0)
+        with write_errors(place):
+            lock(file)
+            _erase(file)
         yield announce
     finally:
         os.close(file)
+
+
+def _erase(file: int) -> None:
+    """Erase what another service announced, but keep its room on a full disk where possible."""
+    try:
+        os.pwrite(file, b" " * os.fstat(file).st_size, 0)
+    except OSError:  # on a full disk that copies what is overwritten
+        os.ftruncate(file, 0)
 
 
 def find_service(store: Path) -> FoundService | None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from ingest.dump import Bytes, HashedFile
 from ingest.durable import lock, rename, sync_data, try_lock, unlock, write_all
 from warehouse.engine.failpoints import failpoint
-from warehouse.inbox.log import key_of, name_log, trust_log, write_errors
+from warehouse.errors import write_errors
+from warehouse.inbox.log import NOT_ACCEPTED, key_of, name_log, trust_log
 from warehouse.inbox.records import Delivery
 from warehouse.inbox.tallies import Tally, delete_log, open_tally, write_tally
 
@@ -67,7 +68,7 @@ class Spool:
             self._held += piece
             return
         self._digest.update(piece)
-        with write_errors(self._folder):
+        with write_errors(str(self._folder), kept=NOT_ACCEPTED):
             file = self._file
             if file is None:
                 file = self._begin()
@@ -103,7 +104,7 @@ class Spool:
         padded = delivery.padded(HEAD_BYTES)
         if self._file is None or padded is None:
             return False
-        with write_errors(self._folder):
+        with write_errors(str(self._folder), kept=NOT_ACCEPTED):
             for companion in padded.files[1:]:
                 write_all(self._file, companion)
             write_all(self._file, padded.head(key_of(self._path)), 0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warehouse.engine.connection import open_cursor
+from warehouse.errors import StoreError
 
 _LETTERS = 16  # of a SHA-256 in hexadecimal: 64 bits
 _MOST_RECENT = 1 << 14  # dumps in a set, before they are merged into the sorted array
@@ -47,9 +48,16 @@ class StoredDumps:
         return self.look_up(likely) if likely else {}
 
     def look_up(self, hashes: Sequence[str]) -> dict[str, str]:
-        """The result of `manifests`, without using the index."""
+        """The result of `manifests`, without using the index.
+
+        Raises:
+            StoreError: The store could not be opened again, see `move`.
+        """
         with self._querying:
-            return dict(self._cursor.execute(_MANIFESTS, [list(hashes)]).fetchall())
+            try:
+                return dict(self._cursor.execute(_MANIFESTS, [list(hashes)]).fetchall())
+            except duckdb.ConnectionException as error:  # the file could not be opened again
+                raise StoreError("the store", "cannot be read at the moment; try again") from error
 
     def unarchived(self, hashes: Collection[str]) -> set[str]:
         """The dumps whose bytes the archive lacks."""

@@ -34,7 +34,7 @@ class OpenedStore(NamedTuple):
         answering: Connections for queries.
         lock: The lock on the file; None if another object holds it.
         snapshot: The snapshot that is read; None for the store's own file.
-        damage: Damage of the store's file, and the remedy; empty if none is known.
+        damage: Why the file cannot be read, and the remedy; empty if it is only locked.
     """
 
     answering: StoreConnections
@@ -99,8 +99,8 @@ def open_to_read(store: Path, *, wait: float) -> OpenedStore:
             raise StoreLockedError(error.place, error.pid, meanwhile=_NO_SNAPSHOT) from error
         if opened is None:
             raise
-        is_damage = isinstance(error, DamagedStoreError)
-        return opened._replace(damage=error.problem if is_damage else "")
+        is_locked = isinstance(error, StoreLockedError)
+        return opened._replace(damage="" if is_locked else error.problem)
 
 
 @contextmanager

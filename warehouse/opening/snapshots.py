@@ -19,14 +19,15 @@ from typing import NamedTuple
 from ingest.durable import lock, sync_path, try_lock
 from warehouse.engine.failpoints import failpoint
 from warehouse.engine.seal import seal_file, seal_of
-from warehouse.engine.store_file import SNAPSHOT_FOLDER
+from warehouse.engine.store_file import SNAPSHOT_FOLDER, check_room
 from warehouse.engine.writer import Writer
-from warehouse.errors import StoreError, explain_failure
+from warehouse.errors import StoreError, explain_failure, write_errors
 
 KEPT = 3  # newest snapshots, unless a setting says otherwise
 PAUSE = 60.0  # seconds from one snapshot to the next in a long ingest
 _SHARE = 20  # minimum pause after publishing a snapshot, as a multiple of the time taken
 
+_KEPT = "the existing snapshots stay"  # if the disk is full
 _UNFINISHED = ".new"
 _NAME = re.compile(r"(\d{6,})-(\d{8}T\d{6}Z)\.duckdb")
 _TIME = "%Y%m%dT%H%M%S%z"
@@ -69,28 +70,25 @@ def find_snapshots(store: Path) -> list[Snapshot]:
 def publish_snapshot(writer: Writer, store: Path, *, kept: int = KEPT) -> Snapshot:
     """Publish a snapshot, and remove old snapshots without readers; the newest ones are kept.
 
-    The caller holds the store's lock, and commits nothing meanwhile.
+    Old snapshots make room for the new one, but the newest stays until there is a newer one. The
+    caller holds the store's lock, and commits nothing meanwhile.
 
     Raises:
-        StoreError: The disk is full, or the store's file was deleted or replaced.
+        StoreError: The disk is full or fails, or the store's file was deleted or replaced.
     """
     writer.checkpoint()
     folder = store / SNAPSHOT_FOLDER
-    try:
+    with write_errors(str(folder), kept=_KEPT):
         folder.mkdir(mode=store.stat().st_mode & 0o777, exist_ok=True)
         for left in folder.glob(f"*{_UNFINISHED}"):
             left.unlink()
         known = find_snapshots(store)
-        snapshot = _publish(writer.file.descriptor, folder, known[-1].number + 1 if known else 1)
-        for old in [*known, snapshot][:-kept]:
+        for old in known[: -max(kept - 1, 1)]:
             _remove_unless_read(old.path)
-    except OSError as error:
-        raise StoreError(
-            str(folder),
-            f"cannot be written: {error.strerror}; the existing snapshots stay: free some space "
-            "and run 'tracehouse snapshot'",
-        ) from error
-    return snapshot
+        snapshot = _publish(writer.file.descriptor, folder, known[-1].number + 1 if known else 1)
+        if known and kept == 1:
+            _remove_unless_read(known[-1].path)
+        return snapshot
 
 
 class Publisher:
@@ -151,7 +149,7 @@ def _publish(source: int, folder: Path, number: int) -> Snapshot:
     unfinished = path.with_name(path.name + _UNFINISHED)
     try:
         with open(unfinished, "x+b", opener=_open_private) as target:
-            _copy(source, target.fileno())
+            _copy(source, target.fileno(), folder)
             os.fsync(target.fileno())
             os.fchmod(target.fileno(), os.fstat(source).st_mode & _READ_ONLY)
             failpoint("publish")
@@ -168,10 +166,11 @@ def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _copy(source: int, target: int) -> None:
+def _copy(source: int, target: int, folder: Path) -> None:
     with suppress(OSError):  # most file systems cannot
         fcntl.ioctl(target, _CLONE, source)
         return
+    check_room(folder, os.fstat(source).st_size, kept=_KEPT)
     position = 0
     with suppress(AttributeError, OSError):  # some systems cannot; the loop below continues
         while count := os.copy_file_range(source, target, _KERNEL_BYTES, position, position):

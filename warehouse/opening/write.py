@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 
 
 def open_to_write(
-    store: Path, *, create: bool, is_shared: bool, wait: float
+    store: Path, *, create: bool, is_shared: bool, is_patient: bool, wait: float
 ) -> tuple[OpenedStore, Writer]:
     """A store that can be queried and written, up to date with its archive.
+
+    With `is_patient`, nothing is written: it has to be settled and brought up to date before.
 
     Raises:
         StoreError: The store does not exist and must not be created, or cannot be written.
@@ -53,8 +55,10 @@ def open_to_write(
         writer = None
         try:
             writer = Writer(store, is_shared=is_shared)
-            with errors_while_open(store, store / FILE_NAME):
-                catch_up(writer.connection, store)
+            if not is_patient:
+                with errors_while_open(store, store / FILE_NAME):
+                    writer.settle()
+                    catch_up(writer.connection, store)
             answering = StoreConnections(store, store / FILE_NAME, writer=writer.connection)
             return OpenedStore(answering, lock), writer
         except BaseException:  # an interrupt, too, must not leave the store locked

@@ -1,5 +1,7 @@
 """The worker: a process that runs untrusted SQL on a snapshot, and may crash.
 
+It starts without a snapshot, so that it can be started before there is a statement for it.
+
 The kernel enforces the same restrictions as DuckDB's settings: once the snapshot is open, the
 process can neither open nor write files, and gets no more memory than its limit.
 """
@@ -18,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from warehouse.children.limits import count_data, disable_core_dumps, limit_data, tie_to_owner
-from warehouse.children.messages import GONE, Message, requests, send
+from warehouse.children.messages import GONE, Message, receive, requests, send
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.statements import streamed_answer
 from warehouse.engine.store_connections import StoreConnections
@@ -35,16 +37,21 @@ WHERE dump_id IN (SELECT event_signature_id FROM event_signatures)
 """
 
 
-def serve(channel: int, store: str, snapshot: str, bounds: str) -> None:
-    """Answer statements from a socket until its other end is closed."""
+def serve(channel: int, bounds: str) -> None:
+    """Answer statements from a socket until its other end is closed.
+
+    An empty message is sent at the start. The first message names the store and the snapshot.
+    """
     tie_to_owner()
     disable_core_dumps()
-    os.nice(_NICENESS)
-    with socket.socket(fileno=channel) as owner:
-        reader = _SnapshotReader(Path(store), Path(snapshot), Bounds(*json.loads(bounds)))
-        state = reader.prepare()
-        with suppress(*GONE):
-            send(owner, state)
+    load_views()
+    with socket.socket(fileno=channel) as owner, suppress(*GONE):
+        send(owner, {})
+        place, _ = receive(owner)
+        paths = Path(place["store"]), Path(place["snapshot"])
+        reader = _SnapshotReader(*paths, Bounds(*json.loads(bounds)))
+        send(owner, reader.prepare())
+        os.nice(_NICENESS)
         for message, _ in requests(owner):
             answer = reader.answer(message["text"], message["params"])
             data = answer.pop("data", b"")
@@ -78,9 +85,7 @@ class _SnapshotReader:
             self._connections.check()
         except StoreError as error:
             return {"reason": "store", "detail": error.problem}
-        # Python loads its modules, and the texts of all views, while it can still read files.
-        self._run(_FIRST, None)
-        load_views()
+        self._run(_FIRST, None)  # Python loads its modules while it can still read files
         _lock_down(self._bounds.memory_bytes)
         return {}
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +31,7 @@ _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 GRACE = 0.2  # seconds from the deadline until a statement that does not stop is killed
 
 _STOPPED = "the statement was stopped"
+_Waiting = TypeVar("_Waiting")
 Params = Mapping[str, object] | Sequence[object] | None
 
 
@@ -80,6 +82,7 @@ class Sandbox:
     def __init__(self, store: Path, bounds: Bounds) -> None:
         self._store, self._bounds = store, bounds
         self._waiting: list[_Worker] = []
+        self._spares: list[ChildProcess] = []  # at most one, which has no snapshot yet
         self._replacing = ThreadPoolExecutor(1, "replacing")
         self._is_closed = False
         self.killed = 0
@@ -104,8 +107,10 @@ class Sandbox:
         """End all idle workers; busy ones end after their statement."""
         self._is_closed = True
         self._replacing.shutdown()
-        while (worker := self._pop()) is not None:
+        while worker := _pop(self._waiting):
             worker.end()
+        while spare := _pop(self._spares):
+            spare.end()
 
     @contextmanager
     def _one(self) -> Iterator[_Worker]:
@@ -126,33 +131,35 @@ class Sandbox:
                 worker.end()
             elif worker.is_ready:
                 self._waiting.append(worker)
+                self._replacing.submit(self._start_spare)
             else:
                 self.killed += worker.is_overdue
                 worker.kill()
                 self._replacing.submit(self._replace, worker)
 
     def _replace(self, worker: _Worker) -> None:
-        """Wait for a worker's end, then start another one unless one is idle."""
+        """Wait for a worker's end, and have another process ready."""
         worker.end()
-        is_wanted = not (self._waiting or self._is_closed)
-        if is_wanted and worker.has_started:  # so the next worker will start, too
+        self._start_spare()
+
+    def _start_spare(self) -> None:
+        """Start a process for the next snapshot or worker, unless one waits."""
+        if not (self._spares or self._is_closed):
             with suppress(StoreError):  # the next statement raises it again
-                if held := hold_newest(self._store):  # used after workers that have started
-                    self._waiting.insert(0, _Worker(self._store, held, self._bounds))
+                self._spares.append(_start_process(self._bounds))
 
     def _find(self, held: HeldSnapshot) -> _Worker:
-        while (worker := self._pop()) is not None:
+        while worker := _pop(self._waiting):
             if worker.held.snapshot == held.snapshot:
                 held.release()
                 return worker
             worker.end()
-        return _Worker(self._store, held, self._bounds)
-
-    def _pop(self) -> _Worker | None:
         try:
-            return self._waiting.pop()
-        except IndexError:
-            return None
+            child = _pop(self._spares) or _start_process(self._bounds)
+        except BaseException:
+            held.release()
+            raise
+        return _Worker(self._store, held, self._bounds, child)
 
 
 class _Worker:
@@ -160,32 +167,17 @@ class _Worker:
 
     Attributes:
         held: The snapshot.
-        has_started: Whether the worker has reported its start.
         is_ready: Whether the worker can run another statement; false before the first one.
         is_overdue: Whether a statement did not stop at its deadline.
     """
 
-    def __init__(self, store: Path, held: HeldSnapshot, bounds: Bounds) -> None:
-        """Start the process.
-
-        Raises:
-            StoreError: The process cannot be started.
-        """
-        self.held, self.has_started = held, False
+    def __init__(
+        self, store: Path, held: HeldSnapshot, bounds: Bounds, child: ChildProcess
+    ) -> None:
+        """Take a process that has no snapshot yet."""
+        self.held, self._child = held, child
         self.is_ready = self.is_overdue = False
-        self._store, self._bounds = store, bounds
-        files = str(store.absolute()), str(held.snapshot.path.absolute())
-        try:
-            self._child = ChildProcess(
-                "warehouse.sandbox.worker",
-                *files,
-                json.dumps(bounds),
-                environment=_ENVIRONMENT,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            held.release()
-            raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
+        self._store, self._bounds, self._is_open = store, bounds, False
 
     def run(self, text: str, params: Params) -> pa.Table:
         """The answer to a statement.
@@ -195,8 +187,8 @@ class _Worker:
             CostlyStatementError: The statement exceeds its limits.
             StoreError: The worker does not start, or its snapshot cannot be read.
         """
-        self._start()
         self.is_ready = False
+        self._start()
         channel = self._child.channel
         channel.settimeout(self._bounds.seconds + GRACE)
         try:
@@ -222,12 +214,23 @@ class _Worker:
         self.held.release()
 
     def _start(self) -> None:
+        """Let the process open the snapshot, unless it has.
+
+        Raises:
+            StoreError: The process does not start, or the snapshot cannot be read.
+        """
+        if self._is_open:
+            return
+        files = self._store.absolute(), self.held.snapshot.path.absolute()
         try:
-            message = self._child.await_start()
+            self._child.await_start()
+            channel = self._child.channel
+            send(channel, dict(zip(("store", "snapshot"), map(str, files), strict=True)))
+            message, _ = receive(channel)
         except (EOFError, OSError) as error:
             raise StoreError(sys.executable, _explain_start(f"it {self._child.end()}")) from error
         self._check(message)
-        self.has_started = True
+        self._is_open = True
 
     def _check(self, message: Message) -> None:
         """Check that a message reports no failure.
@@ -258,6 +261,31 @@ class _Worker:
         }
         remedy = "add LIMIT, or aggregate" if bound == "answer" else "select less"
         return CostlyStatementError(bound, f"the statement {took[bound]}: {remedy}")
+
+
+def _pop(waiting: list[_Waiting]) -> _Waiting | None:
+    """The last of those that wait; None without any, though other threads take them, too."""
+    try:
+        return waiting.pop()
+    except IndexError:
+        return None
+
+
+def _start_process(bounds: Bounds) -> ChildProcess:
+    """A new process of a worker.
+
+    Raises:
+        StoreError: It cannot be started.
+    """
+    try:
+        return ChildProcess(
+            "warehouse.sandbox.worker",
+            json.dumps(bounds),
+            environment=_ENVIRONMENT,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise StoreError(sys.executable, _explain_start(f"{error.strerror}")) from error
 
 
 def _check_length(text: str) -> None:

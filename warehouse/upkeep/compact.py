@@ -24,7 +24,7 @@ from warehouse.engine.memory_limit import ASKING
 from warehouse.engine.migrations import migrate
 from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER, make_file
 from warehouse.engine.store_lock import StoreLock
-from warehouse.errors import StoreError, explain_failure
+from warehouse.errors import StoreError, write_errors
 from warehouse.load.summary import IngestProgress
 
 _HISTORY = "schema_migrations"  # a table that is copied like the others
@@ -91,11 +91,9 @@ def request_compaction(store: Path) -> None:
     Raises:
         StoreError: The store cannot be written.
     """
-    try:
+    with write_errors(str(store)):
         (store / _WANTED).touch()
         sync_path(store)
-    except OSError as error:
-        raise StoreError(str(store), f"cannot be written: {explain_failure(error)}") from error
 
 
 def is_compaction_wanted(store: Path) -> bool:

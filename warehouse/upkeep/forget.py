@@ -121,7 +121,7 @@ def is_unerased(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """Erase forgotten dumps and their unshared companions from the archive, and all snapshots.
+    """Erase all snapshots, and forgotten dumps and their unshared companions from the archive.
 
     After a kill, the next call does the rest. An ArchiveError of a damaged segment and an OSError,
     such as of a full disk, are passed on.
@@ -130,6 +130,8 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
     hashes = {row[0] for row in connection.execute(read_statement("unerased_dumps")).fetchall()}
     last = connection.sql(_LAST).to_arrow_table()["last"][0].as_py()
     decided = {row[0] for row in connection.execute(_DECIDED).fetchall()}
+    failpoint("erase snapshots")
+    delete_snapshots(store)  # first, as segments need room
     found = _Contents(archive, hashes, decided, last)
     dirty_paths, kept_files = found.sort()
     for _, same in groupby(archive.files(), attrgetter("first", "last")):
@@ -138,8 +140,6 @@ def erase_forgotten(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
         if dirty and len(dirty) == len(files):
             rewrite_segments(archive, dirty[:1], found.erased)
         delete_segments(archive, dirty)
-    failpoint("erase snapshots")
-    delete_snapshots(store)
     failpoint("erased")
     kept = pa.Table.from_pylist(kept_files, _FILE)
     with transaction(connection), registered(connection, "kept_files", kept):

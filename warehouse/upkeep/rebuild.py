@@ -118,7 +118,7 @@ def rebuild_store(
                 str(path),
                 f"{old.n_unfiled:,} of its dumps are not in the archive, and would be lost"
                 f"{_blame(damaged)}: ingest their files again (they are added to the archive), or "
-                "use --force",
+                "run 'tracehouse rebuild --force'",
             )
         n_dumps: list[int] = []
         tables: list[RebuiltTable] = []

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from ingest.durable import lock, unlock, write_all
 from queries.printable import json_text, shorten
-from warehouse.errors import StoreError, explain_failure
+from warehouse.errors import write_errors
 
 FILE_NAME = "audit.jsonl"
 FULL_BYTES = 64 << 20
 KEPT_FILES = 16
+_END = b"\n"  # of a line
 _LONGEST_TEXT = 20_000  # characters; the longest statement has fewer
 
 
@@ -63,12 +64,9 @@ class AuditFile:
         self._open: int | None = None
 
     def append(self, lines: bytes) -> None:
-        """Write lines to one file; an OSError is passed on."""
-        descriptor = self._current()
-        if os.fstat(descriptor).st_size + len(lines) > self._full_bytes:
-            self._rotate(descriptor)
-            descriptor = self._current()
-        write_all(descriptor, lines)
+        """Write lines to one file, all of them or none; an OSError is passed on."""
+        while not self._try_append(lines):
+            pass
 
     def close(self) -> None:
         """Close the file."""
@@ -76,12 +74,39 @@ class AuditFile:
             os.close(self._open)
             self._open = None
 
+    def _try_append(self, lines: bytes) -> bool:
+        """Write lines, unless the file was renamed by another process, or is full and renamed now.
+
+        A line that a killed process left unfinished is ended first.
+
+        Raises:
+            OSError: Nothing was written.
+        """
+        descriptor = self._current()
+        lock(descriptor)  # against other processes
+        try:
+            if not self._is_in_place(descriptor):
+                return False
+            size = os.fstat(descriptor).st_size
+            if size and size + len(lines) > self._full_bytes:
+                self._rotate()
+                return False
+            is_torn = size and os.pread(descriptor, 1, size - 1) != _END
+            try:
+                write_all(descriptor, (_END if is_torn else b"") + lines)
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+        finally:
+            unlock(descriptor)
+        return True
+
     def _current(self) -> int:
         """The file with the log's name; the open one may have been renamed by another process."""
         if self._open is not None and not self._is_in_place(self._open):
             self.close()
         if self._open is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             self._open = os.open(self._path, flags, 0o600)
         return self._open
 
@@ -91,12 +116,8 @@ class AuditFile:
         except FileNotFoundError:
             return False
 
-    def _rotate(self, descriptor: int) -> None:
-        """Rename the full file and those before it, unless another process just did."""
-        lock(descriptor)  # closing the file releases the lock
-        if not os.fstat(descriptor).st_size or not self._is_in_place(descriptor):
-            unlock(descriptor)
-            return
+    def _rotate(self) -> None:
+        """Rename the full file, which is locked, and those before it."""
         for number in range(KEPT_FILES - 1, 0, -1):
             if (older := self._numbered(number)).exists():
                 older.replace(self._numbered(number + 1))
@@ -115,10 +136,7 @@ def audit_command(store: Path, command: str, what: str) -> None:
     file = AuditFile(store)
     entry = AuditEntry(f"uid {os.getuid()}", command, what, "ok")
     try:
-        file.append(f"{entry.line()}\n".encode())
-    except OSError as error:
-        raise StoreError(
-            str(store / FILE_NAME), f"cannot be written: {explain_failure(error)}"
-        ) from error
+        with write_errors(str(store / FILE_NAME)):
+            file.append(f"{entry.line()}\n".encode())
     finally:
         file.close()

@@ -23,7 +23,7 @@ from cli.errors import UsageError
 from ingest.durable import lock, replacing
 from ingest.schemas.attributes import compose
 from warehouse.engine.store_file import make_folder
-from warehouse.errors import StoreError, explain_failure
+from warehouse.errors import StoreError, write_errors
 
 FILE_NAME = "tokens.json"
 PREFIX = "tracehouse_"  # scanners of public code recognise secrets by it
@@ -213,12 +213,9 @@ def _digest(secret: str) -> str:
 
 def _change(store: Path, change: Callable[[Sequence[Token]], Sequence[Token]]) -> None:
     file = store / FILE_NAME
-    try:
-        with _locked(store), replacing(file, _MODE) as unfinished:
-            text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
-            unfinished.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(str(file), f"cannot be written: {explain_failure(error)}") from error
+    with write_errors(str(file)), _locked(store), replacing(file, _MODE) as unfinished:
+        text = _File(tokens=list(change(read_tokens(store)))).model_dump_json(indent=2)
+        unfinished.write_text(f"{text}\n", encoding="utf-8")
 
 
 @contextmanager

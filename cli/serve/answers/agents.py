@@ -21,9 +21,9 @@ from starlette.types import Scope as ConnectionScope
 from cli.agents.asked_store import AskedStore
 from cli.remote.questions import RemoteStore
 from cli.serve.access.authorization import CLIENT_HEADERS, Scope
-from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.http.bodies import parse_body, read_short
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import ConcurrencyLimit
 from ingest.remote.connection import ServiceAnswer, ServiceConnection
 from warehouse.errors import QueryError
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.questions import query_store
+from cli.serve.answers.questions import await_indexed, query_night
 from cli.serve.answers.reads import WAITING_SHARE, store_version
 from cli.serve.answers.tables import entity_tag, text_answer, unchanged
 from cli.serve.http.endpoints import (
@@ -24,8 +24,9 @@ from cli.serve.service import Service
 from queries.explain import forms
 from queries.explain.explanation import explain_group
 from queries.report.settings import read_settings
-from queries.report.stored_nights import NightKey
+from queries.report.stored_nights import NightKey, key_of
 from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 _FORMS = forms.MEDIA_TYPES
 _PARAMETERS = ("group", "head", "format")
@@ -56,17 +57,18 @@ async def explain(request: Request) -> Response:
     if group is None:
         raise Problem(400, "group", "name an alert, too: group=ID, as /v1/report has it")
 
-    def answer(reader: Warehouse) -> Response:
+    def answer(reader: Warehouse, judged: JudgedNight | None) -> Response:
         settings = read_settings(service.config)
         tag = entity_tag(
             store_version(service, reader), request.url.path, group, head, form, settings
         )
         if known := unchanged(request, tag):
             return known
-        seconds = service.settings.query_seconds * WAITING_SHARE
-        night = NightKey.of(reader, settings, head)
-        report = service.nights.report(reader, night, seconds=seconds)
+        night = key_of(judged) if judged else NightKey.of(reader, settings, head)
+        report = service.nights.report(reader, night, judged)
         made = explain_group(reader, report, group)
         return text_answer(forms.render(made, form), _FORMS[form], tag)
 
-    return await query_store(request, answer)
+    seconds = service.settings.query_seconds * WAITING_SHARE
+    await await_indexed(service, seconds)
+    return await query_night(request, answer, seconds=seconds)

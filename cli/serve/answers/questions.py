@@ -2,63 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Event
 from typing import TypeVar
 
-from anyio import CapacityLimiter
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 
 from cli.serve.access.pools import check_data
 from cli.serve.http.disconnects import stopping_without_client
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import ConcurrencyLimit, wait_for_end
+from cli.serve.nights import Judging
 from cli.serve.service import Service
 from warehouse.errors import LongQuestionError, SlowAnswerError
 from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 _Answer = TypeVar("_Answer")
 
 
-class ConcurrencyLimit:
-    """Runs functions in a limited number of threads while others wait; refuses more.
+async def await_indexed(service: Service, seconds: float) -> None:
+    """Wait until the dumps that are accepted now are indexed; an error of the store is passed on.
 
-    Attributes:
-        count: Functions that run or wait.
+    Raises:
+        Problem: 503 if they are not indexed after these seconds.
     """
+    consumer = service.consumer
+    if count := consumer.known.backlog_dumps:
+        indexed = consumer.perform(lambda: None, is_snapshot_needed=False)
+        await wait_for_end(indexed, seconds)
+        if not indexed.done():
+            detail = f"{count:,} dumps wait to be indexed: ask again in a minute"
+            raise Problem(503, "indexing", detail, retry_after=15)
+        indexed.result()
 
-    def __init__(self, working: int, waiting: int) -> None:
-        self._limiter: CapacityLimiter | None = None
-        self._working, self._most = working, working + waiting
-        self.count = 0
 
-    @property
-    def threads(self) -> CapacityLimiter:
-        """The limit of threads."""
-        self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
-        return self._limiter
+async def query_night(
+    request: Request,
+    answer: Callable[[Warehouse, JudgedNight | None], _Answer],
+    *,
+    seconds: float,
+) -> _Answer:
+    """Like `query_store`, but waits for a night that the answer needs, in no thread.
 
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Count the body among those that work or wait.
+    The function is called once more with the night when that is judged; errors are passed on.
 
-        Raises:
-            Problem: 429 if too many wait already.
-        """
-        if self.count >= self._most:
-            detail = f"{self.count} requests are being answered or wait: try again in a second"
-            raise Problem(429, "busy", detail, retry_after=1)
-        self.count += 1
-        try:
-            yield
-        finally:
-            self.count -= 1
-
-    async def run(self, function: Callable[[], _Answer]) -> _Answer:
-        """Run a function in a thread; a Problem is passed on if too many wait already."""
-        with self.counting():
-            return await run_sync(function, limiter=self.threads)
+    Raises:
+        Judging: It is not judged after these seconds.
+    """
+    try:
+        return await query_store(request, lambda reader: answer(reader, None))
+    except Judging as judging:
+        await wait_for_end(judging.night, seconds)
+        if not judging.night.done():
+            raise
+        night = judging.night.result()
+    return await query_store(request, lambda reader: answer(reader, night))
 
 
 async def query_store(request: Request, answer: Callable[[Warehouse], _Answer]) -> _Answer:

@@ -14,7 +14,7 @@ from cli.output.status_report import status_table
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
 from cli.serve.answers.query_request import Params, QueryRequest
-from cli.serve.answers.questions import query_store
+from cli.serve.answers.questions import await_indexed, query_night, query_store
 from cli.serve.answers.report_request import ReportRequest
 from cli.serve.answers.tables import TABLE_FORMS, entity_tag, table_answer, text_answer, unchanged
 from cli.serve.http.endpoints import (
@@ -36,11 +36,13 @@ from cli.serve.service import Service
 from queries.printable import json_text
 from queries.report import forms
 from queries.report.settings import read_settings
+from queries.report.stored_nights import key_of
 from warehouse.catalogue.header import Header
 from warehouse.catalogue.queries import find_query, list_headers
 from warehouse.catalogue.sql_files import read_statement
 from warehouse.opening.status import read_status
 from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 REPORT_FORMS = forms.MEDIA_TYPES
 _OF_REPORTS = (*ReportRequest._fields, "format")
@@ -121,19 +123,23 @@ async def report(request: Request) -> Response:
     check_parameters(request, _OF_REPORTS)
     wanted = ReportRequest.of(request.query_params)
 
-    def answer(reader: Warehouse) -> Response:
+    def answer(reader: Warehouse, judged: JudgedNight | None) -> Response:
         facts = (wanted, form, read_settings(service.config))
-        night = wanted.night(reader, service.nights)
+        night = key_of(judged) if judged else wanted.night(reader, service.nights)
         tag = entity_tag(night or store_version(service, reader), request.url.path, *facts)
         if known := unchanged(request, tag):
             return known
-        seconds = service.settings.query_seconds * WAITING_SHARE
-        made = wanted.make(reader, service.nights, night, seconds=seconds)
+        if night:
+            made = service.nights.report(reader, night, judged)
+        else:
+            made = wanted.compare(reader, service.nights)
         response = text_answer(forms.render(made, form), REPORT_FORMS[form], tag)
         response.headers["Tracehouse-Verdict"] = made.verdict
         return response
 
-    return await query_store(request, answer)
+    seconds = service.settings.query_seconds * WAITING_SHARE
+    await await_indexed(service, seconds)
+    return await query_night(request, answer, seconds=seconds)
 
 
 @Operation(

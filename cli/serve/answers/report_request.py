@@ -47,16 +47,11 @@ class ReportRequest(NamedTuple):
         settings = nights.settings.of_branch(self.branch)
         return None if self.base else NightKey.of(reader, settings, self.head)
 
-    def make(
-        self, reader: Warehouse, nights: Nights, night: NightKey | None, *, seconds: float
-    ) -> Report:
-        """The report of the `night`, or of two builds; see `Nights.report`.
+    def compare(self, reader: Warehouse, nights: Nights) -> Report:
+        """The comparison of the head with the base.
 
         Raises:
-            Problem: 503 if the night is being judged for longer than these seconds.
-            QueryError: The store has no such build, or the night cannot be judged.
+            QueryError: The store has no such build.
         """
-        if night is not None:
-            return nights.report(reader, night, seconds=seconds)
         settings = nights.settings.of_branch(self.branch)
         return compare_report(reader, settings, base=self.base, head=self.head)

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
-from cli.serve.answers.questions import ConcurrencyLimit
 from cli.serve.answers.tables import TABLE_FORMS, table_answer
 from cli.serve.http.bodies import media_type_of, parse_body, read_short
 from cli.serve.http.disconnects import stopping_without_client
@@ -20,13 +19,13 @@ from cli.serve.http.endpoints import TABLE_FORMAT, TEXT, Operation, table_conten
 from cli.serve.http.heads import MOST_PARAMETERS
 from cli.serve.http.negotiation import choose_form
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import ConcurrencyLimit
 from cli.serve.service import Service
 from ingest.errors import pydantic_problem
 from warehouse.errors import CostlyStatementError, StatementError
 from warehouse.sandbox.bounds import SnapshotAnswer
 from warehouse.sandbox.workers import Stop
 
-WAITING = 4  # statements that may wait for each worker
 _EXAMPLE = '{"sql": "SELECT $a", "params": {"a": 1}}'
 _STATUSES = {
     "seconds": (504, "deadline"),

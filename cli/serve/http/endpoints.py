@@ -25,7 +25,7 @@ OBJECT: Schema = {"type": "object"}
 ROWS: Schema = {"type": "array", "items": OBJECT}
 JSON_OBJECT: Content = {"application/json": OBJECT}
 QUERY_PATH = "/v1/queries/{name}"  # an operation of the document for each canned query
-READ_PROBLEMS = (400, 404, 406, 429, 503, 504)
+READ_PROBLEMS = (400, 404, 406, 429, 503, 504, 507)
 
 
 class Input(NamedTuple):

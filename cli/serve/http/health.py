@@ -56,8 +56,10 @@ def _store_problem(service: Service) -> str:
 
 # Supervisors need no token: the answers reveal nothing secret.
 @Operation("/healthz", "Whether the process lives.", {200: JSON_OBJECT}, scopes=())
-async def healthz(_: Request) -> Response:
-    """Always ok."""
+async def healthz(request: Request) -> Response:
+    """Always 200, also while nothing can be stored: a restart would not help."""
+    if problem := request.app.state.service.consumer.problem:
+        return JSONResponse({"status": "stores nothing", "problem": printable(str(problem))})
     return JSONResponse({"status": "ok"})
 
 

@@ -103,6 +103,11 @@ class Metrics(Collector):
                 "Log lines dropped because they were not read in time.",
                 self._log.dropped,
             ),
+            (
+                "audit_lines_dropped",
+                "Lines of the audit log dropped because it could not be written.",
+                self._audit.dropped,
+            ),
         ):
             yield CounterMetricFamily(f"tracehouse_{name}", text, value=count)
         refused = CounterMetricFamily(

@@ -12,6 +12,8 @@ from starlette.responses import JSONResponse, Response
 from ingest.errors import IngestError, ManifestError
 from queries.printable import printable
 from warehouse.errors import (
+    ArchiveError,
+    FullDiskError,
     ParameterError,
     QueryError,
     StoreError,
@@ -75,14 +77,21 @@ def as_problem(error: Exception) -> Problem:
             return Problem(400, "disconnected", "the client went away")
         case UnknownQueryError():
             return Problem(404, "unknown_query", str(error))
-        case StoreError():
-            return Problem(503, "store", str(error), retry_after=5)
+        case StoreError() | ArchiveError():
+            return _store_problem(error)
         case ParameterError():  # reports name their parameters like options
             return Problem(400, "refused", str(error).removeprefix("--"))
         case IngestError() | QueryError() | WarehouseError():
             reason = "manifest" if isinstance(error, ManifestError) else "refused"
             return Problem(400, reason, str(error))
     return Problem(500, "internal", "the service failed; its log has the details")
+
+
+def _store_problem(error: StoreError | ArchiveError) -> Problem:
+    """The problem of a store that cannot be read or written now."""
+    if isinstance(error, FullDiskError):
+        return Problem(507, "disk_full", str(error), retry_after=30)
+    return Problem(503, "store", str(error), retry_after=5)
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:

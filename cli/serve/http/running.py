@@ -81,7 +81,8 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
         host, port = listening[0].getsockname()[:2]
         service.announce(f"http://{_own_address(host)}:{port}")
         write_note(f"serving {store} at {' and '.join(map(_url_of, listening))}")
-        app = make_app(service)
+        # A search for garbage among the imports would delay uploads.
+        app = make_app(service, when_loaded=gc.freeze)
         server_config = uvicorn.Config(
             app,
             http=Connection,
@@ -92,7 +93,7 @@ def run_service(store: Path, settings: ServiceSettings, *, config: Path | None =
             backlog=BACKLOG,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
-        gc.freeze()  # a search for garbage among the imports would delay uploads
+        gc.freeze()
         Server(server_config, signals, app.state.changes).run(sockets=listening)
         gc.unfreeze()
     service.close()

@@ -3,11 +3,70 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+
+from cli.serve.http.problems import Problem
 
 _Result = TypeVar("_Result")
+
+
+class ConcurrencyLimit:
+    """Runs functions in a limited number of threads while others wait; refuses more.
+
+    Attributes:
+        count: Functions that run or wait.
+    """
+
+    def __init__(self, working: int, waiting: int) -> None:
+        self._limiter: CapacityLimiter | None = None
+        self._working, self._most = working, working + waiting
+        self.count = 0
+
+    @property
+    def threads(self) -> CapacityLimiter:
+        """The limit of threads."""
+        self._limiter = self._limiter or CapacityLimiter(self._working)  # needs the event loop
+        return self._limiter
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count the body among those that work or wait.
+
+        Raises:
+            Problem: 429 if too many wait already.
+        """
+        if self.count >= self._most:
+            detail = f"{self.count} requests are being answered or wait: try again in a second"
+            raise Problem(429, "busy", detail, retry_after=1)
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+
+    async def run(self, function: Callable[[], _Result]) -> _Result:
+        """Run a function in a thread; a Problem is passed on if too many wait already."""
+        with self.counting():
+            return await run_sync(function, limiter=self.threads)
+
+
+async def wait_for_end(future: Future[Any], seconds: float | None = None) -> None:
+    """Wait until a future of another thread has ended, or some seconds."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: Future[Any]) -> None:
+        with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    future.add_done_callback(tell)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), seconds)
 
 
 async def run_to_end(threads: Executor, function: Callable[[], _Result]) -> _Result:

@@ -15,7 +15,6 @@ from queries.report.night import find_group
 from queries.report.stored_nights import NightKey
 
 BUILDS = {"head": "the last build"}
-_WAIT_SECONDS = 2.0  # for the judgement of a night
 
 
 def explain(request: PageRequest) -> dict[str, Any]:
@@ -43,6 +42,10 @@ def find_alert(request: PageRequest) -> tuple[Report, Group]:
     group, head = (request.fields.get(name) for name in ("group", "head"))
     if not group:
         raise Problem(400, "group", "name an alert: group=ID, as /regressions lists them")
-    night = NightKey.of(request.store, request.nights.settings, head)
-    report = request.nights.report(request.store, night, seconds=_WAIT_SECONDS)
+    key = NightKey.of(request.store, request.nights.settings, head)
+    stored = request.nights.stored(request.store, key)
+    if stored and group in {one.id for one in stored.report.groups}:
+        report = stored.report
+    else:
+        report = request.nights.report(request.store, key, request.judged)
     return report, find_group(report.groups, group, report.head, "explain")

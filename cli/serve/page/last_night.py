@@ -20,6 +20,7 @@ from queries.report.verdicts import State
 from warehouse.errors import QueryError
 from warehouse.queryable import Queryable
 
+_SINCE = "SELECT count(*) AS n FROM dumps WHERE ingested_at > $judged_at"
 MOST = 8  # alerts of a list
 BUILDS = 20  # of a sparkline
 
@@ -68,14 +69,25 @@ def night_parts(request: PageRequest) -> dict[str, Any]:
 def _since(store: Queryable, settings: Settings, night: LastNight) -> str:
     """A note on changes since the night was judged; empty without any."""
     try:
-        key = NightKey.of(store, settings, None)
+        return describe_since(store, NightKey.of(store, settings, None), night)
     except QueryError as error:
         return str(error)
+
+
+def describe_since(store: Queryable, key: NightKey, night: LastNight) -> str:
+    """What has changed since a night was judged, whose key would now be another; empty if none."""
+    if key == night.key:
+        return ""
+    ((count,),) = store.sql(_SINCE, {"judged_at": night.judged_at}).to_pydict().values()
+    dumps = f"{count_text(count, 'dump')} {'has' if count == 1 else 'have'} arrived since"
     if key.build != night.key.build:
-        return f"Data of {name_text(key.build)} have arrived since; it is not judged yet."
-    if key.inputs != night.key.inputs:
-        return "Dumps, decisions or refusals have arrived since; they are not judged yet."
-    return "" if key == night.key else "The settings have changed since."
+        unjudged = f"the night of {name_text(key.build)} is not judged yet."
+        return f"{dumps}, and {unjudged}" if count else f"{unjudged[0].upper()}{unjudged[1:]}"
+    if key.inputs == night.key.inputs:
+        return "The settings have changed since."
+    if count:
+        return f"{dumps} and {'is' if count == 1 else 'are'} not judged yet."
+    return "Dumps, decisions or refusals have changed since and are not judged yet."
 
 
 def _limits(report: Report) -> list[tuple[str, str, str]]:

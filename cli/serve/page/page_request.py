@@ -14,6 +14,7 @@ from cli.serve.nights import Nights
 from cli.serve.page.cells import Row, link
 from warehouse.catalogue.queries import Query, find_query
 from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 NAMES = ("device", "pool", "build", "model", "backend")  # filters by name
 DATES = ("since", "until")  # filters by the time of recording
@@ -46,6 +47,7 @@ class PageRequest(Address):
     store: Warehouse
     bearer: Bearer = ANYONE
     nights: Nights
+    judged: JudgedNight | None = None  # that the request has waited for
 
     def chosen(self) -> dict[str, object]:
         """The filters as parameters of queries; a Problem with the visitor's pools is passed on."""

@@ -14,20 +14,23 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cli.serve.access.authorization import ANYONE, Bearer, Scope, Unauthorized, cookie_secret
-from cli.serve.answers.questions import query_store
+from cli.serve.access.authorization import Bearer, Scope, Unauthorized, cookie_secret
+from cli.serve.answers.questions import query_night, query_store
 from cli.serve.changes import Changes
 from cli.serve.http.negotiation import check_parameters
 from cli.serve.http.problems import Problem, as_problem
+from cli.serve.nights import Judging
 from cli.serve.page.cells import link
 from cli.serve.page.filter_form import Form, filter_form, plain_form
 from cli.serve.page.page_request import DATES, NAMES, Address, PageRequest
 from cli.serve.service import Service
 from ingest.errors import IngestError
 from queries.explain.html import PACKAGE
+from queries.report.figures import name_text
 from queries.report.html import page_environment
 from warehouse.errors import ParameterError, QueryError, WarehouseError
 from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 VIEWS = {
     "/": "Fleet",
@@ -47,6 +50,8 @@ HEADERS = {
     ),
     "Cache-Control": "no-store",
 }
+WAIT_SECONDS = 1.0  # for a night that is not judged yet
+_RELOAD_SECONDS = 3  # until a view that still waits for it loads again
 Parts = dict[str, Any]  # the variables of a template
 _HINT = re.compile("; (?:did you mean|there are) ")  # the form links the names that may be meant
 ERRORS = (Problem, IngestError, QueryError, WarehouseError)
@@ -75,9 +80,11 @@ def view(
         service: Service = request.app.state.service
         address = vars(read_address(request))
 
-        def render(store: Warehouse) -> Response:
+        def render(store: Warehouse, judged: JudgedNight | None) -> Response:
             check_parameters(request, (*filters, *fields))
-            page = PageRequest(**address, store=store, bearer=bearer, nights=service.nights)
+            page = PageRequest(
+                **address, store=store, bearer=bearer, nights=service.nights, judged=judged
+            )
             parts = make(page)
             if isinstance(parts, Response):
                 return parts
@@ -92,7 +99,7 @@ def view(
         changes: Changes = request.app.state.changes
         frame = {"news_since": changes.name(changes.count(bearer.pools)), "news": news}
         try:
-            return await query_store(request, render)
+            return await query_night(request, render, seconds=WAIT_SECONDS)
         except ERRORS as error:
             status, parts = problem_parts(request, error)
             if filters or builds:
@@ -101,6 +108,12 @@ def view(
             return await run_in_threadpool(shown)
 
     return answer
+
+
+def _judging_parts(build: str) -> Parts:
+    """The template's variables of a view that waits for a night, and loads again."""
+    text = f"The night of {name_text(build)} is being judged. This page loads again until it is."
+    return {"title": "Not judged yet", "empty": text, "reload_seconds": _RELOAD_SECONDS}
 
 
 async def _form_of_problem(
@@ -142,16 +155,18 @@ def show(
 ) -> Response:
     """Render the template of a view as a page."""
     path, filters = request.url.path, read_address(request).filters
-    bearer = getattr(request.state, "bearer", ANYONE)
+    bearer = getattr(request.state, "bearer", None)
+    consumer = request.app.state.service.consumer
     frame = {
         "nav": [
             (link(to, **({} if to in _UNFILTERED else filters)), name, to == path)
             for to, name in VIEWS.items()
         ],
         "form": None,
+        "obstacle": consumer.problem if bearer else None,
         "problem": "",
         "news": (),
-        "signed_in": "" if cookie_secret(request.headers) is None else bearer.name,
+        "signed_in": bearer.name if bearer and cookie_secret(request.headers) else "",
     }
     text = page_template(f"{template}.html").render(frame | dict(parts))
     return HTMLResponse(text, status, HEADERS)
@@ -173,7 +188,12 @@ def show_problem(request: Request, error: Exception) -> Response:
 
 
 def problem_parts(request: Request, error: Exception) -> tuple[int, Parts]:
-    """Status and template's variables of an error; the request's state keeps it for the logs."""
+    """Status and template's variables of an error; the request's state keeps it for the logs.
+
+    A view that still waits for a night is no error, and loads again.
+    """
+    if isinstance(error, Judging):
+        return HTTPStatus.OK, _judging_parts(error.build)
     problem = as_problem(error)
     request.state.reason = problem.reason
     phrase = HTTPStatus(problem.status_code).phrase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.pools import need_all_pools
+from cli.serve.answers.questions import query_night
 from cli.serve.page.cells import link
 from cli.serve.page.forms import read_form
 from cli.serve.page.site import ERRORS, show_problem
@@ -18,12 +20,16 @@ from cli.serve.upkeep.endpoints import describe
 from cli.serve.upkeep.jobs import Job
 from cli.upkeep.store_task import Task
 from cli.upkeep.triage import POINT, Accept, Note
+from queries.report.stored_nights import NightKey
+from warehouse.store import Warehouse
+from warehouse.upkeep.nights import JudgedNight
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCOPES = (Scope.TRIAGE, Scope.UPKEEP)
 CHOICES = {"accepted": "Accept", "acknowledged": "Acknowledge", "reopened": "Reopen"}
+_WAIT_SECONDS = 10.0  # for the night with a decision
 _Form = Mapping[str, str]
 
 
@@ -41,11 +47,25 @@ def _form_of_task(
             request.state.what = describe(task)
             job: Job = request.app.state.jobs.begin(bearer, task)
             await job.wait()
-            return RedirectResponse(target(form, job.result()), 303)
+            address = target(form, job.result())
+            if task.name == Accept.name:
+                await _await_night(request, form.get("head"))
+            return RedirectResponse(address, 303)
         except ERRORS as error:
             return show_problem(request, error)
 
     return handle
+
+
+async def _await_night(request: Request, head: str | None) -> None:
+    """Wait a little until the night of a build is judged with the newest decisions."""
+    nights = request.app.state.service.nights
+
+    def look(reader: Warehouse, judged: JudgedNight | None) -> None:
+        nights.report(reader, NightKey.of(reader, nights.settings, head), judged)
+
+    with suppress(*ERRORS):  # the view says what is not judged yet, and what is wrong
+        await query_night(request, look, seconds=_WAIT_SECONDS)
 
 
 def _decision(form: _Form) -> Task:

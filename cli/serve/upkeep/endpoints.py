@@ -35,7 +35,7 @@ from ingest.errors import pydantic_problem
 ANSWER_SECONDS = 10.0  # a task that takes longer is answered with 202
 
 _ANSWERS = {200: table_content(), 202: JSON_OBJECT}
-_PROBLEMS = (400, 404, 406, 408, 409, 413, 415, 429, 503)
+_PROBLEMS = (400, 404, 406, 408, 409, 413, 415, 429, 503, 507)
 _KEY = Input(
     KEY_HEADER, "header", {**TEXT, "maxLength": 64}, "A repeated request with it begins nothing."
 )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from contextlib import suppress
 
 import pyarrow as pa
 
 from cli.serve.access.authorization import Bearer
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import wait_for_end
 from cli.serve.service import Service
 from cli.upkeep.store_task import Task, TaskStore
 from warehouse.load.summary import IngestProgress
@@ -67,10 +66,7 @@ class Job:
 
     async def wait(self, seconds: float | None = None) -> None:
         """Wait until the task has ended, or some seconds."""
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        self.call_at_end(lambda: loop.call_soon_threadsafe(ended.set))
-        with suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), seconds)
+        await wait_for_end(self._future, seconds)
 
     def result(self) -> pa.Table:
         """The rows of a task that has ended; an error of the task is raised."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
@@ -24,7 +23,6 @@ from warehouse.inbox.spools import Spool
 
 _Files = TypeVar("_Files", Spool, PartReader, RecordReader)
 _PIECES = 2  # of an unpacked body, written without a return to the event loop
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 @asynccontextmanager
@@ -100,19 +98,9 @@ async def refusing(request: Request) -> AsyncIterator[None]:
     try:
         yield
     except (Problem, IngestError, StoreError) as error:
-        problem = as_write_problem(error) if isinstance(error, StoreError) else as_problem(error)
+        problem = as_problem(error)
         record_request(request, problem)
         declared = declared_bytes(request)
         if declared is None or declared > KEPT_BYTES:
             problem.headers = {**(problem.headers or {}), "Connection": "close"}
         raise problem from (None if problem is error else error)
-
-
-def as_write_problem(error: StoreError) -> Problem:
-    """The problem of a failed write: a full disk, or another cause that may pass."""
-    cause: BaseException | None = error
-    while cause and not isinstance(cause, OSError):
-        cause = cause.__cause__
-    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
-        return Problem(507, "disk_full", "the store's disk is full", retry_after=30)
-    return Problem(503, "store", f"the store's inbox {error.problem}", retry_after=5)

@@ -15,7 +15,7 @@ from cli.serve.http.endpoints import BYTES, Content, Operation
 from cli.serve.http.problems import Problem, as_problem
 from cli.serve.http.threads import run_to_end
 from cli.serve.service import Service
-from cli.serve.uploads.arrivals import as_write_problem, close_spools, received, refusing
+from cli.serve.uploads.arrivals import close_spools, received, refusing
 from cli.serve.uploads.deliveries import (
     count_sidecar_bytes,
     deliver_parts,
@@ -82,7 +82,7 @@ async def post_batch(request: Request) -> Response:
             batch.reader.end()
             await batch.settle()
     except (Problem, StoreError) as error:
-        problem = as_write_problem(error) if isinstance(error, StoreError) else error
+        problem = as_problem(error)
         record_refusal(service, problem, UNNAMED, None)
         problem.more = {**problem.more, "dumps": [one.content() for one in batch.results]}
         raise problem from error.__cause__
@@ -173,7 +173,7 @@ class _Batch:
         except Problem as problem:
             return [problem] * len(waiting)
         results = await self._service.commits.commit_all(self._bearer, waiting)
-        return [as_write_problem(one) if isinstance(one, StoreError) else one for one in results]
+        return [as_problem(one) if isinstance(one, StoreError) else one for one in results]
 
 
 def _prepare_all(records: Sequence[Record], bearer: Bearer, parse: SidecarParser) -> list[_Upload]:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.support.command import Run
 from warehouse import Warehouse
+from warehouse.inbox.served import FoundService, served
 
 
 def test_people_see_a_line_per_fact_that_is_known(run: Run, farm_copy: Path) -> None:
@@ -22,6 +24,19 @@ def test_programs_see_one_row(run: Run, farm_copy: Path) -> None:
     ((row),) = json.loads(done.text)
     assert (row["problem"], row["is_locked"], row["dumps"]) == ("", True, None)
     assert row["snapshot_ages_seconds"] == []
+
+
+def test_a_service_that_does_not_answer_is_told_and_the_files_are_read(
+    run: Run, farm_copy: Path
+) -> None:
+    with served(farm_copy) as announce:
+        announce(FoundService("http://127.0.0.1:9", "key"))
+        done = run("status", "--store", farm_copy, "--format", "json")
+    ((row),) = json.loads(done.text)
+    assert (done.code, row["dumps"]) == (0, 148)
+    assert re.fullmatch(
+        r"note: http://127\.0\.0\.1:9/v1/status: .*; the store's files .*", done.error
+    )
 
 
 def test_a_damaged_store_is_told_by_the_exit_and_on_standard_error(

@@ -12,7 +12,7 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from cli.serve.http.app import list_routes
+from cli.serve.http.routes import list_routes
 from queries.report.settings import Settings
 from queries.report.stored_nights import read_night
 from tests.support.nightly_farm import ingest_all, record_build

@@ -173,3 +173,16 @@ def test_no_upload_is_lost_while_upkeep_runs_and_when_the_service_is_killed(
     whole = everything(store)
     assert run("rebuild", "--store", store).code == 0
     assert everything(store) == whole
+
+
+def test_an_ingest_beside_a_service_is_in_a_snapshot_at_its_end_if_that_is_wanted(
+    run: Run, made: Path, tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(made, tmp_path / "store"))
+    dump = write(tmp_path / "new.etdp", new_dump())
+    names = [part for name, value in MANIFEST.items() for part in (f"--{name}", value)]
+    with ServiceProcess(store, free_bytes=0, batch_seconds=3600, snapshot_seconds=3600) as service:
+        until(lambda: httpx2.get(f"{service.url}readyz").status_code == 200)
+        done = run("ingest", dump, *names, "--snapshot", "--store", store)
+        assert (done.code, "handed 1 dumps over" in done.err) == (0, True)
+        assert sha256_of(dump.read_bytes()) in stored_hashes(store)

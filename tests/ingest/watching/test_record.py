@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from ingest.errors import SourceError
 from ingest.watching.places import WatchedFile
 from ingest.watching.record import WatchRecord
+from tests.support.full_disk import no_room
 
 A, B, C = (WatchedFile(f"/farm/{name}.etdp", 10, 20) for name in "abc")
 
@@ -43,6 +45,16 @@ def test_a_torn_end_is_dropped_and_the_rest_goes_on(tmp_path: Path) -> None:
         taken.add([C])
     with WatchRecord(file) as taken:
         assert (A in taken, B in taken, C in taken) == (True, False, True)
+
+
+def test_a_record_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "farm.taken"
+    with WatchRecord(file) as taken:
+        monkeypatch.setattr(os, "write", no_room)
+        with pytest.raises(SourceError, match=r"farm\.taken: cannot be written: No space left"):
+            taken.add([A])
 
 
 def test_another_kind_of_file_is_left_alone(tmp_path: Path) -> None:

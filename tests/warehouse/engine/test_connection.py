@@ -58,7 +58,7 @@ def test_errors_of_the_disk_name_the_file_and_others_are_passed_on(tmp_path: Pat
     with pytest.raises(StoreError) as caught, translated_errors(tmp_path):
         raise OSError(errno.EIO, "Input/output error", str(tmp_path / "archive"))
     assert str(caught.value).startswith(
-        f"{tmp_path}/archive: the disk is full or fails (Input/output error); committed data"
+        f"{tmp_path}/archive: the disk fails: Input/output error; committed data is safe: repair"
     )
     with pytest.raises(PermissionError), translated_errors(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied")

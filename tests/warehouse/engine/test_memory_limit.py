@@ -89,3 +89,16 @@ def test_a_limit_that_is_no_size_is_refused_with_an_example(
         pytest.raises(StoreError, match="TRACEHOUSE_MEMORY: 'half', wanted a size such as 512MB"),
     ):
         store.query("dumps")
+
+
+def test_a_limit_is_kept_for_the_database_that_is_opened_at_last(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    memory = MemoryLimit(connection)
+    with pytest.raises(ZeroDivisionError), memory.moved(lambda: connection):
+        raise ZeroDivisionError
+    with memory.raised():  # nothing is open
+        with memory.moved(lambda: connection):
+            pass
+        assert limit_of(connection) == "512.0 MiB"
+    memory.close()

@@ -55,13 +55,13 @@ def with_migration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "load_migrations", lambda: more)
 
 
-def test_a_store_of_an_unreleased_schema_says_how_to_rebuild_it_and_is_rebuilt(
+def test_a_store_of_an_unreleased_schema_says_how_to_upgrade_it_and_is_rebuilt(
     made: Path, unreleased: Path
 ) -> None:
     before = (unreleased / FILE_NAME).read_bytes()
     for read_only in (True, False):
         with pytest.raises(
-            OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse rebuild'"
+            OldStoreError, match=rf"schema 9, now {PRESENT}\); .* 'tracehouse migrate'"
         ):
             Warehouse.open(unreleased, read_only=read_only)
     assert (unreleased / FILE_NAME).read_bytes() == before

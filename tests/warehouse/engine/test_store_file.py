@@ -11,15 +11,23 @@ import threading
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.support.corpus import CORPUS
+from tests.support.full_disk import full_disk
 from tests.support.store_template import copy_new_store
 from tests.support.stores import MANIFEST, make_and_ingest
 from tests.support.syncs import note_synced
 from warehouse import Warehouse
-from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import DamagedStoreError, StoreError, StoreLockedError
+from warehouse.engine.store_file import (
+    FILE_NAME,
+    check_room,
+    check_room_to_checkpoint,
+    log_of,
+    make_file,
+)
+from warehouse.errors import DamagedStoreError, FullDiskError, StoreError, StoreLockedError
 
 DUMP = CORPUS / "real" / "mlp_xnnpack_n1.etdp"
 WHOLE = ["lock", FILE_NAME, f"{FILE_NAME}.seal"]
@@ -37,6 +45,34 @@ def test_a_file_torn_while_it_was_made_is_replaced(tmp_path: Path, start: bytes)
         Warehouse.open(tmp_path, read_only=True)
     Warehouse.open(tmp_path, create=True).close()
     Warehouse.open(tmp_path, read_only=True).close()
+
+
+def test_a_file_that_cannot_be_completed_leaves_nothing(store: Path) -> None:
+    def build(file: Path) -> None:
+        file.write_bytes(b"half")
+        raise duckdb.IOException("No space left on device")
+
+    before = sorted(path.name for path in store.iterdir())
+    with pytest.raises(duckdb.IOException):
+        make_file(store, build, is_shared=False)
+    assert sorted(path.name for path in store.iterdir()) == before
+
+
+def test_room_is_checked_in_bytes(tmp_path: Path) -> None:
+    with full_disk():
+        check_room(tmp_path, 0)
+        with pytest.raises(FullDiskError, match=r"\(1,000 bytes are needed, and 0 are free\)"):
+            check_room(tmp_path, 1000)
+
+
+def test_only_a_log_needs_room_for_a_checkpoint(store: Path) -> None:
+    with full_disk():
+        check_room_to_checkpoint(store)
+        log_of(store / FILE_NAME).write_bytes(bytes(1000))
+        with pytest.raises(FullDiskError, match="4,194,304 bytes are needed"):
+            check_room_to_checkpoint(store)
+        with pytest.raises(FullDiskError, match="4,195,304 bytes are needed"):
+            check_room_to_checkpoint(store, is_certain=True)
 
 
 @pytest.mark.parametrize("other", [b"hello", b"important" * 100])

@@ -107,7 +107,7 @@ def test_what_failed_is_taken_back_and_the_next_append_goes_on(
     writer.append([delivery(1)])
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdatasync", lambda _: _fail())
-        with pytest.raises(StoreError, match="free some space and submit"):
+        with pytest.raises(StoreError, match="nothing was accepted: free some space and try again"):
             writer.append([delivery(2)])
     writer.append([delivery(3)])
     assert names(tmp_path) == ["1.etdp", "3.etdp"]
@@ -128,7 +128,7 @@ def test_only_what_this_process_wrote_whole_is_not_hashed_again(
     other.append([delivery(2)])
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdatasync", lambda _: _fail())
-        with pytest.raises(StoreError, match="free some space and submit"):
+        with pytest.raises(StoreError, match="nothing was accepted: free some space and try again"):
             other.append([delivery(3)])
     assert (names(tmp_path), hashed) == (["1.etdp", "2.etdp"], ["2.etdp"])
     hashed.clear()

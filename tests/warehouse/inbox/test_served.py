@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ingest.dump import Dump
 from ingest.errors import SourceError
+from tests.support.full_disk import no_room
 from tests.support.tiny_dumps import tiny_dump, tiny_incoming
 from warehouse import Warehouse
+from warehouse.errors import FullDiskError
 from warehouse.inbox import served as serving
 from warehouse.inbox.served import FoundService, find_service, hand_over, is_served, served
 
@@ -29,6 +32,26 @@ def test_a_service_is_found_by_the_owner_of_its_store_for_as_long_as_it_runs(sto
     assert find_service(store) is None
     with served(store):  # another program, such as watch
         assert find_service(store) is None
+
+
+def test_a_mark_on_a_full_disk_is_written_into_the_room_of_the_one_before(store: Path) -> None:
+    with served(store) as announce:
+        announce(FoundService("http://127.0.0.1:10000", "key"))
+    size = (store / "served").stat().st_size
+    with served(store) as announce:
+        assert (store / "served").read_bytes() == b" " * size
+        assert find_service(store) is None
+        announce(FoundService("http://127.0.0.1:1", "key"))
+        assert find_service(store) == FoundService("http://127.0.0.1:1", "key")
+
+
+def test_a_mark_that_cannot_be_written_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(store) as announce:
+        monkeypatch.setattr(os, "pwrite", no_room)
+        with pytest.raises(FullDiskError, match="served: the disk is full"):
+            announce(FoundService("http://127.0.0.1:1", "key"))
 
 
 def test_dumps_are_handed_over_some_at_a_time(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

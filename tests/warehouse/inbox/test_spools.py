@@ -12,7 +12,7 @@ from ingest.manifest.models import Manifest
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import stored_event_counts, tiny_dump, tiny_dump_events
 from warehouse import Inbox, Warehouse
-from warehouse.errors import StoreError
+from warehouse.errors import FullDiskError
 from warehouse.inbox import spools
 from warehouse.inbox.log import SealedLog, distrust_log, find_logs
 from warehouse.inbox.records import Delivery, HashedFile, Scan, make_delivery
@@ -126,7 +126,7 @@ def test_a_full_disk_is_said(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", fail)
-    with pytest.raises(StoreError, match="No space left on device; nothing was accepted"):
+    with pytest.raises(FullDiskError, match=r"No space left on device\); nothing was accepted"):
         spool.write(b"x" * 99)
 
 

@@ -16,10 +16,11 @@ import pytest
 
 from tests.support.command import ENVIRONMENT
 from tests.support.corpus import CORPUS
+from tests.support.full_disk import full_disk, no_room
 from tests.support.stores import ingest
 from warehouse import Warehouse
 from warehouse.engine.store_file import FILE_NAME, SNAPSHOT_FOLDER
-from warehouse.errors import StoreError
+from warehouse.errors import FullDiskError, StoreError
 from warehouse.opening import snapshots
 from warehouse.opening.snapshots import KEPT, find_snapshots, hold_newest
 
@@ -143,6 +144,37 @@ def test_the_number_of_kept_snapshots_is_a_setting(store: Path) -> None:
         assert find_snapshots(store) == taken[-2:]
 
 
+def test_old_snapshots_make_room_for_the_new_one_but_the_newest_stays_until_then(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[int]] = []
+    copy = snapshots._copy
+
+    def look(source: int, target: int, folder: Path) -> None:
+        seen.append([one.number for one in find_snapshots(store)])
+        copy(source, target, folder)
+
+    monkeypatch.setattr(snapshots, "_copy", look)
+    with Warehouse.open(store) as writer:
+        for kept in (3, 3, 3, 2, 1, 1):
+            writer.snapshot(kept=kept)
+    assert seen == [[1], [1, 2], [2, 3], [4], [5], [6]]
+    assert [one.number for one in find_snapshots(store)] == [7]
+
+
+def test_a_copy_is_not_begun_where_there_is_no_room_for_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Warehouse.open(store) as writer, full_disk():
+        monkeypatch.setattr(snapshots, "_CLONE", 0)
+        monkeypatch.setattr(os, "copy_file_range", no_room)
+        monkeypatch.setattr(os, "pwrite", no_room)
+        size = (store / FILE_NAME).stat().st_size
+        with pytest.raises(FullDiskError, match=f"{size:,} bytes are needed, and 0 are free"):
+            writer.snapshot()
+    assert [one.number for one in find_snapshots(store)] == [1]
+
+
 def test_files_of_other_names_are_no_snapshots_and_left_alone(store: Path) -> None:
     folder = store / SNAPSHOT_FOLDER
     names = ("notes.txt", "000009-20261399T000000Z.duckdb", "1-20261122T000000Z.duckdb")
@@ -170,7 +202,7 @@ def test_a_snapshot_for_which_there_is_no_room_leaves_the_earlier_ones(store: Pa
         with files_of_at_most(1 << 20), pytest.raises(StoreError) as caught:
             warehouse.snapshot()
         assert "snapshots: cannot be written: File too large; " in str(caught.value)
-        assert str(caught.value).endswith("free some space and run 'tracehouse snapshot'")
+        assert str(caught.value).endswith("raise the limit on the size of files and try again")
         assert sorted(os.listdir(store / SNAPSHOT_FOLDER)) == before
         with Warehouse.open(store, read_only=True) as reader:
             assert count_dumps(reader) == 2

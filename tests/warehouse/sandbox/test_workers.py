@@ -17,6 +17,7 @@ from tests.support.stores import ingest, write
 from tests.support.tiny_dumps import tiny_incoming
 from tests.support.waiting import until
 from warehouse import Warehouse
+from warehouse.children.process import ChildProcess
 from warehouse.engine.functions import FUNCTIONS
 from warehouse.engine.views import load_views
 from warehouse.errors import CostlyStatementError, StatementError, StoreError
@@ -47,13 +48,14 @@ def sandbox(store: Path) -> Iterator[Sandbox]:
 
 
 def workers(store: Path) -> list[int]:
-    """Workers of this process for a store; others have theirs."""
+    """Workers of this process that have opened a snapshot of the store; others have theirs."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         with suppress(FileNotFoundError):  # a thread or a child that ends meanwhile
             for child in (task / "children").read_text().split():
                 line = Path(f"/proc/{child}/cmdline").read_bytes()
-                if WORKER_PROGRAM in line and os.fsencode(store) in line:
+                files = map(os.readlink, Path(f"/proc/{child}/fd").iterdir())
+                if WORKER_PROGRAM in line and any(file.startswith(str(store)) for file in files):
                     found.append(int(child))
     return found
 
@@ -137,6 +139,34 @@ def test_one_worker_answers_until_there_is_a_newer_snapshot(tmp_path: Path) -> N
     assert second.taken_at >= first.taken_at
     assert len(workers(store)) == 1
     assert workers(store) != before
+    sandbox.close()
+
+
+def test_a_process_waits_for_the_next_snapshot(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    sandbox = Sandbox(store, BOUNDS)
+    assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
+    until(lambda: len(sandbox._spares) == 1)
+    (spare,) = sandbox._spares
+    with Warehouse.open(store) as warehouse:
+        warehouse.snapshot()
+    assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
+    assert workers(store) == [spare.process.pid]
+    sandbox.close()
+    assert spare.process.poll() is not None
+
+
+class TakenByAnother(list[ChildProcess]):
+    """A list from which another thread takes the last entry just before this one."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def test_several_statements_may_want_the_process_that_waits(store: Path) -> None:
+    sandbox = Sandbox(store, BOUNDS)
+    sandbox._spares = TakenByAnother()
+    assert sandbox.answer("SELECT 1 AS a").table.num_rows == 1
     sandbox.close()
 
 
@@ -246,3 +276,4 @@ def test_a_snapshot_that_is_damaged_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=snapshot.name):
         sandbox.answer("SELECT 1")
     until(lambda: not workers(store))  # it is ended behind the answer
+    sandbox.close()

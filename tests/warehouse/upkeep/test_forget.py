@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.corpus import CORPUS, read_dump
 from tests.support.etrecord_builder import MODELS
+from tests.support.full_disk import full_disk
 from tests.support.kills import kill_at
 from tests.support.stores import COUNTERS, MANIFEST, contents, everything, ingest, write
 from warehouse import Warehouse
@@ -15,7 +16,7 @@ from warehouse.archive.entries import JUDGED
 from warehouse.archive.rewriting import merge_segments
 from warehouse.archive.verification import verify_archive
 from warehouse.engine.store_file import FILE_NAME
-from warehouse.errors import StoreError
+from warehouse.errors import FullDiskError, StoreError
 from warehouse.opening.status import read_status
 from warehouse.upkeep.choice import choose_dumps
 from warehouse.upkeep.compact import compact_store
@@ -149,6 +150,15 @@ def test_what_a_kill_left_half_forgotten_is_forgotten_when_it_is_opened(
         del rows["forgotten_dumps"]
     assert ours == theirs
     assert all(table.is_equal for table in rebuild_store(store).tables)
+
+
+def test_snapshots_make_room_for_the_segments_that_are_written_anew(store: Path) -> None:
+    write(store / "snapshots" / "1.duckdb", b"published")
+    with full_disk(), pytest.raises(FullDiskError, match="bytes are needed, and 0 are free"):
+        forget(store)
+    assert list((store / "snapshots").iterdir()) == []
+    Warehouse.open(store).close()
+    assert f"{NAMES[0]}.etdp" not in {Path(name).name for name in archived(store)}
 
 
 @pytest.mark.slow

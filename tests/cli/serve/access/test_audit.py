@@ -11,6 +11,7 @@ import pytest
 
 from cli.serve.access import audit
 from cli.serve.access.audit import FILE_NAME, AuditEntry, AuditFile, audit_command
+from tests.support.full_disk import no_room
 from warehouse.errors import StoreError
 
 
@@ -86,6 +87,40 @@ def test_several_writers_lose_nothing_when_the_log_is_full(tmp_path: Path) -> No
         list(threads.map(write, range(4)))
     lines = b"".join(path.read_bytes() for path in tmp_path.iterdir()).splitlines()
     assert sorted(lines) == [b"%d %03d" % (w, n) for w in range(4) for n in range(100)]
+
+
+def test_lines_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, room = os.write, 6
+
+    def write_some(descriptor: int, data: bytes) -> int:
+        nonlocal room
+        if not room:
+            no_room()
+        count = write(descriptor, bytes(data[:room]))
+        room -= count
+        return count
+
+    file = AuditFile(tmp_path)
+    file.append(b"1\n")
+    monkeypatch.setattr(os, "write", write_some)
+    with pytest.raises(OSError, match="No space left"):
+        file.append(b"second\n")
+    assert (tmp_path / FILE_NAME).read_bytes() == b"1\n"
+    room = 100
+    file.append(b"second\n")
+    file.close()
+    assert (tmp_path / FILE_NAME).read_bytes() == b"1\nsecond\n"
+
+
+def test_a_line_after_a_torn_one_is_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b'{"time": "20')
+    for line in (b"1\n", b"2\n"):
+        file = AuditFile(tmp_path)
+        file.append(line)
+        file.close()
+    assert (tmp_path / FILE_NAME).read_bytes() == b'{"time": "20\n1\n2\n'
 
 
 def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from cli.serve.access.authorization import ANYONE
-from cli.serve.answers.questions import ConcurrencyLimit, query_store
+from cli.serve.answers.questions import query_store
 from cli.serve.http.problems import Problem
+from cli.serve.http.threads import ConcurrencyLimit
 from cli.serve.service import Service
 from tests.support.service import service_of, serving
 from warehouse import Warehouse

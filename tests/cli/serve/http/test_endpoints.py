@@ -4,8 +4,8 @@ import pytest
 
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
-from cli.serve.http.app import list_routes
 from cli.serve.http.endpoints import Endpoint
+from cli.serve.http.routes import list_routes
 from tests.support.service import serving
 
 ENDPOINTS = [route for route in list_routes() if isinstance(route, Endpoint)]

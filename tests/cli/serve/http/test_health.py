@@ -6,6 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.service import service_of, serving
+from tests.support.waiting import until
 from warehouse.errors import StoreError
 from warehouse.inbox.known_dumps import KnownDumps
 
@@ -52,6 +53,20 @@ def test_a_consumer_that_fails_stands_in_the_way(
         consumer.problem = StoreError("a.store", "full")
         found = obstacles(client)
     assert found == {"consumer": "a.store: full"}
+
+
+def test_what_keeps_the_service_from_storing_is_told_everywhere(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = StoreError("a.store", "the disk is <full>")
+    consumer = service_of(client).consumer
+    until(lambda: consumer.is_caught_up and not consumer.problem)
+    monkeypatch.setattr(consumer, "problem", problem)
+    alive = client.get("/healthz")
+    assert (alive.status_code, alive.json()["problem"]) == (200, str(problem))
+    assert client.get("/v1/status").json()[0]["service_problem"] == str(problem)
+    page = client.get("/dumps").text
+    assert "Nothing new is stored at the moment. a.store: the disk is &lt;full&gt;" in page
 
 
 @pytest.mark.parametrize(

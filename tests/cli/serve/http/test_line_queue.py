@@ -5,7 +5,9 @@ import time
 
 import pytest
 
+from cli.serve.http import line_queue
 from cli.serve.http.line_queue import LineQueue
+from tests.support.waiting import until
 
 
 def test_lines_are_written_in_order_and_whole() -> None:
@@ -56,22 +58,63 @@ def test_lines_that_come_one_after_the_other_are_written_together() -> None:
     assert len(written) < 25
 
 
-def test_a_failing_write_is_a_problem_until_one_succeeds() -> None:
-    is_full, told = True, []
+class FailingFile:
+    """Takes no lines while it is full."""
 
-    def write(data: bytes) -> None:
-        if is_full:
+    def __init__(self) -> None:
+        self.is_full, self.written = True, b""
+
+    def write(self, data: bytes) -> None:
+        if self.is_full:
             raise OSError(28, "No space left on device")
-        told.append(lines.problem)
+        self.written += data
 
-    with LineQueue(write) as lines:
-        lines.put("lost", is_needed=True)
-        while not lines.problem:
-            pass
-        is_full = False
-        lines.put("kept", is_needed=True)
-    assert told[0] == "No space left on device"
-    assert lines.problem == ""
+
+def test_lines_that_cannot_be_written_are_a_problem_and_wait_until_they_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_queue, "_RETRY_SECONDS", 0.01)
+    file = FailingFile()
+    with LineQueue(file.write) as lines:
+        lines.put("first", is_needed=True)
+        until(lambda: lines.problem == "No space left on device")
+        lines.put("second", is_needed=True)
+        file.is_full = False
+        until(lambda: not lines.problem)  # although no other line comes
+    assert file.written == b"first\nsecond\n"
+    assert lines.dropped == 0
+
+
+def test_nobody_waits_for_a_log_that_cannot_be_written() -> None:
+    file = FailingFile()
+    with LineQueue(file.write, most=2) as lines:
+        lines.put("first", is_needed=True)
+        until(lambda: bool(lines.problem))
+        for _ in range(5):
+            lines.put("more", is_needed=True)
+    assert (lines.dropped, file.written) == (3, b"")
+
+
+def test_who_waits_for_room_in_the_queue_goes_on_when_writing_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_queue, "_RETRY_SECONDS", 0.01)
+    may_fail = threading.Event()
+
+    def write(_: bytes) -> None:
+        may_fail.wait(60)
+        raise OSError(28, "No space left on device")
+
+    with LineQueue(write, most=1) as lines:
+        lines.put("first", is_needed=True)
+        until(lambda: not lines._waiting.qsize())
+        lines.put("second", is_needed=True)
+        waiting = threading.Thread(target=lambda: lines.put("third", is_needed=True))
+        waiting.start()
+        may_fail.set()
+        waiting.join(60)
+        assert not waiting.is_alive()
+    assert lines.dropped == 1
 
 
 @pytest.mark.parametrize("count", [1, 3])

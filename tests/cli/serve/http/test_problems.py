@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from cli.serve.http.problems import TYPE, Problem, as_problem, problem_response
 from ingest.errors import ManifestError
 from queries.report.night import OptionError
-from warehouse.errors import QueryError, StoreError, UnknownQueryError
+from warehouse.errors import ArchiveError, FullDiskError, QueryError, StoreError, UnknownQueryError
 
 
 def test_a_problem_says_what_is_wrong_to_people_and_to_programs() -> None:
@@ -34,6 +34,8 @@ def test_a_problem_says_what_is_wrong_to_people_and_to_programs() -> None:
         (ClientDisconnect(), 400, "disconnected"),
         (UnknownQueryError("x", ("y",)), 404, "unknown_query"),
         (StoreError("a.store", "full"), 503, "store"),
+        (FullDiskError("a.store", "No space left on device"), 507, "disk_full"),
+        (ArchiveError("a.store", "is damaged"), 503, "store"),
         (QueryError("wrong"), 400, "refused"),
         (ManifestError("a.etdp", "no device"), 400, "manifest"),
         (ValueError("secret"), 500, "internal"),

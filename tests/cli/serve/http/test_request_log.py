@@ -12,7 +12,7 @@ from starlette.routing import Route
 from cli.serve.access.audit import FILE_NAME
 from cli.serve.access.authorization import Scope
 from cli.serve.access.tokens import create_token
-from cli.serve.http import app, health
+from cli.serve.http import app, health, late_routes
 from tests.support.service import serving
 
 SHA256 = "ab" * 32
@@ -70,7 +70,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     for scope in (Scope.INGEST, Scope.READ):
         recorded.secrets[scope] = create_token(closed, f"lab-{scope}", scopes=[scope])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(app, "list_routes", lambda: routes)
+        patched.setattr(app, "EARLY", routes)
+        patched.setattr(late_routes, "LATE", [])
         patched.setattr(app, "write_standard_error", written.append)
         with serving(store) as client:
             for name, (method, path, content) in OPEN.items():

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from cli.serve.page.last_night import night_parts
+from cli.serve.page.last_night import describe_since, night_parts
 from cli.serve.page.page_request import PageRequest
 from queries.report import stored_nights
 from queries.report.settings import Settings, SettingsError
-from queries.report.stored_nights import read_night
+from queries.report.stored_nights import last_night, read_night
 from tests.support.nightly_farm import ingest_all, ingest_nights, record_build
 from tests.support.pages import links
 from tests.support.service import serving
@@ -101,10 +101,26 @@ def test_newer_data_are_said(judged: Path, tmp_path: Path, build: int) -> None:
         parts = night_parts(PageRequest(store=warehouse, nights=_Nights()))  # type: ignore[arg-type]
     assert parts["night"].head == "b11"
     said = {
-        11: "Dumps, decisions or refusals have arrived since; they are not judged yet.",
-        12: "Data of b12 have arrived since; it is not judged yet.",
+        11: "8 dumps have arrived since and are not judged yet.",
+        12: "8 dumps have arrived since, and the night of b12 is not judged yet.",
     }
     assert parts["since"] == said[build]
+
+
+def test_what_has_changed_is_said_though_no_dumps_arrived_since(judged: Path) -> None:
+    with Warehouse.open(judged, read_only=True) as warehouse:
+        night = last_night(warehouse, Settings())
+        assert night is not None
+        for key, text in (
+            (night.key, ""),
+            (night.key._replace(build="b12"), "The night of b12 is not judged yet."),
+            (night.key._replace(settings=""), "The settings have changed since."),
+            (
+                night.key._replace(inputs=""),
+                "Dumps, decisions or refusals have changed since and are not judged yet.",
+            ),
+        ):
+            assert describe_since(warehouse, key, night) == text
 
 
 class _BrokenNights:
