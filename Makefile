@@ -49,9 +49,8 @@ test-store: .venv/.installed ## Run what needs DuckDB and files but no process
 test-system: .venv/.installed ## Run what starts processes and services
 	$(PYTEST) $(MORE_WORKERS) -m 'system and not slow'
 
-# CI runs others beside it, which use what these leave of the cores.
-test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too, as CI does
-	$(PYTEST) $(if $(CI),auto,$(MORE_WORKERS))
+test-all: .venv/.installed ## Run all layers, slow tests and all sampled parameters too
+	$(PYTEST) $(MORE_WORKERS)
 
 lint: .venv/.installed ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -144,8 +143,8 @@ test-docs: docs ## Build it, and run its notebook (WRITE=1 keeps what the notebo
 
 # Where Java is missing they are skipped, and say so. In one process: a second JVM would have to load
 # and compile as much again before its first answer.
-test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17
-	.venv-spark/bin/python -m pytest -rs tests/spark tests/warehouse/spark
+test-spark: .venv-spark/.installed ## Fill and ask lakes with Apache Spark, which needs Java 17 (ALL=1 asks every query)
+	.venv-spark/bin/python -m pytest -rs $(if $(ALL),,-m 'not slow') tests/spark tests/warehouse/spark
 
 .venv-spark/.installed: pyproject.toml requirements.txt tests/spark/requirements.txt
 	$(PYTHON) -m venv .venv-spark

@@ -1,6 +1,5 @@
 import gc
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ from hypothesis import settings
 from tests.support.layers import GUARD, LAYERS, layer_of
 
 TESTS = Path(__file__).parent
-# In seconds since 1970: when CI has no more time for slow tests, on a machine that is slow itself.
-SLOW_UNTIL = float(os.environ.get("SLOW_TESTS_UNTIL", "inf"))
 
 # What terminals look like is each test's to say, not the shell's or the CI runner's.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
@@ -40,14 +37,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not _layers(item):
             item.add_marker(layer_of(item.path.relative_to(TESTS).as_posix()))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
-    """Skip a slow test, or one with Spark, for which CI has no more time."""
-    is_slow = item.get_closest_marker("slow") or item.path.is_relative_to(TESTS / "spark")
-    if is_slow and time.time() > SLOW_UNTIL:
-        pytest.skip("CI has no more time for slow tests: make test-all, make test-spark")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,7 +18,7 @@ from warehouse.load.faults import describe_conflict
 from warehouse.point import Point
 
 BAD = b"no dump"
-BAD_DETAIL = "shorter than the smallest ETDump (16 bytes): copy it again"
+BAD_DETAIL = "not an ETDump, but text that begins with 'no dump'"
 COMPANIONS = {
     "etrecord": [build_etrecord(**{EDGE: build_program(node(name))}) for name in ("x", "y")],
     "debug_buffer": [b"abcd", b"efgh"],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,7 @@ def test_hostile_names_neither_steer_a_terminal_nor_break_the_forms(
     assert "\x1b" not in run(*args, "markdown").text
     assert "</script><b>" not in run(*args, "html").text
     (group,) = json.loads(run(*args, "json").text)["groups"]
-    assert group["members"][0]["device"] == name.strip()
+    assert group["members"][0]["device"] == unicodedata.normalize("NFC", name.strip())
 
 
 @pytest.mark.slow
