@@ -98,7 +98,7 @@ def _parse_short(token: str) -> int:
 
 
 def _refuse_number(token: str) -> NoReturn:
-    raise _NumberError(token, "a finite number")
+    raise _NumberError(token, "a finite number, or null")
 
 
 def _find_token(text: str, token: str) -> str:

@@ -36,11 +36,10 @@ def _explain_text(data: bytes) -> str | None:
     found = describe_bytes(data) or "JSON"
     if found != "JSON" and not found.startswith("text"):
         return f"it is {found}"
-    for pattern, problem in (
-        (_COMMENT, "it has a comment, which JSON has not: delete it"),
-        (_SINGLE_QUOTE, 'its quotes are single ones: write "'),
-        (_OTHER_COMMA, "it has a comma before a closing bracket: delete the comma"),
-    ):
-        if pattern.search(data, 0, _HEAD_BYTES):
-            return problem
+    if _COMMENT.search(data, 0, _HEAD_BYTES):
+        return "it has a comment, which JSON has not: delete it"
+    if _SINGLE_QUOTE.search(data, 0, _HEAD_BYTES):
+        return 'its quotes are single ones: write "'
+    if _OTHER_COMMA.search(data, 0, _HEAD_BYTES):
+        return "it has a comma before a closing bracket: delete the comma"
     return None

@@ -34,7 +34,10 @@ MANIFESTS = {
     "utf16": (TEXT.encode("utf-16"), "refused: it is UTF-16 text"),
     "utf16 without mark": (TEXT.encode("utf-16-le"), "refused: it is UTF-16 text"),
     "comment": (b"// by CI\n" + TEXT.encode(), "refused: it has a comment"),
-    "nan": (b'{"run": {"temperature_c": NaN}}', "refused: write null"),
+    "nan": (
+        b'{"run": {"temperature_c": NaN}}',
+        "refused: found NaN, wanted a finite number, or null",
+    ),
     "latin1": (stated(device="Größe").decode().encode("latin-1"), "refused: it is not UTF-8"),
     "blank": (stated(device=" "), "refused: wanted a text that is not blank"),
 }

@@ -195,7 +195,8 @@ def test_resources_describe_each_query_and_a_prompt_leads_to_the_cause(store: Pa
 
 
 def test_agents_are_told_how_numbers_are_rounded() -> None:
-    server = make_server(lambda _: pytest.fail("no call"), has_files=False)
+    limit = CapacityLimiter(1)
+    server = make_server(lambda _: pytest.fail("no call"), has_files=False, threads=limit)
     assert ROUNDING in (server.instructions or "")
 
 
