@@ -249,7 +249,7 @@ class Consumer:
     def _succeed(self) -> None:
         """Drop the last problem, if any, and report that."""
         if self.problem:
-            self.report(f"{self._store}: can be written again")
+            self.report(f"{self._store}: works again")
         self.problem = None
 
     def _index(self, *, is_ending: bool) -> None:

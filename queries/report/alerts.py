@@ -8,16 +8,19 @@ from itertools import chain, islice
 from shlex import quote
 from typing import Any, NamedTuple
 
-from queries.report.content import EnvironmentChange, Group, Member
+import numpy as np
+
+from queries.report.content import EnvironmentChange, Group, Member, OperatorChange
 from queries.report.environment import may_explain
 from queries.report.headline import make_headline
 from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
 from queries.report.settings import Settings
-from queries.report.verdicts import State
+from queries.report.verdicts import SeriesVerdict, State
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
+from warehouse.regressions.parts import find_edits
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 # The query that shows a measure of whole dumps.
@@ -41,6 +44,7 @@ class Evidence(NamedTuple):
         operators: Operator types or measures that moved, that of the first member first.
         members: The series that changed, costliest first.
         explains: Methods and delegate calls that moved with them.
+        edits: Operators that these, or members that are such, gained or lost.
         environment: Changes of the environment of each member.
         method_ns: Time in the base of the first member's method, if known.
         event: Name of the first member in patterns of owners.
@@ -50,6 +54,7 @@ class Evidence(NamedTuple):
     operators: Sequence[str]
     members: list[Member]
     explains: list[Member]
+    edits: list[OperatorChange]
     environment: list[list[EnvironmentChange]]
     method_ns: float | None
     event: str
@@ -124,6 +129,7 @@ def _describe(
         operators,
         members,
         list(islice(described, len(group.explains))),
+        _list_edits(night, group, builds),
         [environment(night, change) for change in group.changes],
         method_level_ns(night, methods, pairs[0][1]),
         first.event_name,
@@ -156,6 +162,32 @@ def night_alert(
     )
 
 
+def _list_edits(
+    night: HeadNight, group: ChangeGroup, builds: Sequence[str]
+) -> list[OperatorChange]:
+    """The operators that the changed methods and delegate calls gained or lost."""
+    found: dict[int, OperatorChange] = {}
+    for change in (*group.changes, *group.explains):
+        good, bad = change.last_good, change.first_bad
+        for series in find_edits(night.fleet, night.cells, change).tolist():
+            is_new = night.cells.dump_count[series, bad] > 0
+            cost = float(np.exp(night.cells.median[series, bad if is_new else good]))
+            keys = night.fleet.name(series)
+            verdict = SeriesVerdict.NEW_OP if is_new else SeriesVerdict.REMOVED_OP
+            found[series] = OperatorChange.of(
+                keys,
+                change=verdict,
+                cost_ns=(cost if is_new else -cost) if keys["unit"] == "ns" else None,
+                detail=verdict.detail.format(base=builds[good], head=builds[bad]),
+            )
+    return list(found.values())
+
+
+def order_edits(edits: Iterable[OperatorChange]) -> list[OperatorChange]:
+    """Operators of one build by cost, the largest first."""
+    return sorted(edits, key=lambda edit: (-abs(edit.cost_ns or 0.0), edit.where, edit.event_name))
+
+
 def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
     """An alert from evidence and settings, with the other fields of a group."""
     members, first = evidence.members, evidence.members[0]
@@ -166,6 +198,7 @@ def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
         ),
         members=members,
         explains=evidence.explains,
+        edits=order_edits(evidence.edits),
         owner=settings.owner(device=first.device or "", model=first.model, event=evidence.event),
         environment=named,
         is_of_environment=all(any(map(may_explain, each)) for each in evidence.environment),

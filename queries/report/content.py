@@ -111,6 +111,20 @@ class Headline(Part):
     )
 
 
+class OperatorChange(ModelPart):
+    """An operator that only one build has, or time that moved elsewhere."""
+
+    change: Literal[
+        SeriesVerdict.NEW_OP, SeriesVerdict.REMOVED_OP, SeriesVerdict.MOVED, SeriesVerdict.MODE_MIX
+    ]
+    run: str = Field(description="Name of the runs, stable across builds: 'Execute #2'.")
+    event_name: str
+    delegate_id: str | None
+    ordinal: int
+    cost_ns: float | None
+    detail: str
+
+
 class Group(Part):
     """Series that probably moved for one cause: one alert."""
 
@@ -122,6 +136,10 @@ class Group(Part):
     headline: Headline
     members: list[Member] = Field(description="Costliest first.")
     explains: list[Member] = Field(description="Methods and delegate calls that moved with them.")
+    edits: list[OperatorChange] = Field(
+        default=[],
+        description="Operators that its methods and calls gained or lost, costliest first.",
+    )
     dumps_needed: int = Field(description="More dumps of the head that could confirm; 0 if none.")
     reason: str | None = Field(description="Why it was accepted; null if it was not.")
     owner: str | None = Field(description="From tracehouse.toml.")
@@ -144,20 +162,6 @@ class RunShift(ModelPart):
     shift: float
     limit: float
     is_notable: bool = Field(description="Whether the shift exceeds the limit.")
-
-
-class OperatorChange(ModelPart):
-    """An operator that only one build has, or time that moved elsewhere."""
-
-    change: Literal[
-        SeriesVerdict.NEW_OP, SeriesVerdict.REMOVED_OP, SeriesVerdict.MOVED, SeriesVerdict.MODE_MIX
-    ]
-    run: str = Field(description="Name of the runs, stable across builds: 'Execute #2'.")
-    event_name: str
-    delegate_id: str | None
-    ordinal: int
-    cost_ns: float | None
-    detail: str
 
 
 class Missing(ModelPart):

@@ -210,11 +210,12 @@ class _PartView:
         keys = fleet.name(series)
         level = cells.median[series, before if was else last]
         base = fleet.nights[before].build
+        verdict = SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP
         return OperatorChange.of(
             keys,
-            change=SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP,
+            change=verdict,
             cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
-            detail=f"in {base}, not in {self._night.head}" if was else f"not in {base}",
+            detail=verdict.detail.format(base=base, head=self._night.head),
         )
 
 

@@ -20,7 +20,14 @@ _OPENED = 2  # sections that show groups in full
 _DETAILED = 10  # of their groups; the others have a line each
 _MEMBERS = 5  # of a group
 # Kinds of alerts, which GitHub and GitLab draw in their colours.
-_ALERTS = {"🔴": "CAUTION", "🟠": "WARNING", "🟡": "WARNING", "🟢": "TIP", "⚪": "NOTE"}
+_ALERTS = {
+    "🔴": "CAUTION",
+    "🟠": "WARNING",
+    "🟡": "WARNING",
+    "🟢": "TIP",
+    "🔵": "NOTE",
+    "⚪": "NOTE",
+}
 _CUT = "\n*Cut here: the comment would be too long. The other forms have the rest.*\n"
 _PLAIN = re.compile(r"[^\s`|\\]([^`|\\]*[^\s`|\\])?")  # can stand between backticks in a table
 _MARKS = re.compile(r"[!-/:-@\[-`{-~]")

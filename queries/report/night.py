@@ -25,10 +25,9 @@ from warehouse.regressions.fleet import Fleet
 from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
 from warehouse.regressions.history import Cells
 from warehouse.regressions.judging import Judge, judge_here, list_heads
-from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
 from warehouse.regressions.parts import ChangedSeries, PartResult, join_changed, keep_changed
-from warehouse.regressions.series_values import CONTAINERS, FAMILY, number_rows
+from warehouse.regressions.series_values import FAMILY, LEVELS, number_rows
 from warehouse.statistics.arrays import Floats
 
 SERIES = ("device", "model", "backend", "run", "event_name", "delegate_id", "ordinal")
@@ -73,7 +72,6 @@ class HeadNight:
         findings: Findings about all series.
         dumps: Number of the head's dumps, by family.
         groups: The changes in groups, without muted ones.
-        moved: Changes of methods and delegates that gained or lost operators.
         muted: Number of muted changes, by reason.
         modules: Module that a changed operator of the head runs, by device, model, backend, run,
             event name, delegate id and ordinal; of those with an ETRecord.
@@ -90,7 +88,6 @@ class HeadNight:
     findings: Findings
     dumps: dict[Family, int]
     groups: list[ChangeGroup]
-    moved: list[LevelChange]
     muted: dict[str, int]
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
@@ -121,10 +118,7 @@ def judge_head(
     places = list_places(fleet)
     family = [place.family for place in places]
     builds = [night.build for night in fleet.nights]
-    rebuilt = {
-        (family[series], night) for series, night in np.argwhere(changed.is_rebuilt).tolist()
-    }
-    groups, moved = group_changes(changed.changes, places, builds, rebuilt)
+    groups = group_changes(changed.changes, places, builds)
 
     def reason_of(series: int) -> str | None:
         keys = fleet.name(series)
@@ -143,7 +137,6 @@ def judge_head(
         findings=findings,
         dumps=dumps,
         groups=kept,
-        moved=moved,
         muted=muted,
         modules=modules,
         decisions=decisions,
@@ -244,7 +237,7 @@ def list_places(fleet: Fleet) -> list[SeriesPlace]:
     kinds = fleet.keys["kind"].to_pylist()
     models = fleet.keys["model"].to_pylist()
     return [
-        SeriesPlace(family, model, operator, kind in CONTAINERS)
+        SeriesPlace(family, model, operator, LEVELS.get(kind, 0))
         for family, model, operator, kind in zip(
             families, models, fleet.operators, kinds, strict=True
         )

@@ -9,17 +9,16 @@ from functools import partial
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
 from queries.report.calls import name_hidden_operators
-from queries.report.content import Coverage, Missing, OperatorChange, Report, RunShift, Sensitivity
+from queries.report.content import Coverage, Missing, Report, RunShift, Sensitivity
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
 from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
-from queries.report.measures import as_measure
-from queries.report.members import changed_environment, describe_members
+from queries.report.members import changed_environment
 from queries.report.night import HeadNight, judge_head
 from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
 from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
-from queries.report.verdicts import SeriesVerdict, Verdict
+from queries.report.verdicts import Verdict
 from warehouse.queryable import Streamable
 from warehouse.regressions.judging import Judge
 
@@ -78,7 +77,7 @@ def nightly_report(
         point_notes=[],
         groups=groups,
         run_shifts=shifts,
-        operator_changes=[*found.operator_changes, *_moved_series(night)],
+        operator_changes=found.operator_changes,
         budgets=budgets,
         coverage=coverage,
         sensitivity=sensitivity,
@@ -104,24 +103,6 @@ def _coverage(night: HeadNight, missing: list[Missing]) -> Coverage:
             if row.missing is not None
         ],
     )
-
-
-def _moved_series(night: HeadNight) -> list[OperatorChange]:
-    """Methods and delegates that changed lately because they gained or lost operators."""
-    first = len(night.fleet.nights) - night.rules.base_builds
-    changes = [change for change in night.moved if change.first_bad >= first]
-    return [
-        OperatorChange.of(
-            dict(member),
-            change=SeriesVerdict.MOVED,
-            device=member.device or "",
-            detail=f"{member.delta or 0:+.1%} since "
-            f"{night.fleet.nights[change.first_bad].build}, which has other operators in it",
-        )
-        for member, change in zip(
-            map(as_measure, describe_members(night, changes)), changes, strict=True
-        )
-    ]
 
 
 def _summary(

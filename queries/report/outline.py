@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from queries.report.figures import (
     count_text,
     is_measure,
     name_text,
+    operator_text,
     share_text,
 )
 from queries.report.notes import choose_notes
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from queries.report.verdicts import Tone
 
 SIGNS = {"regression": "▲", "improvement": "▼"}
+_MOST_EDITS = 3  # of an alert, in its card
 CARD_SHARE = 0.01  # share of the method's time; cheaper alerts are shown in one line
 
 
@@ -97,6 +100,7 @@ def find_verdict(
         Verdict.INCOMPLETE: any(row.is_expected for row in missing),
         Verdict.SUSPECTS: parts.suspects,
         Verdict.BLIND: any(row.is_blind for row in judged),
+        Verdict.KNOWN: judged and _list_known(parts),
         Verdict.CLEAR: judged,
         Verdict.NOT_ENOUGH_DATA: True,
     }
@@ -106,7 +110,7 @@ def find_verdict(
 def verdict_text(report: Report) -> str:
     """The verdict in a few words, with the number of groups."""
     parts, seen = sort_groups(report.groups), SensitivitySummary.of(report.sensitivity)
-    absent = count_expected(report.coverage.missing)
+    known, absent = _known_text(parts), count_expected(report.coverage.missing)
     broken = sum(row.is_broken for row in report.budgets)
     texts = {
         Verdict.REGRESSIONS: _count(parts.failures, "regression"),
@@ -115,11 +119,32 @@ def verdict_text(report: Report) -> str:
         "with another environment",
         Verdict.INCOMPLETE: f"Incomplete: {count_text(absent, 'expected recording')} missing",
         Verdict.SUSPECTS: f"{_count(parts.suspects, 'suspect')}, nothing confirmed",
-        Verdict.BLIND: f"Blind on {seen.share(seen.blind)}: {seen.limits}",
+        Verdict.BLIND: f"Blind on {seen.share(seen.blind)}: {seen.limits}{known and f'. {known}'}",
+        Verdict.KNOWN: f"Nothing new. {known}",
         Verdict.CLEAR: f"Nothing got slower{seen.reach}",
         Verdict.NOT_ENOUGH_DATA: join_first("Not enough data", report.coverage.too_few),
     }
     return texts[report.verdict]
+
+
+def _list_known(parts: Outline) -> list[Group]:
+    """Regressions that are still there, and that somebody has decided about."""
+    return [
+        group
+        for group in parts.settled
+        if group.direction == "regression" and group.state != State.FIXED
+    ]
+
+
+def _known_text(parts: Outline) -> str:
+    """How many regressions are acknowledged, and how many accepted."""
+    counts = Counter(group.state for group in _list_known(parts))
+    texts = [
+        f"{count_text(count, 'regression')} {'is' if count == 1 else 'are'} {state.label}"
+        for state in State
+        if (count := counts[state])
+    ]
+    return " and ".join(texts)
 
 
 def build_lines(report: Report) -> list[str]:
@@ -181,6 +206,7 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
     found = [
         ("Of the method's time", share_text(line.method_share)),
         ("Of the whole change", share_text(line.total_share)),
+        ("Operators gained or lost", _edits_text(group)),
         ("Seen on", _breadth(group)),
         ("May be", next((m.may_be for m in (*group.members, *group.explains) if m.may_be), None)),
         ("Commits", _commits_text(group, report)),
@@ -195,6 +221,19 @@ def facts(group: Group, report: Report) -> list[tuple[str, str]]:
         ("Alert", group.id),
     ]
     return [(label, text) for label, text in found if text is not None]
+
+
+def _edits_text(group: Group) -> str | None:
+    """The costliest operators that a method gained or lost, with their costs."""
+    texts = [
+        f"{edit.change.words} {operator_text(edit.event_name, edit.delegate_id, edit.ordinal)}"
+        f"{'' if edit.cost_ns is None else f' ({cost_text(edit.cost_ns)})'}"
+        for edit in group.edits
+    ]
+    more = len(texts) - _MOST_EDITS
+    if more > 0:
+        texts[_MOST_EDITS:] = [f"{more:,} more"]
+    return ", ".join(texts) or None
 
 
 def notes_on(group: Group, report: Report) -> list[Note]:

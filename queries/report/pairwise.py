@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
@@ -128,10 +128,7 @@ def _list_changes(
     """Changed rows by direction and operator type, and the number of muted rows by reason."""
     found: dict[tuple[Direction, str], list[Row]] = defaultdict(list)
     muted: Counter[str] = Counter()
-    for row in rows:
-        is_changed = row["verdict"] in ("regression", "improvement")
-        if not is_changed or (row["level"] in CONTAINERS and not is_unexplained_call(row)):
-            continue
+    for row in _list_causes(rows):
         place = place_of_row(row)
         reason = settings.mute_reason(**place, on=day)
         if reason is not None:
@@ -140,6 +137,34 @@ def _list_changes(
             key = (row["event_name"], row["delegate_id"], row["kind"])
             found[row["verdict"], types.get(key, row["event_name"])].append(row)
     return found, muted
+
+
+def _list_causes(rows: Iterable[Row]) -> list[Row]:
+    """Changed operators, and changed delegate calls and methods that none of these explains."""
+    changed = [row for row in rows if row["verdict"] in ("regression", "improvement")]
+    causes = [row for row in changed if row["level"] == "operator" or is_unexplained_call(row)]
+    for level in ("delegate", "method"):
+        explained = {_method_of(row) for row in causes}
+        causes += [
+            row for row in changed if row["level"] == level and _method_of(row) not in explained
+        ]
+    return causes
+
+
+def _method_of(row: Row) -> tuple[object, ...]:
+    """The method of a changed row, and the direction of the change."""
+    return *Family.of(row), row["run"], row["verdict"]
+
+
+def _list_edits(
+    rows: Iterable[Row], methods: Collection[tuple[object, ...]], *, base: str, head: str
+) -> list[OperatorChange]:
+    """The operators that methods gained or lost."""
+    return [
+        _operator_change(row, base=base, head=head)
+        for row in rows
+        if row["verdict"] in ("new_op", "removed_op") and (*Family.of(row), row["run"]) in methods
+    ]
 
 
 def _verdict(row: Row, settings: Settings) -> str:
@@ -172,14 +197,18 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
         )
         for family in sorted(families, key=repr)
     ]
+    own = {id(row) for row in members}
     explains = [
-        _member(row, values, base=base, head=head)
+        row
         for row in rows
         if row["level"] in CONTAINERS
         and row["verdict"] == direction
+        and id(row) not in own
         and not is_unexplained_call(row)
         and Family.of(row) in families
     ]
+    containers = [*explains, *(row for row in members if row["level"] in CONTAINERS)]
+    edited = {(*Family.of(row), row["run"]) for row in containers}
     changed = [_member(row, values, base=base, head=head) for row in members]
     changed.sort(
         key=lambda member: (-abs(member.cost_ns or 0.0), member.device or "", member.model)
@@ -189,7 +218,16 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
     commands = compare_commands(first, head, base)
     method_ns = _method_ns(rows, first)
     return make_alert(
-        Evidence([operator], changed, explains, around, method_ns, first.event_name, commands),
+        Evidence(
+            [operator],
+            changed,
+            [_member(row, values, base=base, head=head) for row in explains],
+            _list_edits(rows, edited, base=base, head=head),
+            around,
+            method_ns,
+            first.event_name,
+            commands,
+        ),
         settings,
         id=hashlib.sha256(identity.encode()).hexdigest()[:12],
         state=State.CONFIRMED,
@@ -256,15 +294,15 @@ def _run_shifts(rows: Iterable[Row], least: float) -> list[RunShift]:
 
 def _operator_changes(rows: Iterable[Row], *, base: str, head: str) -> list[OperatorChange]:
     return [
-        OperatorChange.of(
-            row,
-            change=row["verdict"],
-            cost_ns=_cost(row),
-            detail=detail.format(base=base, head=head),
-        )
+        _operator_change(row, base=base, head=head)
         for row in rows
-        if (detail := SeriesVerdict(row["verdict"]).detail)
+        if SeriesVerdict(row["verdict"]).detail
     ]
+
+
+def _operator_change(row: Row, *, base: str, head: str) -> OperatorChange:
+    detail = SeriesVerdict(row["verdict"]).detail.format(base=base, head=head)
+    return OperatorChange.of(row, change=row["verdict"], cost_ns=_cost(row), detail=detail)
 
 
 def _cost(row: Row) -> float | None:

@@ -44,7 +44,7 @@ def changes(report: Report) -> list[Listing]:
     return [
         make_listing(
             "New, removed and moved operators",
-            "One of the builds lacks the operator, or its time moved elsewhere.",
+            "One of the builds lacks the operator, or its time moved to others at no cost.",
             ("Change", "Where", "Operator", "Cost per run>", "Detail"),
             report.operator_changes,
             lambda row: (

@@ -38,6 +38,7 @@ class Verdict(StrEnum):
     )
     SUSPECTS = "suspects", "🟡", "warn", "a regression is new"
     BLIND = "blind", "🟡", "warn", "too large a change could hide", 0, False
+    KNOWN = "known", "🔵", "soft", "nothing new, but a regression is acknowledged or accepted"
     CLEAR = "clear", "🟢", "good", "none of the above"
     NOT_ENOUGH_DATA = "not_enough_data", "⚪", "warn", "nothing could be judged", 0, False
 
@@ -101,7 +102,7 @@ class SeriesVerdict(StrEnum):
     REGRESSION = "regression", "slower"
     IMPROVEMENT = "improvement", "faster"
     NEW_OP = "new_op", "new", "not in {base}", False
-    REMOVED_OP = "removed_op", "removed", "not in {head}", False
+    REMOVED_OP = "removed_op", "removed", "in {base}, not in {head}", False
     MOVED = "moved", "moved elsewhere", "its time moved to other operators; the total is unchanged"
     MODE_MIX = (
         "mode_mix",

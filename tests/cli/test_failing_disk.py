@@ -201,7 +201,7 @@ def test_a_service_survives_a_disk_that_fails_for_a_while(
     said = (tmp_path / "said").read_text()
     assert "Traceback" not in said
     reports = [line for line in said.splitlines() if str(tmp_path / "store") in line][1:]
-    again = f"{tmp_path / 'store'}: can be written again"
+    again = f"{tmp_path / 'store'}: works again"
     problems = [line for line in reports if line != again]
     assert all("; " in line for line in problems)
     assert len(problems) == len(set(problems)) or "inbox" in name
@@ -322,5 +322,5 @@ def test_a_service_starts_on_a_full_disk_and_writes_when_there_is_room(
         assert service.wait() == 0
     said = store.with_name("said").read_text()
     assert f"{store}: the disk is full (" in said
-    assert f"{store}: can be written again" in said
+    assert f"{store}: works again" in said
     assert counts(store) == (3, 0)

@@ -254,8 +254,9 @@ def test_a_bug_is_told_with_its_place_and_the_dumps_stay_in_the_inbox(
         monkeypatch.setattr(DumpRows, "insert_dumps", insert)
         until(lambda: consumer.problem is None)
         assert (consumer.indexed.total(), consumer.refused) == (1, {})
-    assert len(said) == 1
-    assert "in broken" in said[0]
+    bug, again = said
+    assert "in broken" in bug
+    assert again == f"{store}: works again"
 
 
 def test_an_inbox_that_cannot_be_read_for_a_while_is_told_and_overcome(
@@ -303,7 +304,7 @@ def test_a_database_that_refuses_all_statements_is_opened_again_and_reported_onc
         until(lambda: consumer.problem is None)
         with consumer.readers.lend() as reader:
             assert reader.sql("SELECT sha256 FROM dumps").num_rows == 1
-    assert reports[1:] == [f"{store}: can be written again"]
+    assert reports[1:] == [f"{store}: works again"]
 
 
 def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
@@ -330,7 +331,7 @@ def test_a_store_on_a_full_disk_is_read_and_written_when_there_is_room(
             until(lambda: consumer.problem is None and consumer.indexed.total() == 1)
             assert consumer.perform(opened.snapshot).result().path.exists()
     assert len(reports) == len({*reports})
-    assert reports[-1] == f"{left}: can be written again"
+    assert reports[-1] == f"{left}: works again"
 
 
 def test_dumps_are_indexed_though_there_is_no_room_for_a_first_snapshot(

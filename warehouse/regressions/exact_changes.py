@@ -127,12 +127,10 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     changes = _without_calls(changes, series)
     families: dict[_Family, int] = {}
     places = [
-        SeriesPlace(
-            families.setdefault(each.family, len(families)), each.model, each.measure, False
-        )
+        SeriesPlace(families.setdefault(each.family, len(families)), each.model, each.measure, 0)
         for each in series
     ]
-    groups = group_changes(changes, places, builds).groups
+    groups = group_changes(changes, places, builds)
     return ExactHistory(builds, tuple(series), tuple(changes), tuple(groups))
 
 

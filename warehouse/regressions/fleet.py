@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.history import Series, SeriesHistory, find_families, lay_out
+from warehouse.regressions.history import Series, SeriesHistory, lay_out
 from warehouse.regressions.partners import cancel_partners
 from warehouse.regressions.pools import add_pools
 from warehouse.regressions.series_values import (
@@ -103,20 +103,6 @@ def build_fleet(
     history = lay_out(series, len(nights), cell, values.size, values.logs, values.dump)
     operators = tuple(values.keys["op_type"].to_pylist())
     return Fleet(nights, values.keys, operators, history, values.has_reference, pool)
-
-
-def find_rebuilt(family: Ints, there: Mask) -> set[tuple[int, int]]:
-    """Families, and the nights in which their operators differ from earlier ones."""
-    family_there = find_families(family, there)
-    rebuilt: set[tuple[int, int]] = set()
-    before = np.full(len(family_there), -1)
-    for night in range(there.shape[1]):
-        last = before[family]
-        changed = (there[:, night] != there[np.arange(len(there)), last]) & (last >= 0)
-        changed &= family_there[family, night]
-        rebuilt.update((number, night) for number in family[changed].tolist())
-        before[family_there[:, night]] = night
-    return rebuilt
 
 
 def _number_kernels(values: SeriesValues) -> Ints:

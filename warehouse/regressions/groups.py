@@ -5,15 +5,16 @@ build or at neighbouring builds, because changes of noisy series are found a nig
 Operator types that begin to change at the same build of the same model have one cause, too: a wider
 layer makes several types slower, on every backend.
 
-A container of operators (a method, a delegate's call) belongs to the groups that explain its
-change, or otherwise forms its own group.
+A delegate call contains operators, a method delegate calls, and a cold start methods. Each belongs
+to the groups of what it contains that explain its change, or otherwise forms its own group, also
+where its program gained or lost operators.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from warehouse.regressions.level_changes import LevelChange
@@ -23,25 +24,19 @@ _ID_LETTERS = 12
 
 
 class SeriesPlace(NamedTuple):
-    """The place of a change."""
+    """The place of a change.
+
+    Attributes:
+        family: Number of its model on its device.
+        model: Name of the model.
+        operator: Operator type, or name of what is no operator.
+        level: 0 for an operator, and more for each level of what contains it.
+    """
 
     family: int
     model: str
     operator: str
-    is_container: bool
-
-
-class Grouping(NamedTuple):
-    """Changes by kind.
-
-    Attributes:
-        groups: Alerts, by first bad build, operator types and direction.
-        moved: Changes of containers whose operators differ from earlier ones; the added and removed
-            operators are listed one by one.
-    """
-
-    groups: list[ChangeGroup]
-    moved: list[LevelChange]
+    level: int
 
 
 class ChangeGroup(NamedTuple):
@@ -68,32 +63,28 @@ class ChangeGroup(NamedTuple):
 
 
 def group_changes(
-    changes: Sequence[LevelChange],
-    places: Sequence[SeriesPlace],
-    builds: Sequence[str],
-    rebuilt: Collection[tuple[int, int]] = (),
-) -> Grouping:
-    """Group changes by cause; `rebuilt` says in which builds families have other operators."""
-    own = [change for change in changes if not places[change.series].is_container]
-    containers = [change for change in changes if places[change.series].is_container]
-    clusters = _cluster(own, places)
+    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], builds: Sequence[str]
+) -> list[ChangeGroup]:
+    """Changes grouped by cause, by first bad build, operator types and direction."""
+    clusters: list[list[LevelChange]] = []
     explained: dict[int, list[LevelChange]] = defaultdict(list)
-    alone, moved = [], []
-    for change in containers:
-        numbers = _explaining(change, clusters, places)
-        for number in numbers:
-            explained[number].append(change)
-        if not numbers and (places[change.series].family, change.first_bad) in rebuilt:
-            moved.append(change)
-        elif not numbers:
-            alone.append(change)
+    for level in sorted({places[change.series].level for change in changes}):
+        alone = []
+        for change in changes:
+            if places[change.series].level != level:
+                continue
+            numbers = _explaining(change, clusters, places) if level else []
+            for number in numbers:
+                explained[number].append(change)
+            if not numbers:
+                alone.append(change)
+        clusters += _cluster(alone, places)
     groups = [
         _make_group(cluster, explained[number], places, builds)
         for number, cluster in enumerate(clusters)
     ]
-    groups += [_make_group(cluster, [], places, builds) for cluster in _cluster(alone, places)]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
-    return Grouping(_number_repeated_ids(groups), moved)
+    return _number_repeated_ids(groups)
 
 
 def first_reported_in(change: LevelChange) -> int:

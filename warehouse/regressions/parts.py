@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet, find_rebuilt
+from warehouse.regressions.fleet import Fleet, FleetNight, MinChange, build_fleet
 from warehouse.regressions.history import Cells, Series, SeriesHistory
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.nightly import Rules
@@ -21,12 +21,12 @@ from warehouse.regressions.pool_changes import spread_to_devices
 from warehouse.regressions.pools import NO_POOL
 from warehouse.regressions.replay import Replay, replay
 from warehouse.regressions.series_values import (
-    FAMILY,
+    CONTAINERS,
     gather_recordings,
     number_families,
     number_rows,
 )
-from warehouse.statistics.arrays import Ints, Mask
+from warehouse.statistics.arrays import Ints
 from warehouse.statistics.runs import places_in_runs
 
 View = TypeVar("View")  # what is made of a part where it is judged
@@ -42,20 +42,20 @@ class PartResult(NamedTuple):
 
 
 class ChangedSeries(NamedTuple):
-    """Series that changed, with the methods that contain them and the members of their pools.
+    """Series that changed, with what belongs to them.
+
+    That is the methods that contain them, the members of their pools, and the operators that a
+    program gained or lost when a method or delegate call changed.
 
     Attributes:
         fleet: The series and their values; `nights` are those of the whole fleet.
         cells: Summaries of their cells.
         changes: The changes, by suspicion, then series; those of pools are spread to devices.
-        is_rebuilt: Whether the operators of a series' family differ from those of the night before;
-            shape (series, nights).
     """
 
     fleet: Fleet
     cells: Cells
     changes: list[LevelChange]
-    is_rebuilt: Mask
 
 
 def judge_part(
@@ -81,24 +81,27 @@ def keep_changed(part: PartResult) -> ChangedSeries:
     family = fleet.history.series.family
     is_kept = np.isin(np.arange(len(family)), [*changed, *pools]) | np.isin(fleet.pool, pools)
     is_kept |= is_method & np.isin(family, family[changed])
-    kept = ChangedSeries(fleet, found.cells, changes, _find_rebuilt(fleet, found.cells))
+    for change in changes:
+        is_kept[find_edits(fleet, found.cells, change)] = True
+    kept = ChangedSeries(fleet, found.cells, changes)
     return _take([kept], np.flatnonzero(is_kept))
+
+
+def find_edits(fleet: Fleet, cells: Cells, change: LevelChange) -> Ints:
+    """The operators that only the first bad or the last good night of a changed container has."""
+    kinds, family = fleet.keys["kind"], fleet.history.series.family
+    if kinds[change.series].as_py() not in CONTAINERS:
+        return np.zeros(0, np.int64)
+    here = np.flatnonzero((family == family[change.series]) & ~fleet.is_measure & ~fleet.is_pool)
+    was, now = (cells.dump_count[here, night] > 0 for night in (change.last_good, change.first_bad))
+    edits: Ints = here[was != now] if was.any() and now.any() else here[:0]
+    return edits
 
 
 def join_changed(parts: Sequence[ChangedSeries]) -> ChangedSeries:
     """The changed series of several parts, equal to those of the whole fleet."""
     keys = pa.concat_tables([part.fleet.keys for part in parts])
     return _take(parts, number_rows(keys)[1])
-
-
-def _find_rebuilt(fleet: Fleet, cells: Cells) -> Mask:
-    family = number_rows(fleet.keys.select(FAMILY))[0]
-    is_operator = ~fleet.is_measure
-    found = np.zeros((int(family.max(initial=-1)) + 1, len(fleet.nights)), bool)
-    for each in find_rebuilt(family[is_operator], cells.dump_count[is_operator] > 0):
-        found[each] = True
-    is_rebuilt: Mask = found[family]
-    return is_rebuilt
 
 
 def _take(parts: Sequence[ChangedSeries], order: Ints) -> ChangedSeries:
@@ -123,7 +126,6 @@ def _take(parts: Sequence[ChangedSeries], order: Ints) -> ChangedSeries:
         _join_fleets(fleets, places, order),
         Cells(*cells),
         sorted(changes, key=lambda change: (change.suspected, change.series)),
-        np.concatenate([part.is_rebuilt for part in parts])[order],
     )
 
 

@@ -19,8 +19,9 @@ KEY = (*FAMILY, *OPERATOR)
 RATES = frozenset({"token_rate", "rate"})  # more is better: values are the inverse
 MEASURES = RATES | {"load_time", "cold_start", "first_token", "counter"}  # of whole dumps
 COUNTED = RATES | {"counter"}  # not times
-# Containers, whose operators explain their changes.
-CONTAINERS = frozenset({"method", "delegate_call", "cold_start", "first_token", "token_rate"})
+# Kinds of series that contain operators, each level those below it.
+LEVELS = {"delegate_call": 1, "method": 2, "cold_start": 3, "first_token": 3, "token_rate": 3}
+CONTAINERS = frozenset(LEVELS)
 RECORDING = ("distance", "build", "session", "recorded_at")
 _MOST_CODES = 1 << 40
 

@@ -133,7 +133,7 @@ def test_methods_and_delegate_calls_are_containers(judged):
         for event, place in zip(
             night.fleet.keys["event_name"].to_pylist(), list_places(night.fleet), strict=True
         )
-        if place.is_container
+        if place.level
     }
     assert containers == {"Method::execute"}
 

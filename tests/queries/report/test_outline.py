@@ -52,7 +52,7 @@ def test_what_came_with_another_environment_is_in_a_part_of_its_own(state, part)
         ([{}, {"is_of_environment": True}, {"state": "new"}], "regressions"),
         ([{"is_of_environment": True}, {"state": "new"}], "other_environment"),
         ([{"state": "new", "is_of_environment": True}], "suspects"),
-        ([{"state": "accepted", "is_of_environment": True}], "clear"),
+        ([{"state": "accepted", "is_of_environment": True}], "known"),
     ],
 )
 def test_the_verdict_is_the_worst_that_the_groups_say(groups, verdict) -> None:
@@ -98,6 +98,29 @@ def test_the_title_of_a_green_report_says_where_it_holds() -> None:
 def test_the_verdict_counts_its_groups(verdict, text) -> None:
     groups = [group(), group(), group(state="acknowledged"), group(state="new")]
     assert verdict_text(report(*groups, verdict=verdict)) == text
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict", "text"),
+    [
+        ([{"state": "acknowledged"}], "known", "Nothing new. 1 regression is acknowledged"),
+        (
+            [{"state": "accepted"}, {"state": "acknowledged"}, {"state": "accepted"}],
+            "known",
+            "Nothing new. 1 regression is acknowledged and 2 regressions are accepted",
+        ),
+        ([{"state": "fixed"}], "clear", "Nothing got slower"),
+        ([{"state": "accepted", "direction": "improvement"}], "clear", "Nothing got slower"),
+    ],
+)
+def test_nothing_got_slower_only_if_nothing_known_is_slower(groups, verdict, text) -> None:
+    found = [group(**one) for one in groups]
+    seen = [sensitivity(is_blind=False)]
+    assert find_verdict(sort_groups(found), seen, []) == verdict
+    told = verdict_text(report(*found, verdict=verdict, sensitivity=seen))
+    assert told == text
+    blind = report(*found, verdict="blind", sensitivity=[sensitivity(is_blind=True)])
+    assert ("regression" in verdict_text(blind)) == (verdict == "known")
 
 
 def test_groups_keep_the_order_of_the_report() -> None:

@@ -15,7 +15,7 @@ from warehouse.regressions.nightly import Status
 
 SQL = ROOT / "sql"
 DOCUMENT = (ROOT / "docs" / "regressions.md").read_text(encoding="utf-8")
-COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "⚪": "white"}
+COLOURS = {"🔴": "red", "🟠": "amber", "🟡": "amber", "🟢": "green", "🔵": "blue", "⚪": "white"}
 # Parts of the queries regression_deltas and comparison that make verdicts, or go by them.
 MAKING = ("parts/judgements.sql", "parts/verdicts.sql")
 READING = ("parts/explanations.sql", "parts/notes.sql", "queries/comparison.sql")

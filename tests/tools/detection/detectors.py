@@ -73,11 +73,11 @@ def count_suspected(farm: Farm) -> int:
 def group_alerts(farm: Farm) -> list[ChangeGroup]:
     """The alerts of the nightly rule; the operators of all families are alike."""
     places = [
-        SeriesPlace(int(family), "model", operator_name(series), is_container=False)
+        SeriesPlace(int(family), "model", operator_name(series), 0)
         for series, family in enumerate(farm.family)
     ]
     builds = [build_name(night) for night in range(farm.values.shape[1])]
-    return group_changes(replay(lay_out_farm(farm)).changes, places, builds).groups
+    return group_changes(replay(lay_out_farm(farm)).changes, places, builds)
 
 
 def build_name(night: int) -> str:

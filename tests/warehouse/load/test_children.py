@@ -363,7 +363,8 @@ def test_an_etrecord_that_is_malformed_is_refused_with_the_reason_that_the_child
         summary = warehouse.drain()
     assert summary.n_dumps == 2
     told = [(one.source, one.reason, one.detail) for one in summary.refused]
-    assert told[0] == ("0.etdp: ETRecord", "etrecord", "is not a zip, wanted an ETRecord (a zip)")
+    problem = "not an ETRecord (a zip), but text that begins with 'no zip'"
+    assert told[0] == ("0.etdp: ETRecord", "etrecord", problem)
 
 
 def test_files_without_a_place_on_disk_are_sent_to_a_child() -> None:

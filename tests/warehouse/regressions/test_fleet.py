@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.fleet_rows import SCHEMA, START, fleet_row, make_fleet
-from tests.support.histories import history
-from warehouse.regressions.fleet import FleetNight, build_fleet, find_rebuilt
+from warehouse.regressions.fleet import FleetNight, build_fleet
 from warehouse.regressions.nightly import Status
 from warehouse.regressions.replay import replay
 from warehouse.statistics.device_states import NO_KERNEL
@@ -214,17 +213,3 @@ def test_a_head_without_values_has_a_night_without_data():
     nothing = fleet(head="new")
     assert (nothing.nights, nothing.operators) == ((FleetNight("new", ""),), ())
     assert replay(nothing.history).changes == []
-
-
-def test_a_family_is_rebuilt_where_its_operators_are_others_than_in_its_last_night():
-    same, gone, late = [[1.0]] * 5, [[1.0], [], [1.0], [], []], [[], [1.0], [1.0], [], [1.0]]
-    known = history([same, gone, same, late], family=[0, 0, 1, 1])
-    assert rebuilt(known) == {(0, 1), (0, 2), (0, 3), (1, 1), (1, 3), (1, 4)}
-    absent = history([[[1.0], [], [1.0]], [[1.0], [], [1.0]]])
-    assert rebuilt(absent) == set()
-    assert rebuilt(fleet(head="new").history) == set()
-
-
-def rebuilt(history):
-    there = np.diff(history.start).reshape(history.series_count, history.build_count) > 0
-    return find_rebuilt(history.series.family, there)

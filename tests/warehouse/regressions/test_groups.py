@@ -10,7 +10,7 @@ from warehouse.regressions.replay import replay
 
 
 def grouped(changes, places, builds):
-    return group_changes(changes, places, builds).groups
+    return group_changes(changes, places, builds)
 
 
 BUILDS = [f"b{number}" for number in range(20)]
@@ -36,9 +36,9 @@ def change(series, first_bad, *, direction=1, confirmed=True, **fields):
     return LevelChange(**values | fields)
 
 
-def place(family=0, operator="conv.out", *, model=None, is_container=False):
+def place(family=0, operator="conv.out", *, model=None, level=0):
     """Where a series is; by default each operator type is of a model of its own."""
-    return SeriesPlace(family, model or f"net of {operator}", operator, is_container)
+    return SeriesPlace(family, model or f"net of {operator}", operator, level)
 
 
 def members(groups):
@@ -123,21 +123,21 @@ def test_a_group_begins_where_most_of_its_members_do():
 
 
 def test_containers_are_explained_by_the_operators_in_them():
-    places = [place(), place(operator="Method::execute", is_container=True)]
+    places = [place(), place(operator="Method::execute", level=2)]
     (group,) = grouped([change(1, 6), change(0, 5)], places, BUILDS)
     assert members([group]) == [[0]]
     assert [one.series for one in group.explains] == [1]
 
 
 def test_a_container_may_be_explained_by_several_groups():
-    places = [place(), place(operator="relu.out"), place(operator="total", is_container=True)]
+    places = [place(), place(operator="relu.out"), place(operator="total", level=2)]
     groups = grouped([change(number, 5) for number in range(3)], places, BUILDS)
     assert [[one.series for one in group.explains] for group in groups] == [[2], [2]]
 
 
 def test_a_container_alone_is_a_group_of_its_own():
     def total(family=0):
-        return place(family, "total", is_container=True)
+        return place(family, "total", level=2)
 
     other_family = grouped([change(0, 5), change(1, 5)], [place(1), total()], BUILDS)
     assert members(other_family) == [[0], [1]]
@@ -205,12 +205,11 @@ def test_nothing_is_no_group():
     assert grouped([], [], []) == []
 
 
-def test_a_container_that_got_or_lost_operators_has_moved_and_is_no_alert():
-    total = place(3, "total", is_container=True)
-    found = group_changes([change(0, 5)], [total], BUILDS, {(3, 5)})
-    assert found.groups == []
-    assert [one.series for one in found.moved] == [0]
-    other_night = group_changes([change(0, 5)], [total], BUILDS, {(3, 4), (2, 5)})
-    assert (members(other_night.groups), other_night.moved) == ([[0]], [])
-    explained = group_changes([change(0, 5), change(1, 5)], [place(3), total], BUILDS, {(3, 5)})
-    assert (len(explained.groups[0].explains), explained.moved) == (1, [])
+def test_a_method_is_explained_by_a_delegate_call_and_a_cold_start_by_the_method():
+    places = [place(operator=name, level=level) for level, name in ((2, "m"), (1, "d"), (3, "c"))]
+    (group,) = grouped([change(number, 5) for number in range(3)], places, BUILDS)
+    assert members([group]) == [[1]]
+    assert [one.series for one in group.explains] == [0, 2]
+    (group,) = grouped([change(0, 5), change(2, 5)], places, BUILDS)
+    assert members([group]) == [[0]]
+    assert [one.series for one in group.explains] == [2]

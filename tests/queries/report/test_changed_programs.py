@@ -1,0 +1,105 @@
+"""Methods whose time changed because their program gained or lost operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from queries.report import forms
+from queries.report.content import Group
+from queries.report.nightly import nightly_report
+from queries.report.pairwise import compare_report
+from queries.report.settings import Settings
+from queries.report.verdicts import State, Verdict
+from tests.support.stores import ingest
+from tests.support.traced_farm import Step, write_nights
+from warehouse import Warehouse
+
+_CONVOLUTIONS = [(f"Convolution #{number}", ns) for number, ns in ((1, 500_000), (2, 300_000))]
+_ADD, _TRANSPOSE = ("Add #1", 30_000), ("Transpose #1", 210_000)
+_KERNELS = [Step("native_call_convolution.out", 800_000), Step("native_call_add.out", 30_000)]
+_COPY = Step("native_call_permute_copy.out", 210_000)
+PROGRAMS = {
+    "delegate": (
+        [Step("", parts=[*_CONVOLUTIONS, _ADD])],
+        [Step("", parts=[*_CONVOLUTIONS, _TRANSPOSE, _ADD])],
+    ),
+    "portable": (_KERNELS, [*_KERNELS[:1], _COPY, *_KERNELS[1:]]),
+}
+BASES, HEADS = 6, 3
+
+
+def _farm(folder: Path, before: Sequence[Step], after: Sequence[Step], backend: str) -> Path:
+    nights = [before] * BASES + [after] * HEADS
+    write_nights(folder / "in", nights, name="cnn", backend=backend)
+    ingest(folder / "store", folder / "in", manifest={})
+    return folder / "store"
+
+
+@pytest.fixture(name="slower", scope="module", params=PROGRAMS)
+def _slower(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Warehouse]:
+    """A store in which a method is 25 % slower from b7 on, as it runs one operator more."""
+    folder = tmp_path_factory.mktemp("slower")
+    with Warehouse.open(_farm(folder, *PROGRAMS[request.param], request.param)) as store:
+        yield store
+
+
+def _of_times(groups: Sequence[Group]) -> Group:
+    (found,) = [group for group in groups if group.members[0].unit == "ns"]
+    return found
+
+
+def _check(group: Group) -> None:
+    """The method is slower by what the new operator costs, which counts once."""
+    assert (group.direction, group.first_bad, group.last_good) == ("regression", "b7", "b6")
+    (edit,) = group.edits
+    assert (edit.change, edit.ordinal, edit.detail) == ("new_op", 1, "not in b6")
+    assert edit.cost_ns == pytest.approx(210_000, rel=0.02)
+    assert group.headline.cost_ns == pytest.approx(210_000, rel=0.1)
+    method = next(one for one in (*group.members, *group.explains) if one.kind == "method")
+    assert method.cost_ns == pytest.approx(210_000, rel=0.1)
+
+
+def test_a_night_names_the_new_operator_and_its_cost(slower: Warehouse) -> None:
+    suspect = nightly_report(slower, Settings(), head="b7")
+    assert _of_times(suspect.groups).state == State.NEW
+    _check(_of_times(suspect.groups))
+    for head in ("b8", "b9"):
+        confirmed = nightly_report(slower, Settings(), head=head)
+        assert confirmed.verdict == Verdict.REGRESSIONS
+        assert _of_times(confirmed.groups).state == State.CONFIRMED
+        _check(_of_times(confirmed.groups))
+
+
+def test_two_builds_say_the_same(slower: Warehouse) -> None:
+    report = compare_report(slower, Settings(), base="b6", head="b7")
+    assert report.verdict == Verdict.REGRESSIONS
+    _check(_of_times(report.groups))
+    back = compare_report(slower, Settings(), base="b7", head="b6")
+    group = _of_times(back.groups)
+    (edit,) = group.edits
+    assert (group.direction, edit.change, edit.detail) == (
+        "improvement",
+        "removed_op",
+        "in b7, not in b6",
+    )
+    assert edit.cost_ns == pytest.approx(-210_000, rel=0.02)
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_people_read_it_in_the_alert(slower: Warehouse, form: str) -> None:
+    text = forms.render(nightly_report(slower, Settings(), head="b8"), form)
+    assert "Operators gained or lost" in text
+    assert "+210." in text
+
+
+def test_a_new_operator_that_costs_next_to_nothing_is_no_regression(tmp_path: Path) -> None:
+    before = PROGRAMS["delegate"][0]
+    after = [Step("", parts=[*_CONVOLUTIONS, ("Transpose #1", 2_000), _ADD])]
+    with Warehouse.open(_farm(tmp_path, before, after, "delegate")) as store:
+        assert nightly_report(store, Settings(), head="b8").verdict == Verdict.CLEAR
+        assert compare_report(store, Settings(), base="b6", head="b7").verdict == Verdict.CLEAR
