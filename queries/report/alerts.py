@@ -168,17 +168,17 @@ def _list_edits(
     """The operators that the changed methods and delegate calls gained or lost."""
     found: dict[int, OperatorChange] = {}
     for change in (*group.changes, *group.explains):
-        good, bad = change.last_good, change.first_bad
-        for series in find_edits(night.fleet, night.cells, change).tolist():
-            is_new = night.cells.dump_count[series, bad] > 0
-            cost = float(np.exp(night.cells.median[series, bad if is_new else good]))
+        edits = find_edits(night.fleet, night.cells, change)
+        for series in edits.series.tolist():
+            is_new = night.cells.dump_count[series, edits.last] > 0
+            cost = float(np.exp(night.cells.median[series, edits.last if is_new else edits.good]))
             keys = night.fleet.name(series)
             verdict = SeriesVerdict.NEW_OP if is_new else SeriesVerdict.REMOVED_OP
             found[series] = OperatorChange.of(
                 keys,
                 change=verdict,
                 cost_ns=(cost if is_new else -cost) if keys["unit"] == "ns" else None,
-                detail=verdict.detail.format(base=builds[good], head=builds[bad]),
+                detail=verdict.detail.format(base=builds[edits.good], head=builds[edits.last]),
             )
     return list(found.values())
 

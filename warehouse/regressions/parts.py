@@ -82,20 +82,39 @@ def keep_changed(part: PartResult) -> ChangedSeries:
     is_kept = np.isin(np.arange(len(family)), [*changed, *pools]) | np.isin(fleet.pool, pools)
     is_kept |= is_method & np.isin(family, family[changed])
     for change in changes:
-        is_kept[find_edits(fleet, found.cells, change)] = True
+        is_kept[find_edits(fleet, found.cells, change).series] = True
     kept = ChangedSeries(fleet, found.cells, changes)
     return _take([kept], np.flatnonzero(is_kept))
 
 
-def find_edits(fleet: Fleet, cells: Cells, change: LevelChange) -> Ints:
-    """The operators that only the first bad or the last good night of a changed container has."""
-    kinds, family = fleet.keys["kind"], fleet.history.series.family
+class Edits(NamedTuple):
+    """The operators that a changed container gained or lost.
+
+    Attributes:
+        series: Numbers of the operators.
+        good: The last night before the change.
+        last: The last night with it.
+    """
+
+    series: Ints
+    good: int
+    last: int
+
+
+def find_edits(fleet: Fleet, cells: Cells, change: LevelChange) -> Edits:
+    """The operators that a changed container gained or lost from the last good to its last night.
+
+    Other series have none.
+    """
+    kinds, family, counts = fleet.keys["kind"], fleet.history.series.family, cells.dump_count
+    since = np.arange(change.first_bad, change.fixed or fleet.history.build_count)
+    last = int(max(since[counts[change.series, since] > 0], default=change.first_bad))
+    edits = Edits(np.zeros(0, np.int64), change.last_good, last)
     if kinds[change.series].as_py() not in CONTAINERS:
-        return np.zeros(0, np.int64)
+        return edits
     here = np.flatnonzero((family == family[change.series]) & ~fleet.is_measure & ~fleet.is_pool)
-    was, now = (cells.dump_count[here, night] > 0 for night in (change.last_good, change.first_bad))
-    edits: Ints = here[was != now] if was.any() and now.any() else here[:0]
-    return edits
+    was, now = counts[here, edits.good] > 0, counts[here, last] > 0
+    return edits._replace(series=here[was != now]) if was.any() and now.any() else edits
 
 
 def join_changed(parts: Sequence[ChangedSeries]) -> ChangedSeries:
