@@ -51,7 +51,7 @@ def read_facts(
     steadiness = store.query("stability", build=head).to_pylist()
     known = store.query("ingest_errors", until=until).to_pylist()
     refused = [row for row in known if not row["is_resolved"]]
-    warnings = _list_steps(steadiness)
+    warnings = [*_list_steps(steadiness), *_list_wrong_clocks(store, head)]
     if len(refused) > _MOST_REFUSED:
         warnings.append(f"{len(refused):,} files were refused; {_MOST_REFUSED} are listed")
     return Facts(
@@ -65,6 +65,19 @@ def read_facts(
         ),
         [RefusedFile.of(row) for row in refused[:_MOST_REFUSED]],
     )
+
+
+def _list_wrong_clocks(store: Queryable, head: str) -> list[str]:
+    """The devices of a build whose clocks were wrong, as `data_quality` has it."""
+    rows = store.query("data_quality", build=head).to_pylist()
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["problem"] == "implausible time":
+            found[row["device"]] = found.get(row["device"], 0) + row["dump_count"]
+    return [
+        f"{device}: {count_text(count, 'dump')} with an implausible time: check the device's clock"
+        for device, count in found.items()
+    ]
 
 
 def read_commits(store: Queryable) -> dict[str, str]:
