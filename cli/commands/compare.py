@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.errors import as_usage_errors
+from cli.exit_codes import fail
 from cli.options import LakeUri, StoreOptions, add_options, parameter_option
 from cli.output.compared_builds import write_comparison
 from cli.output.streams import write_note
@@ -35,15 +36,20 @@ def compare(
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
     from queries.report.build_order import note_order
+    from queries.report.comparable import find_obstacle, note_clocks
 
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
-    write_comparison(table, options, base=base, head=head)
-    if doubt:
-        write_note(f"note: {doubt}")
+        obstacle = find_obstacle(warehouse, base=base, head=head)
+    write_comparison(table, options, base=base, head=head, obstacle=obstacle)
+    for note in (doubt, *note_clocks(table.to_pylist(), base=base)):
+        if note:
+            write_note(f"note: {note}")
+    if obstacle:
+        fail()
 
 
 add_options(

@@ -80,8 +80,9 @@ def describe_coverage(
     rows: Sequence[Row],
     sensitivity: Sequence[Sensitivity],
     missing: list[Missing],
+    obstacle: str | None,
 ) -> Coverage:
-    """The recordings of the head, and missing ones."""
+    """The recordings of the head, and missing ones; `obstacle` is why nothing is comparable."""
     there = [row for row in dumps if row["head"]]
     return Coverage(
         device_count=len({row["device"] for row in there}),
@@ -90,7 +91,9 @@ def describe_coverage(
         series_count=sum(bool(row["head_count"]) for row in rows),
         judged_count=sum(row.judged_count for row in sensitivity),
         missing=missing,
-        too_few=[
+        too_few=[obstacle]
+        if obstacle
+        else [
             f"{Family.of(row)}: {row['head']} dumps, {LEAST_DUMPS} wanted"
             for row in there
             if row["base"] and row["head"] < LEAST_DUMPS

@@ -11,6 +11,7 @@ from datetime import date
 from queries.report.alerts import Evidence, compare_commands, make_alert, order_alerts
 from queries.report.build_order import note_order
 from queries.report.calls import is_unexplained_call
+from queries.report.comparable import find_obstacle, note_clocks
 from queries.report.content import (
     BuildPoint,
     Direction,
@@ -83,7 +84,11 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
     seen = SensitivitySummary.of(sensitivity)
     missing = add_expected(store, missing_data(dumps, base), settings, head)
     order = note_order(store, base=base, head=head)
-    notes = list_notes(missing, facts.reference_drift, relative)
+    notes = [
+        *note_clocks(own, base=base),
+        *list_notes(missing, facts.reference_drift, relative),
+    ]
+    obstacle = find_obstacle(store, base=base, head=head)
     blind = f", blind on {seen.share(seen.blind)}, {seen.limits}" if seen.blind else ""
     return Report(
         kind="compare",
@@ -100,7 +105,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         run_shifts=_run_shifts(own, chosen.min_change),
         operator_changes=_operator_changes(own, base=base, head=head),
         budgets=[],
-        coverage=describe_coverage(dumps, own, sensitivity, missing),
+        coverage=describe_coverage(dumps, own, sensitivity, missing, obstacle),
         sensitivity=sensitivity,
         **facts._asdict(),
         verdict_counts=dict(sorted(counts.items())),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import Run, run_on_terminal
 from tests.support.cross_section import cross_section
+from tests.support.nightly_farm import ingest_all, record_build
 from warehouse.catalogue.queries import find_query
 
 SILENT = {"unchanged", "inconclusive", "below_resolution", "needs_more_dumps"}
@@ -122,3 +123,19 @@ def test_wrong_name_or_parameter_is_one_line(run: Run, store: Path) -> None:
     outcome = run("compare", "base", "ch27", "--store", store)
     assert outcome.code == 1
     assert "'ch27' is not in the store; did you mean ch26?" in outcome.error
+
+
+def test_builds_without_a_common_device_are_not_comparable(run: Run, tmp_path: Path) -> None:
+    dumps = [*record_build(1, device="phone"), *record_build(2, device="watch")]
+    place = ingest_all(tmp_path / "store", dumps)
+    said = run("compare", "b1", "b2", "--store", place)
+    told = "b2 against b1: not comparable by device: base is on phone, head is on watch\n"
+    assert (said.code, said.text) == (1, told)
+    assert run("compare", "b1", "b2", "--format", "csv", "--store", place).code == 1
+
+
+def test_times_that_are_thousands_of_the_base_s_ask_for_the_clock(run: Run, tmp_path: Path) -> None:
+    dumps = [*record_build(1), *record_build(2, clock={"unit": "us"})]
+    said = run("compare", "b1", "b2", "--store", ingest_all(tmp_path / "store", dumps))
+    assert said.code == 0
+    assert "times are 1,000 times those of b1: is the clock stated rightly" in said.error

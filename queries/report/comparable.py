@@ -1,0 +1,70 @@
+"""Whether two builds can be compared at all: by what recorded them, and by their clocks."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+from queries.report.figures import and_more, name_text
+from queries.report.parts import Row
+from warehouse.queryable import Queryable
+
+_SIDES = """SELECT DISTINCT build, device, model, backend,
+CASE WHEN ns_per_tick IS NULL THEN 'cycles of unknown rate' ELSE 'time' END AS clock
+FROM named_dumps WHERE build IN ($base, $head) ORDER BY ALL"""
+_PLACES = ("device", "model", "backend", "clock")
+_FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks
+_NEAR = math.log(1.5)  # more than any build changes all operators of a device at once
+
+
+def find_obstacle(store: Queryable, *, base: str, head: str) -> str | None:
+    """Why no operator of two builds can be compared; None if some can.
+
+    They need a model on a device and backend that both recorded, in clocks that can be converted.
+    """
+    rows = store.sql(_SIDES, {"base": base, "head": head}).to_pylist()
+    was, now = ([row for row in rows if row["build"] == build] for build in (base, head))
+    for count in range(1, len(_PLACES) + 1):
+        names = _PLACES[:count]
+        if not {_key(row, names) for row in was} & {_key(row, names) for row in now}:
+            what = _PLACES[count - 1]
+            told = (f"{side} {_list(own, what)}" for side, own in (("base", was), ("head", now)))
+            return f"not comparable by {what}: {', '.join(told)}"
+    return None
+
+
+def note_clocks(rows: Iterable[Row], *, base: str) -> list[str]:
+    """Notes on devices whose times are all 1,000 or 1,000,000 times those of the base, or a part.
+
+    `rows` are those of the query `comparison`.
+    """
+    shifts: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["level"] == "operator" and row["device"] and row["base_ns"] and row["head_ns"]:
+            of_state = math.log1p(row["state_delta"] or 0.0)  # which the values leave out
+            shifts[row["device"]].append(math.log(row["head_ns"] / row["base_ns"]) + of_state)
+    notes = []
+    for device, found in shifts.items():
+        typical = median(found)
+        for factor in _FACTORS:
+            if abs(typical - math.log(factor)) < _NEAR:
+                times = f"{factor:,.0f}" if factor > 1 else f"1/{1 / factor:,.0f}"
+                notes.append(
+                    f"{name_text(device)}: times are {times} times those of {name_text(base)}: is "
+                    "the clock stated rightly for both? 'tracehouse amend' corrects stored dumps"
+                )
+    return notes
+
+
+def _key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def _list(rows: Iterable[Row], name: str) -> str:
+    """The values of a column, for people: the first one and the number of others."""
+    values = sorted({str(row[name]) for row in rows if row[name] is not None})
+    words = "has none" if not values else and_more(name_text(values[0]), len(values))
+    return words if name == "clock" or not values else f"is on {words}"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queries.report.comparable import find_obstacle, note_clocks
+from queries.report.outline import verdict_text
+from queries.report.pairwise import compare_report
+from queries.report.settings import Settings
+from tests.support.nightly_farm import ingest_all, record_build
+from warehouse import Warehouse
+
+CYCLES = {"unit": "cycles"}
+OTHERS: Mapping[str, tuple[dict[str, Any], str]] = {
+    "device": ({"device": "watch"}, "by device: base is on phone, head is on watch"),
+    "model": ({"model": {"name": "other"}}, "by model: base is on net, head is on other"),
+    "backend": (
+        {"model": {"name": "net", "backend": "xnnpack"}},
+        "by backend: base is on portable, head is on xnnpack",
+    ),
+    "clock": ({"clock": CYCLES}, "by clock: base time, head cycles of unknown rate"),
+}
+USUAL = {"device": "phone", "model": {"name": "net", "backend": "portable"}}
+
+
+def _store(folder: Path, head: Mapping[str, Any]) -> Path:
+    base = record_build(1, **USUAL)
+    return ingest_all(folder / "store", [*base, *record_build(2, **{**USUAL, **head})])
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_builds_that_have_nothing_in_common_are_not_comparable(tmp_path: Path, what: str) -> None:
+    head, told = OTHERS[what]
+    place = _store(tmp_path, head)
+    with Warehouse.open(place, read_only=True) as store:
+        obstacle = find_obstacle(store, base="b1", head="b2")
+        report = compare_report(store, Settings(), base="b1", head="b2")
+    assert obstacle == f"not comparable {told}"
+    assert (report.verdict, report.groups) == ("not_enough_data", [])
+    assert verdict_text(report) == f"Not enough data ({obstacle})"
+
+
+def test_builds_that_have_something_in_common_are_comparable(tmp_path: Path) -> None:
+    dumps = [*record_build(1, **USUAL), *record_build(2, **USUAL)]
+    other = record_build(2, **{**USUAL, "device": "watch"})
+    place = ingest_all(tmp_path / "store", [*dumps, *other])
+    with Warehouse.open(place, read_only=True) as store:
+        assert find_obstacle(store, base="b1", head="b2") is None
+
+
+def _rows(*times: float | None, device: str = "phone") -> list[dict[str, Any]]:
+    """Rows of operators that took 1 ns in the base."""
+    return [
+        {
+            "level": "operator",
+            "base_ns": 1.0,
+            "head_ns": time,
+            "device": device,
+            "state_delta": None,
+        }
+        for time in times
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "factor"),
+    [
+        ((998.8, 1050.0, 2.0), "1,000"),
+        ((0.001, 0.0009, None), "1/1,000"),
+        ((1e6, 1.1e6), "1,000,000"),
+        ((1.5, 2.0, 999.0), None),
+        ((10.0, 10.0), None),
+        ((), None),
+    ],
+)
+def test_a_factor_between_units_asks_for_the_clock(
+    times: tuple[float, ...], factor: str | None
+) -> None:
+    told = note_clocks([*_rows(*times), *_rows(1.01, 1.02, device="watch")], base="b1")
+    assert [note.partition(" times those")[0] for note in told] == (
+        [f"phone: times are {factor}"] if factor else []
+    )
+
+
+def test_a_wrong_unit_of_the_clock_is_asked_for(tmp_path: Path) -> None:
+    place = _store(tmp_path, {"clock": {"unit": "us"}})
+    with Warehouse.open(place, read_only=True) as store:
+        report = compare_report(store, Settings(), base="b1", head="b2")
+    assert any("1,000 times those of b1" in note for note in report.notes)
