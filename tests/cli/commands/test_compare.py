@@ -138,4 +138,4 @@ def test_times_that_are_thousands_of_the_base_s_ask_for_the_clock(run: Run, tmp_
     dumps = [*record_build(1), *record_build(2, clock={"unit": "us"})]
     said = run("compare", "b1", "b2", "--store", ingest_all(tmp_path / "store", dumps))
     assert said.code == 0
-    assert "times are 1,000 times those of b1: is the clock stated rightly" in said.error
+    assert "times are 1,000 times those of b1: is the clock stated rightly" in said.err
