@@ -22,7 +22,7 @@ from queries.report.night import HeadNight, leave_out_muted
 from warehouse.catalogue.queries import expand_statement
 from warehouse.queryable import Queryable
 from warehouse.regressions.exact_changes import ExactHistory, judge_exact
-from warehouse.regressions.groups import ChangeGroup
+from warehouse.regressions.groups import ChangeGroup, keep_decided
 from warehouse.regressions.level_changes import LevelChange
 
 # Fields of a member that apply only to noise, time and operators.
@@ -54,7 +54,8 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
         return night.settings.mute_reason(**names, event=event, on=night.day)
 
     families = [each.family for each in history.series]
-    groups, muted = leave_out_muted(history.groups, reason_of, families)
+    found = keep_decided(history.groups, history.builds, night.decisions)
+    groups, muted = leave_out_muted(found, reason_of, families)
     return ExactNight(history, groups, muted)
 
 

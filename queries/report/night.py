@@ -22,7 +22,7 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
 from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes
+from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes, keep_decided
 from warehouse.regressions.history import Cells
 from warehouse.regressions.judging import Judge, judge_here, list_heads
 from warehouse.regressions.nightly import Rules
@@ -125,11 +125,12 @@ def judge_head(
         names = {"device": keys["device"], "model": keys["model"], "event": keys["event_name"]}
         return settings.mute_reason(**names, on=day)
 
-    kept, muted = leave_out_muted(groups, reason_of, family)
-    modules = _read_modules(store, head, fleet)
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
     decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
+    groups = keep_decided(groups, builds, decisions)
+    kept, muted = leave_out_muted(groups, reason_of, family)
+    modules = _read_modules(store, head, fleet)
     return HeadNight(
         head=head,
         fleet=fleet,

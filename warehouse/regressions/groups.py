@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from warehouse.regressions.level_changes import LevelChange
@@ -44,7 +44,7 @@ class ChangeGroup(NamedTuple):
 
     Attributes:
         id: Operator type, direction and night of the first member. The id is stable when members
-            join; if two groups merge, the older id stays.
+            join; if two groups merge, the older id stays; see also `keep_decided`.
         operators: Operator types that changed, that of the first member first.
         direction: 1 for slower, -1 for faster.
         first_bad: Build at which most members begin.
@@ -164,9 +164,8 @@ def _make_group(
     )
     operator = places[earliest.series].operator
     others = {places[change.series].operator for change in cluster} - {operator}
-    key = "\0".join([operator, str(earliest.direction), builds[first_reported_in(earliest)]])
     return ChangeGroup(
-        id=hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS],
+        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)]),
         operators=(operator, *sorted(others)),
         direction=earliest.direction,
         first_bad=first_bad,
@@ -174,6 +173,37 @@ def _make_group(
         changes=tuple(sorted(cluster, key=lambda change: change.series)),
         explains=tuple(sorted(explained, key=lambda change: change.series)),
     )
+
+
+def keep_decided(
+    groups: Sequence[ChangeGroup], builds: Sequence[str], decided: Collection[str]
+) -> list[ChangeGroup]:
+    """The groups, under the ids that decisions name.
+
+    If a night is filled in later, a change is found in an earlier build than the one that first
+    reported it, under another id. A decision about that id still counts.
+    """
+    taken = {group.id for group in groups}
+    kept = []
+    for group in groups:
+        earlier = (
+            name
+            for build in builds[group.first_bad :]
+            for operator in group.operators
+            if (name := _name_group(operator, group.direction, build)) in decided
+        )
+        found = next((name for name in earlier if name not in taken), None)
+        if found is None or group.id in decided:
+            kept.append(group)
+        else:
+            taken.add(found)
+            kept.append(group._replace(id=found))
+    return kept
+
+
+def _name_group(operator: str, direction: int, build: str) -> str:
+    key = "\0".join([operator, str(direction), build])
+    return hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS]
 
 
 def _number_repeated_ids(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:

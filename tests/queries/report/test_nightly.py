@@ -219,3 +219,21 @@ def test_report_of_a_fleet_judged_in_parts_is_that_of_the_whole(
     wanted = nightly_report(nightly, Settings(), head="b11")
     assert wanted.groups
     assert nightly_report(nightly, Settings(), head="b11", judge=judge) == wanted
+
+
+def test_a_decision_counts_when_an_earlier_night_is_filled_in(tmp_path):
+    """b5, the first slow build, comes after the alert since b6 was accepted."""
+    slow = {"native_call_relu.out": 1.3}
+    nights = {number: record_build(number, slow if number > 4 else None) for number in range(1, 8)}
+    path = ingest_all(
+        tmp_path / "s", [dump for number in nights if number != 5 for dump in nights[number]]
+    )
+    with Warehouse.open(path) as store:
+        (before,) = report(store).groups
+        assert (before.state, before.first_bad) == ("confirmed", "b6")
+        store.decide(before.id, state="accepted", reason="worth it")
+        store.ingest(nights[5])
+        found = report(store)
+    (after,) = found.groups
+    assert (after.id, after.state, after.first_bad) == (before.id, "accepted", "b5")
+    assert found.verdict not in ("regressions", "suspects")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.histories import history, nights
-from warehouse.regressions.groups import SeriesPlace, group_changes
+from warehouse.regressions.groups import SeriesPlace, group_changes, keep_decided
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.replay import replay
 
@@ -213,3 +213,18 @@ def test_a_method_is_explained_by_a_delegate_call_and_a_cold_start_by_the_method
     (group,) = grouped([change(0, 5), change(2, 5)], places, BUILDS)
     assert members([group]) == [[0]]
     assert [one.series for one in group.explains] == [2]
+
+
+def test_a_decision_about_a_later_build_counts_and_only_once():
+    places = [place(), place(operator="relu.out")]
+    (late,) = grouped([change(0, 6)], places, BUILDS)
+    (early,) = grouped([change(0, 5)], places, BUILDS)
+    assert early.id != late.id
+    assert keep_decided([early], BUILDS, {late.id}) == [early._replace(id=late.id)]
+    assert keep_decided([early], BUILDS, {early.id, late.id}) == [early]
+    assert keep_decided([early, late], BUILDS, {late.id}) == [early, late]
+    faster, other = (
+        grouped([one], places, BUILDS)[0] for one in (change(0, 5, direction=-1), change(1, 5))
+    )
+    assert keep_decided([faster, other], BUILDS, {late.id}) == [faster, other]
+    assert keep_decided([late], BUILDS, {early.id}) == [late]
