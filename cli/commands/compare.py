@@ -31,7 +31,8 @@ def compare(
     A table says in words what changed, lists the changes, the costliest first, and counts all other
     comparisons. The other formats have every row, with the columns that 'tracehouse query
     comparison --help' explains. If a reference build was recorded in the sessions of both builds,
-    times are relative to it.
+    times are relative to it. Builds without a device, model and backend in common are not
+    comparable: the command says so, and exits 1.
     """
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
