@@ -127,7 +127,13 @@ def judge_exact(rows: pa.Table, head: str, base_builds: int) -> ExactHistory:
     changes = _without_calls(changes, series)
     families: dict[_Family, int] = {}
     places = [
-        SeriesPlace(families.setdefault(each.family, len(families)), each.model, each.measure, 0)
+        SeriesPlace(
+            families.setdefault(each.family, len(families)),
+            each.model,
+            each.measure,
+            level=0,
+            scope=each.model,  # no cause is common to models: each is accepted by itself
+        )
         for each in series
     ]
     groups = group_changes(changes, places, builds)

@@ -31,12 +31,14 @@ class SeriesPlace(NamedTuple):
         model: Name of the model.
         operator: Operator type, or name of what is no operator.
         level: 0 for an operator, and more for each level of what contains it.
+        scope: Changes of different scopes are never of one group.
     """
 
     family: int
     model: str
     operator: str
     level: int
+    scope: str = ""
 
 
 class ChangeGroup(NamedTuple):
@@ -51,6 +53,7 @@ class ChangeGroup(NamedTuple):
         last_good: Last earlier build that most members have.
         changes: Changes of operators, in order of their series.
         explains: Changes of containers that moved with the operators.
+        scope: The scope of all of them.
     """
 
     id: str
@@ -60,6 +63,7 @@ class ChangeGroup(NamedTuple):
     last_good: int
     changes: tuple[LevelChange, ...]
     explains: tuple[LevelChange, ...]
+    scope: str = ""
 
 
 def group_changes(
@@ -98,9 +102,10 @@ def _cluster(
     changes: Sequence[LevelChange], places: Sequence[SeriesPlace]
 ) -> list[list[LevelChange]]:
     """The changes of one cause, each in order of its first bad build."""
-    by_key: dict[tuple[str, int], list[LevelChange]] = defaultdict(list)
+    by_key: dict[tuple[str, int, str], list[LevelChange]] = defaultdict(list)
     for change in changes:
-        by_key[places[change.series].operator, change.direction].append(change)
+        place = places[change.series]
+        by_key[place.operator, change.direction, place.scope].append(change)
     clusters: list[list[LevelChange]] = []
     for key in sorted(by_key):
         ordered = sorted(by_key[key], key=lambda change: (change.first_bad, change.series))
@@ -162,16 +167,17 @@ def _make_group(
     earliest = min(
         cluster, key=lambda each: (first_reported_in(each), places[each.series].operator)
     )
-    operator = places[earliest.series].operator
+    operator, scope = places[earliest.series].operator, places[earliest.series].scope
     others = {places[change.series].operator for change in cluster} - {operator}
     return ChangeGroup(
-        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)]),
+        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)], scope),
         operators=(operator, *sorted(others)),
         direction=earliest.direction,
         first_bad=first_bad,
         last_good=max(before, key=lambda build: (before[build], build)),
         changes=tuple(sorted(cluster, key=lambda change: change.series)),
         explains=tuple(sorted(explained, key=lambda change: change.series)),
+        scope=scope,
     )
 
 
@@ -190,7 +196,7 @@ def keep_decided(
             name
             for build in builds[group.first_bad :]
             for operator in group.operators
-            if (name := _name_group(operator, group.direction, build)) in decided
+            if (name := _name_group(operator, group.direction, build, group.scope)) in decided
         )
         found = next((name for name in earlier if name not in taken), None)
         if found is None or group.id in decided:
@@ -201,8 +207,8 @@ def keep_decided(
     return kept
 
 
-def _name_group(operator: str, direction: int, build: str) -> str:
-    key = "\0".join([operator, str(direction), build])
+def _name_group(operator: str, direction: int, build: str, scope: str) -> str:
+    key = "\0".join([operator, str(direction), build, *filter(None, [scope])])
     return hashlib.sha256(key.encode()).hexdigest()[:_ID_LETTERS]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import pyarrow as pa
 import pytest
@@ -27,13 +28,14 @@ def judge(
     *,
     allocator: str | None = None,
     devices: Sequence[str] = ("phone",),
+    models: Sequence[str] = ("net",),
     base_builds: int = 8,
     dumps: int = 8,
 ) -> ExactHistory:
     """The history of measures that have these values build by build, a pair where they vary."""
     length = len(next(iter(values.values())))
     rows = []
-    for device in devices:
+    for device, model in product(devices, models):
         for measure, series in [("runs_per_dump", [10] * length), *values.items()]:
             for number, value in enumerate(series):
                 if value is None:
@@ -42,7 +44,7 @@ def judge(
                 rows.append(
                     {
                         "device": device,
-                        "model": "net",
+                        "model": model,
                         "measure": measure,
                         "run_name": None if measure == "runs_per_dump" else "Execute",
                         "allocator": allocator if measure == "allocated_bytes" else None,
@@ -160,6 +162,15 @@ def test_what_changes_together_is_one_group_over_devices_and_measures():
     (group,) = judge(values, devices=("phone", "tablet")).groups
     assert group.operators == ("allocated_bytes", "operator_count")
     assert len(group.changes) == 4  # calls follow from the count
+
+
+def test_what_changes_in_two_models_is_decided_apart():
+    values = {"allocated_bytes": [8, 16]}
+    (alone,) = judge(values).groups
+    groups = judge(values, models=("net", "other"), devices=("phone", "tablet")).groups
+    assert [len(group.changes) for group in groups] == [2, 2]
+    assert len({group.id for group in groups}) == 2
+    assert alone.id in {group.id for group in groups}
 
 
 def test_the_id_of_a_group_stays_while_builds_come():
