@@ -135,7 +135,7 @@ def test_a_sidecar_that_its_process_does_not_survive_refuses_its_dump_alone(
     monkeypatch.setattr("warehouse.load.children.MOST_SECONDS", 0.0)
     monkeypatch.setattr("warehouse.load.children.SECONDS_PER_BYTE", 1e-9)
     first, second = new_dump(), new_dump()
-    records = [record_of(first, STATED, log=LOG * 99), record_of(second, STATED)]
+    records = [record_of(first, STATED, log=LOG * 400), record_of(second, STATED)]
     found = send_batch(client, records).json()["dumps"]
     assert [one["status"] for one in found] == [400, 201]
     assert found[0]["detail"].startswith("log: took more than 0 s to decode; send the dump without")
