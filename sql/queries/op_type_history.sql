@@ -4,7 +4,7 @@
 -- else its delegate id) without its number; a delegate call, which includes the
 -- delegate's operators, is a type of its own. Times and calls are per complete run
 -- (with a Method::execute and without a flagged event). Builds are ordered by their
--- ordinals, else by their commit times, else by their recordings.
+-- ordinals, else by their commit times, else by their first recordings.
 --
 -- filters: chosen_dumps
 --

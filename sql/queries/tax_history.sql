@@ -2,7 +2,7 @@
 --
 -- The tax is Method::execute less its kernels and delegate calls, in complete runs
 -- (with a Method::execute and without a flagged event). Builds are ordered by their
--- ordinals, else by their commit times, else by their recordings. All runs count,
+-- ordinals, else by their commit times, else by their first recordings. All runs count,
 -- warm-up included; framework_tax shows the parts of a build's tax.
 --
 -- filters: chosen_dumps

@@ -136,41 +136,21 @@ def build_facts(dumps: Sequence[Recording], build: str) -> Row:
     return stated | {
         "committed_at": parse_time(stated["committed_at"]),
         "first_captured_at": min(times, default=None),
-        "recorded_at": _middle([_middle(each) for each in _times_by_device(own).values()]),
     }
 
 
-def _times_by_device(dumps: Sequence[Recording]) -> dict[Any, list[Any]]:
-    found: dict[Any, list[Any]] = {}
-    for dump in dumps:
-        if dump.captured_at:
-            found.setdefault(dump.device, []).append(dump.captured_at)
-    return found
-
-
-def _middle(times: Sequence[Any]) -> Any:
-    """The median; of an even number the later of the two in the middle."""
-    return sorted(times)[len(times) // 2] if times else None
-
-
 def builds_in_order(dumps: Sequence[Recording]) -> list[str]:
-    """Builds by ordinal, else by time of commit, else by time of recording, else by name."""
+    """Builds by ordinal, else by time of commit, else by first recording, else by name."""
 
     def place(build: str) -> tuple[Any, ...]:
         known = build_facts(dumps, build)
         ordinal = known["ordinal"]
         return (
             ordinal is None, ordinal or 0, known["committed_at"] or _LATE,
-            _recorded_at(known) or _LATE, build,
+            known["first_captured_at"] or _LATE, build,
         )  # fmt: skip
 
     return sorted({dump.build for dump in dumps}, key=place)
-
-
-def _recorded_at(known: Row) -> Any:
-    """When a build was recorded: what is known of it is the first of these."""
-    is_ordered = known["ordinal"] is not None or known["committed_at"]
-    return known["first_captured_at"] if is_ordered else known["recorded_at"]
 
 
 def history_facts(dumps: Sequence[Recording], build: str) -> Row:
