@@ -17,6 +17,9 @@ from warehouse.spark.answers import SparkLake
 from warehouse.spark.verdicts import judge_on_spark
 
 
+pytestmark = pytest.mark.slow  # a report asks Spark some hundred questions
+
+
 def pooled_nights():
     """Six devices of a pool, with too few dumps each; relu is 10 % slower on them from b6 on."""
     for number in range(8):
