@@ -16,7 +16,6 @@ from warehouse import Warehouse
 from warehouse.spark.answers import SparkLake
 from warehouse.spark.verdicts import judge_on_spark
 
-
 pytestmark = pytest.mark.slow  # a report asks Spark some hundred questions
 
 
