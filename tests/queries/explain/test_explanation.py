@@ -43,7 +43,9 @@ def test_an_explanation_of_the_same_store_is_the_same(explained, softplus):
 
 
 def test_measures_without_noise_are_explained_too(softplus):
-    found = explain_group(softplus, softplus_report(), "efb47509a3a7")
+    report = softplus_report()
+    (group,) = (one for one in report.groups if one.headline.operator == "delegate_call_count")
+    found = explain_group(softplus, report, group.id)
     assert found.group.members[0].event_name == "delegate_call_count"
     assert found.programs[0].changes
     assert [times.run for times in found.times] == ["Execute"]
