@@ -48,15 +48,8 @@ def changed_rows(table: pa.Table) -> pa.Table:
     return made.select(filled or _TABLE.names).replace_schema_metadata({"note": _note(rows)})
 
 
-def summary_lines(
-    table: pa.Table, *, base: str, head: str, obstacle: str | None = None
-) -> list[str]:
-    """The findings of the query `comparison`, in sentences: for all operators, then per model.
-
-    `obstacle` is why the builds cannot be compared, if so.
-    """
-    if obstacle:
-        return [f"{head} against {base}: {obstacle}"]
+def summary_lines(table: pa.Table, *, base: str, head: str) -> list[str]:
+    """The findings of the query `comparison`, in sentences: for all operators, then per model."""
     operators = [row for row in table.to_pylist() if row["level"] == "operator"]
     calls = [row for row in table.to_pylist() if is_unexplained_call(row)]
     counts = Counter(row["verdict"] for row in operators)

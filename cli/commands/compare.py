@@ -10,7 +10,8 @@ from cli.errors import as_usage_errors
 from cli.exit_codes import fail
 from cli.options import LakeUri, StoreOptions, add_options, parameter_option
 from cli.output.compared_builds import write_comparison
-from cli.output.streams import write_note
+from cli.output.render import Format
+from cli.output.streams import write_lines, write_note
 from cli.stores import open_to_query
 from warehouse.catalogue.parameters import bind_parameters
 from warehouse.catalogue.queries import find_query
@@ -37,16 +38,20 @@ def compare(
     chosen = {name: value for name, value in params.items() if value not in (None, [])}
     given = {"base": base, "head": head, **chosen}
     from queries.report.build_order import note_order
-    from queries.report.comparable import find_obstacle, note_clocks
+    from queries.report.comparable import COLUMNS, find_obstacle, note_clocks
 
     with as_usage_errors():  # before a store is opened
         bind_parameters(_QUERY, given)
     with open_to_query(options.store, wait=options.wait, lake=lake) as warehouse:
         table = warehouse.query("comparison", **given)
         doubt = note_order(warehouse, base=base, head=head)
-        obstacle = find_obstacle(warehouse, base=base, head=head)
-    write_comparison(table, options, base=base, head=head, obstacle=obstacle)
-    for note in (doubt, *note_clocks(table.to_pylist(), base=base)):
+        rows = table.select(COLUMNS).to_pylist()
+        obstacle = find_obstacle(warehouse, rows, base=base, head=head)
+    if obstacle and options.format is Format.TABLE:
+        write_lines([f"{head} against {base}: {obstacle}"])
+    else:
+        write_comparison(table, options, base=base, head=head)
+    for note in (doubt, *note_clocks(rows, base=base)):
         if note:
             write_note(f"note: {note}")
     if obstacle:

@@ -12,20 +12,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write_comparison(
-    table: pa.Table, options: OutputOptions, *, base: str, head: str, obstacle: str | None = None
-) -> None:
-    """Print the rows of the query `comparison`; for people, a summary and the changed rows.
-
-    `obstacle` is why the builds cannot be compared, if so.
-    """
+def write_comparison(table: pa.Table, options: OutputOptions, *, base: str, head: str) -> None:
+    """Print the rows of the query `comparison`; for people, a summary and the changed rows."""
     from queries.comparison import changed_rows, summary_lines
 
     if options.format is Format.TABLE:
-        lines = summary_lines(table, base=base, head=head, obstacle=obstacle)
-        if obstacle:
-            write_lines(lines)
-            return
+        lines = summary_lines(table, base=base, head=head)
         table = changed_rows(table)
         write_lines([*lines, ""] if len(table) else lines)
     if len(table) or options.format is not Format.TABLE:

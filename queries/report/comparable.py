@@ -12,21 +12,24 @@ from queries.report.figures import and_more, name_text
 from queries.report.parts import Row
 from warehouse.queryable import Queryable
 
-_SIDES = """SELECT DISTINCT build, device, model, backend,
-CASE WHEN ns_per_tick IS NULL THEN 'cycles of unknown rate' ELSE 'time' END AS clock
-FROM named_dumps WHERE build IN ($base, $head) ORDER BY ALL"""
 _PLACES = ("device", "model", "backend", "clock")
 _FACTORS = (1e3, 1e6, 1e-3, 1e-6)  # between the units of clocks
+# Columns of the query `comparison` that are read here.
+COLUMNS = ("level", "device", "base_count", "head_count", "base_ns", "head_ns", "state_delta")
 _NEAR = math.log(1.5)  # more than any build changes all operators of a device at once
 
 
-def find_obstacle(store: Queryable, *, base: str, head: str) -> str | None:
+def find_obstacle(store: Queryable, rows: Iterable[Row], *, base: str, head: str) -> str | None:
     """Why no operator of two builds can be compared; None if some can.
 
     They need a model on a device and backend that both recorded, in clocks that can be converted.
+    `rows` are those of the query `comparison`.
     """
-    rows = store.sql(_SIDES, {"base": base, "head": head}).to_pylist()
-    was, now = ([row for row in rows if row["build"] == build] for build in (base, head))
+    if any(row["base_count"] and row["head_count"] for row in rows):
+        return None
+    dumps = store.query("dumps", build=[base, head]).to_pylist()
+    sides = [row | {"clock": _clock(row["tick_unit"])} for row in dumps]
+    was, now = ([row for row in sides if row["build"] == build] for build in (base, head))
     for count in range(1, len(_PLACES) + 1):
         names = _PLACES[:count]
         if not {_key(row, names) for row in was} & {_key(row, names) for row in now}:
@@ -57,6 +60,10 @@ def note_clocks(rows: Iterable[Row], *, base: str) -> list[str]:
                     "the clock stated rightly for both? 'tracehouse amend' corrects stored dumps"
                 )
     return notes
+
+
+def _clock(tick_unit: str) -> str:
+    return "cycles of unknown rate" if tick_unit == "cycles" else "time"
 
 
 def _key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:

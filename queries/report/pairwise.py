@@ -88,7 +88,7 @@ def compare_report(store: Warehouse, settings: Settings, *, base: str, head: str
         *note_clocks(own, base=base),
         *list_notes(missing, facts.reference_drift, relative),
     ]
-    obstacle = find_obstacle(store, base=base, head=head)
+    obstacle = find_obstacle(store, own, base=base, head=head)
     blind = f", blind on {seen.share(seen.blind)}, {seen.limits}" if seen.blind else ""
     return Report(
         kind="compare",

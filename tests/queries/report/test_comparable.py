@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,12 +32,19 @@ def _store(folder: Path, head: Mapping[str, Any]) -> Path:
     return ingest_all(folder / "store", [*base, *record_build(2, **{**USUAL, **head})])
 
 
+def _obstacle(store: Warehouse) -> str | None:
+    """The obstacle, for a client who may ask canned queries alone, as of a service."""
+    asked: Any = SimpleNamespace(query=store.query)
+    rows = store.query("comparison", base="b1", head="b2").to_pylist()
+    return find_obstacle(asked, rows, base="b1", head="b2")
+
+
 @pytest.mark.parametrize("what", OTHERS)
 def test_builds_that_have_nothing_in_common_are_not_comparable(tmp_path: Path, what: str) -> None:
     head, told = OTHERS[what]
     place = _store(tmp_path, head)
     with Warehouse.open(place, read_only=True) as store:
-        obstacle = find_obstacle(store, base="b1", head="b2")
+        obstacle = _obstacle(store)
         report = compare_report(store, Settings(), base="b1", head="b2")
     assert obstacle == f"not comparable {told}"
     assert (report.verdict, report.groups) == ("not_enough_data", [])
@@ -48,7 +56,7 @@ def test_builds_that_have_something_in_common_are_comparable(tmp_path: Path) -> 
     other = record_build(2, **{**USUAL, "device": "watch"})
     place = ingest_all(tmp_path / "store", [*dumps, *other])
     with Warehouse.open(place, read_only=True) as store:
-        assert find_obstacle(store, base="b1", head="b2") is None
+        assert _obstacle(store) is None
 
 
 def _rows(*times: float | None, device: str = "phone") -> list[dict[str, Any]]:
