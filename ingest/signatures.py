@@ -220,8 +220,7 @@ def kind_without_rule(delegate_id: int | bytes | None) -> str:
 
 
 def event_signature_id(signature: EventSignature) -> int:
-    """Stable 63-bit id of an event signature: its five fields in order, then 1 if it is an unnamed
-    kernel."""
+    """Stable 63-bit id of an event signature: its five fields, and 1 for an unnamed kernel."""
     return _hash(_EVENT_TAG, signature if signature.is_unnamed_kernel else signature[:5])
 
 

@@ -290,7 +290,7 @@ class Nights:
             self._begun[place] = wanted
         try:
             night = self._judge(wanted.key.build)
-        except BaseException as error:
+        except BaseException as error:  # an interrupt, too: who waits must not wait for ever
             wanted.failed = time.monotonic()
             wanted.night.set_exception(error)
             raise

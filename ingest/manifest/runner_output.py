@@ -72,7 +72,7 @@ def read_printed(
 ) -> Counters:
     """The counters in the output of a dump's runner, in which `read` finds them by suffix.
 
-    `names` are the files in the dump's folder, if known. Errors of `read` are passed on.
+    `files` are those in the dump's folder, if known. Errors of `read` are passed on.
     """
     stem = stem_of(source.file_name)
     counters: Counters = []

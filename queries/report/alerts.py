@@ -8,19 +8,19 @@ from itertools import chain, islice
 from shlex import quote
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from queries.report.content import EnvironmentChange, Group, Member, OperatorChange
 from queries.report.environment import may_explain
+from queries.report.findings import describe_edit
 from queries.report.headline import make_headline
 from queries.report.measures import as_measure
 from queries.report.members import describe_members, list_methods, method_level_ns
 from queries.report.night import HeadNight
 from queries.report.settings import Settings
-from queries.report.verdicts import SeriesVerdict, State
+from queries.report.verdicts import State
 from warehouse.regressions.groups import ChangeGroup
 from warehouse.regressions.level_changes import LevelChange
 from warehouse.regressions.parts import find_edits
+from warehouse.regressions.series_values import CONTAINERS
 from warehouse.statistics.sample_sizes import LEAST_DUMPS
 
 # The query that shows a measure of whole dumps.
@@ -168,18 +168,13 @@ def _list_edits(
     """The operators that the changed methods and delegate calls gained or lost."""
     found: dict[int, OperatorChange] = {}
     for change in (*group.changes, *group.explains):
+        if night.fleet.keys["kind"][change.series].as_py() not in CONTAINERS:
+            continue
         edits = find_edits(night.fleet, night.cells, change)
+        names = builds[edits.good], builds[edits.last]
         for series in edits.series.tolist():
-            is_new = night.cells.dump_count[series, edits.last] > 0
-            cost = float(np.exp(night.cells.median[series, edits.last if is_new else edits.good]))
-            keys = night.fleet.name(series)
-            verdict = SeriesVerdict.NEW_OP if is_new else SeriesVerdict.REMOVED_OP
-            found[series] = OperatorChange.of(
-                keys,
-                change=verdict,
-                cost_ns=(cost if is_new else -cost) if keys["unit"] == "ns" else None,
-                detail=verdict.detail.format(base=builds[edits.good], head=builds[edits.last]),
-            )
+            levels = night.cells.median[series, [edits.good, edits.last]]
+            found[series] = describe_edit(night.fleet.name(series), levels, names)
     return list(found.values())
 
 

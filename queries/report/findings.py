@@ -20,7 +20,7 @@ from queries.report.verdicts import SeriesVerdict
 from warehouse.regressions.fleet import Fleet
 from warehouse.regressions.history import find_families
 from warehouse.regressions.nightly import Rules, Status
-from warehouse.statistics.arrays import Mask
+from warehouse.statistics.arrays import Floats, Mask
 from warehouse.statistics.device_states import MAD_TO_SD
 from warehouse.statistics.two_samples import row_median
 
@@ -202,21 +202,26 @@ class _PartView:
                 continue
             was = bool(cells.dump_count[series, before[number]])
             if was != bool(self.is_there[series]):
-                found.append(self._operator_change(series, before[number], last, was=was))
+                nights = [before[number], last]
+                builds = fleet.nights[before[number]].build, self._night.head
+                keys = fleet.name(series)
+                found.append(describe_edit(keys, cells.median[series, nights], builds))
         return found
 
-    def _operator_change(self, series: int, before: int, last: int, *, was: bool) -> OperatorChange:
-        fleet, cells = self._night.fleet, self._night.replay.cells
-        keys = fleet.name(series)
-        level = cells.median[series, before if was else last]
-        base = fleet.nights[before].build
-        verdict = SeriesVerdict.REMOVED_OP if was else SeriesVerdict.NEW_OP
-        return OperatorChange.of(
-            keys,
-            change=verdict,
-            cost_ns=(-1 if was else 1) * float(np.exp(level)) if keys["unit"] == "ns" else None,
-            detail=verdict.detail.format(base=base, head=self._night.head),
-        )
+
+def describe_edit(
+    keys: Mapping[str, Any], levels: Floats, builds: tuple[str, str]
+) -> OperatorChange:
+    """An operator that only one of two builds has; `levels` are its logarithms in both, or NaN."""
+    is_new = bool(np.isnan(levels[0]))
+    verdict = SeriesVerdict.NEW_OP if is_new else SeriesVerdict.REMOVED_OP
+    cost = float(np.exp(levels[1])) if is_new else -float(np.exp(levels[0]))
+    return OperatorChange.of(
+        keys,
+        change=verdict,
+        cost_ns=cost if keys["unit"] == "ns" else None,
+        detail=verdict.detail.format(base=builds[0], head=builds[1]),
+    )
 
 
 def _list_families(fleet: Fleet) -> list[Family]:

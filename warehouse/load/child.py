@@ -83,6 +83,8 @@ class _Child:
             return _say(is_too_much=True)
         except OSError as error:
             return _say(unreadable=(str(error.filename), explain_failure(error)))
+        except ImportError as error:  # the installation is incomplete, whatever the files are
+            return _say(broken=str(error))
         except Exception as error:  # whatever it is, only these files can be the cause here
             return _say(failure=describe_failure(error))
 

@@ -282,9 +282,11 @@ def _check(reply: Reply) -> None:
         DumpError: A dump is malformed.
         EtRecordError: An ETRecord is malformed.
         ManifestError: A sidecar is malformed.
-        StoreError: A file cannot be read.
+        StoreError: A file cannot be read, or the installation is incomplete.
     """
     match reply.message:
+        case {"broken": str(why)}:
+            raise StoreError(sys.executable, _explain_start(why))
         case {"failure": str(detail)}:
             raise ChildError(detail)
         case {"fault": (source, reason, byte_offset, detail)}:

@@ -192,6 +192,9 @@ def keep_decided(
     taken = {group.id for group in groups}
     kept = []
     for group in groups:
+        if not decided or group.id in decided:
+            kept.append(group)
+            continue
         earlier = (
             name
             for build in builds[group.first_bad :]
@@ -199,11 +202,9 @@ def keep_decided(
             if (name := _name_group(operator, group.direction, build, group.scope)) in decided
         )
         found = next((name for name in earlier if name not in taken), None)
-        if found is None or group.id in decided:
-            kept.append(group)
-        else:
+        if found is not None:
             taken.add(found)
-            kept.append(group._replace(id=found))
+        kept.append(group._replace(id=found or group.id))
     return kept
 
 

@@ -81,8 +81,10 @@ def keep_changed(part: PartResult) -> ChangedSeries:
     family = fleet.history.series.family
     is_kept = np.isin(np.arange(len(family)), [*changed, *pools]) | np.isin(fleet.pool, pools)
     is_kept |= is_method & np.isin(family, family[changed])
+    containers = pc.is_in(fleet.keys["kind"], pa.array(sorted(CONTAINERS))).to_numpy()
     for change in changes:
-        is_kept[find_edits(fleet, found.cells, change).series] = True
+        if containers[change.series]:
+            is_kept[find_edits(fleet, found.cells, change).series] = True
     kept = ChangedSeries(fleet, found.cells, changes)
     return _take([kept], np.flatnonzero(is_kept))
 
@@ -102,19 +104,14 @@ class Edits(NamedTuple):
 
 
 def find_edits(fleet: Fleet, cells: Cells, change: LevelChange) -> Edits:
-    """The operators that a changed container gained or lost from the last good to its last night.
-
-    Other series have none.
-    """
-    kinds, family, counts = fleet.keys["kind"], fleet.history.series.family, cells.dump_count
+    """The operators that a changed container gained or lost since its last good night."""
+    family, counts = fleet.history.series.family, cells.dump_count
     since = np.arange(change.first_bad, change.fixed or fleet.history.build_count)
     last = int(max(since[counts[change.series, since] > 0], default=change.first_bad))
-    edits = Edits(np.zeros(0, np.int64), change.last_good, last)
-    if kinds[change.series].as_py() not in CONTAINERS:
-        return edits
     here = np.flatnonzero((family == family[change.series]) & ~fleet.is_measure & ~fleet.is_pool)
-    was, now = counts[here, edits.good] > 0, counts[here, last] > 0
-    return edits._replace(series=here[was != now]) if was.any() and now.any() else edits
+    was, now = counts[here, change.last_good] > 0, counts[here, last] > 0
+    is_known = was.any() and now.any()
+    return Edits(here[(was != now) & is_known], change.last_good, last)
 
 
 def join_changed(parts: Sequence[ChangedSeries]) -> ChangedSeries:

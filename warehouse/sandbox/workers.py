@@ -156,7 +156,7 @@ class Sandbox:
             worker.end()
         try:
             child = _pop(self._spares) or _start_process(self._bounds)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must not leave the snapshot held
             held.release()
             raise
         return _Worker(self._store, held, self._bounds, child)

@@ -122,11 +122,11 @@ class _ZipReader:
         """
         try:
             found = FoundDumps([self._path], manifest=stated, tops=())
-            dumps = iter(found.parse_with(self._service.sidecars.parse))
         except (SourceError, ManifestError) as error:
             problem = self._refuse(error)
             raise problem from error
-        self.passed_over, dumps = found.passed_over, iter(found)
+        self.passed_over = found.passed_over
+        dumps = iter(found.parse_with(self._service.sidecars.parse))
         while True:
             with ExitStack() as spools:
                 group, byte_count = list[_Read](), 0

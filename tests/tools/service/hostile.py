@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -28,9 +27,11 @@ from tests.support.service_process import ServiceProcess
 from tests.support.stores import MANIFEST
 from tests.support.tiny_dumps import tiny_dump
 from tests.support.uploads import record_of, zip_of
+from tests.support.waiting import repeating
 
 _MOST_SECONDS = 120.0
 _PAUSE = 0.005  # between two questions
+_WATCHED_PAUSE = 0.02  # between two readings of the memory
 _STATED = json.dumps(MANIFEST).encode()
 
 
@@ -109,41 +110,27 @@ UPLOADS: dict[str, Callable[[], Upload]] = {
 @contextmanager
 def _asking(url: str, longest: list[float]) -> Iterator[None]:
     """Ask for the health of a service until the body ends, and note the longest answer."""
-    is_over = threading.Event()
+    with httpx2.Client(base_url=url, timeout=_MOST_SECONDS) as client:
 
-    def ask() -> None:
-        with httpx2.Client(base_url=url, timeout=_MOST_SECONDS) as client:
-            while not is_over.wait(_PAUSE):
-                start = time.monotonic()
-                client.get("/healthz").raise_for_status()
-                longest[0] = max(longest[0], time.monotonic() - start)
+        def ask() -> None:
+            start = time.monotonic()
+            client.get("/healthz").raise_for_status()
+            longest[0] = max(longest[0], time.monotonic() - start)
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+        with repeating(ask, _PAUSE):
+            yield
 
 
 @contextmanager
 def _watching(service: ServiceProcess, peaks: dict[int, int]) -> Iterator[None]:
     """Note the peak of memory of each process of a service until the body ends."""
-    is_over = threading.Event()
 
     def watch() -> None:
-        while not is_over.wait(0.02):
-            for pid in service.family():
-                peaks[pid] = max(peaks.get(pid, 0), memory_bytes(pid, "VmHWM"))
+        for pid in service.family():
+            peaks[pid] = max(peaks.get(pid, 0), memory_bytes(pid, "VmHWM"))
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
+    with repeating(watch, _WATCHED_PAUSE):
         yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def measure(upload: Upload) -> dict[str, object]:

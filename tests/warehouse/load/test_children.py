@@ -69,6 +69,7 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 EAT = "import numpy; held = [numpy.empty(1 << 28, 'u1') for _ in range(1 << 10)]"
 HANG = "time.sleep(600)"
 BUG = "raise KeyError('bug')"
+BROKEN = "raise ImportError('no module named flatbuffers')"
 # What is told of a dump that does so.
 DIED = "its decoder died of SIGKILL; if it is genuine, write it"
 ENDED = "its decoder ended with 3; if it is genuine"
@@ -420,3 +421,15 @@ def test_a_file_that_a_child_cannot_read_is_not_the_fault_of_a_dump(tmp_path: Pa
             decoder.decode([dump])
     finally:
         decoding.close()
+
+
+def test_a_child_that_lacks_a_module_stops_the_work_and_refuses_no_dump(
+    store: Path, broken_child: Break
+) -> None:
+    broken_child(BROKEN)
+    hand_over(store, *map(tiny_incoming, range(8)))
+    with Warehouse.open(store) as warehouse:
+        with pytest.raises(StoreError, match="no module named flatbuffers"):
+            warehouse.drain()
+        assert not warehouse.sql("SELECT reason FROM ingest_errors").num_rows
+    assert names_in_inbox(store)
