@@ -62,9 +62,10 @@ ROOMS = {
     "warehouse.queryable": set(),
     "warehouse.point": set(),
     "warehouse.statistics": set(),
+    "warehouse.alignment": set(),
     "warehouse.children": set(),
     "warehouse.catalogue": {"errors"},
-    "warehouse.engine": {"catalogue", "errors", "statistics"},
+    "warehouse.engine": {"alignment", "catalogue", "errors", "statistics"},
     "warehouse.archive": {"engine", "errors"},
     "warehouse.programs": {"catalogue", "engine", "errors"},
     "warehouse.load": {

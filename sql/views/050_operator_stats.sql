@@ -29,21 +29,7 @@
 --   half_tick     DOUBLE  Half the resolution of the events' clock, in that unit: less
 --                         is no difference.
 --   op_type, module_path
-WITH ordinals AS (
-    SELECT
-        l.run_signature_id, l.event_signature_id,
-        CAST(dense_rank() OVER (
-            PARTITION BY l.run_signature_id, s.event_name, s.delegate_id
-            ORDER BY s.instruction_id NULLS LAST
-        ) AS INT) AS ordinal
-    FROM (
-        SELECT run_signature_id, explode(events) AS event_signature_id
-        FROM run_signatures
-    ) AS l
-    JOIN named_event_signatures AS s ON s.event_signature_id = l.event_signature_id
-    WHERE s.unit IS NULL OR s.unit_ns IS NOT NULL
-),
-signatures AS (
+WITH signatures AS (
     SELECT dump_id, run_signature_id, run, has_variants FROM named_run_signatures
 ),
 -- Rows of signatures that others of the same operator in the dump stand for. Few runs
@@ -92,8 +78,13 @@ FROM (
     SELECT
         x.*, d.captured_at, v.name AS device, v.pool, b.name AS build,
         b.role AS build_role, m.name AS model, m.backend, r.run,
-        s.event_name, s.delegate_id, o.ordinal, s.instruction_id, s.kind,
-        s.op_type, p.module_path,
+        coalesce(a.event_name, s.event_name) AS event_name,
+        CASE WHEN a.event_name IS NULL THEN s.delegate_id ELSE a.delegate_id END
+            AS delegate_id,
+        coalesce(a.ordinal, o.ordinal) AS ordinal, s.instruction_id,
+        coalesce(a.kind, s.kind) AS kind,
+        CASE WHEN a.event_name IS NULL THEN s.op_type ELSE a.op_type END AS op_type,
+        p.module_path,
         CASE WHEN x.steady_count >= 20 THEN x.steady_grouped_ticks END AS value_ticks,
         tick_ns(s, d) AS tick_ns,
         resolution_ticks(s, d) AS resolution_ticks
@@ -107,7 +98,9 @@ FROM (
     JOIN named_event_signatures AS s ON s.event_signature_id = x.event_signature_id
     -- Left joins come after the joins with dumps. DuckDB estimates an inner join by
     -- several keys a hundred times too small, and would begin with it, over all dumps.
-    LEFT JOIN ordinals AS o ON same_event(o, x)
+    LEFT JOIN program_events AS o ON same_event(o, x)
+    LEFT JOIN aligned_operators AS a ON same_event(a, x) AND a.run = r.run
+        AND a.model = m.name AND a.backend IS NOT DISTINCT FROM m.backend
     LEFT JOIN outdone AS w ON w.dump_id = x.dump_id AND same_event(w, x)
     LEFT JOIN own_modules AS p ON p.etrecord_id = d.etrecord_id AND same_event(p, x)
     WHERE (s.unit IS NULL OR s.unit_ns IS NOT NULL)

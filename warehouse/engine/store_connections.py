@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +14,7 @@ import duckdb
 from ingest.producers import OTHER
 from ingest.signatures import event_kind
 from warehouse.catalogue.queries import Query
+from warehouse.engine.aligned_operators import RUNS, VIEW, empty_view, fill_view, needed_views
 from warehouse.engine.connection import (
     attach_reader,
     closed_on_error,
@@ -46,6 +47,9 @@ _UNCLASSIFIED = """
 SELECT DISTINCT name FROM event_signatures
 WHERE kind = 'other' AND delegate_id_int IS NULL AND delegate_id_str IS NULL LIMIT 1000
 """
+_VERSION = """SELECT
+    (SELECT bit_xor(hash(d.dump_id, device_id, build_id, model_id, captured_at)) FROM dumps AS d),
+    (SELECT bit_xor(hash(b)) FROM builds AS b)"""
 _OLD_KINDS = (
     "an earlier version took kernels of custom operators for framework tax when it stored some of "
     "these dumps: 'tracehouse rebuild' corrects it"
@@ -77,6 +81,7 @@ class StoreConnections:
         self._connections: dict[Trust, duckdb.DuckDBPyConnection] = {}
         self._pools: Collection[str] | None = None
         self._views: set[tuple[Trust, str]] = set()
+        self._aligned: dict[Trust, object] = {}  # the state of the store that was aligned
         self._attached: duckdb.DuckDBPyConnection | None = None  # not restricted yet
         self._descriptor: int | None = None
         self._is_old: bool | None = None
@@ -115,10 +120,35 @@ class StoreConnections:
         with translated_errors(self._store, self.file):
             if trust not in self._connections:
                 self._connections[trust] = self._prepare(trust)
-            missing = [name for name in named_views(text) if (trust, name) not in self._views]
-            make_temporary_views(self._connections[trust], missing)
-            self._views.update((trust, name) for name in missing)
+            self._make_views(trust, named_views(text))
+            if VIEW in named_views(text):
+                self._align_operators(trust)
+            elif RUNS in named_views(text):
+                self._forget_old_names(trust)
         return self._connections[trust]
+
+    def _make_views(self, trust: Trust, names: Iterable[str]) -> None:
+        missing = [name for name in names if (trust, name) not in self._views]
+        make_temporary_views(self._connections[trust], missing)
+        self._views.update((trust, name) for name in missing)
+
+    def _align_operators(self, trust: Trust) -> None:
+        """Fill the view of aligned operators, unless the store has not changed since."""
+        version = self._find_version(trust)
+        if self._aligned.get(trust) != version:
+            self._make_views(trust, needed_views())
+            fill_view(self._connections[trust])
+            self._aligned[trust] = version
+
+    def _forget_old_names(self, trust: Trust) -> None:
+        """Let names of runs be computed by statements again if the store has changed."""
+        if trust in self._aligned and self._aligned[trust] != self._find_version(trust):
+            del self._aligned[trust]
+            empty_view(self._connections[trust])
+
+    def _find_version(self, trust: Trust) -> object:
+        """What differs between the states of the store that have other operators."""
+        return self._writer is None or self._connections[trust].execute(_VERSION).fetchall()
 
     def limit_to(self, pools: Collection[str]) -> None:
         """Hide all but what is of these device pools; before the first statement."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from warehouse.catalogue.queries import Query
+from warehouse.engine.aligned_operators import RUNS, VIEW
 from warehouse.engine.connection import open_memory
 from warehouse.engine.store_connections import StoreConnections, Trust
 from warehouse.engine.views import named_views
@@ -19,6 +21,9 @@ from warehouse.lake.layout import LakePart
 from warehouse.lake.place import Lake
 from warehouse.lake.pruning import PRUNED_TABLES, chosen_dumps, select_dumps
 from warehouse.lake.views import make_tables, show_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class LakeConnections(StoreConnections):
@@ -46,10 +51,20 @@ class LakeConnections(StoreConnections):
     def for_query(self, query: Query, params: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
         """The connection for a canned query, whose tables include only the files that it needs."""
         connection = super().for_query(query, params)
-        files = self.pruned_files(query, params)
         with self.explaining_errors():
-            self._show(connection, files)
+            self._show(connection, self.pruned_files(query, params))
         return connection
+
+    def aligned_operators(self) -> pa.Table:
+        """The rows of the view, of the whole lake."""
+        return self.for_statement(f"FROM {VIEW}").table(VIEW).to_arrow_table()
+
+    def _align_operators(self, trust: Trust) -> None:
+        """Fill the view of aligned operators, which takes the programs of the whole lake."""
+        if trust not in self._aligned:
+            with self.explaining_errors():
+                self._show(self._connections[trust], {})
+        super()._align_operators(trust)
 
     def _has_old_kinds(self, connection: duckdb.DuckDBPyConnection) -> bool:
         """False: a lake cannot be rebuilt, and its files are costly to read."""
@@ -76,7 +91,8 @@ class LakeConnections(StoreConnections):
             located = locate_dumps(self.lake, self.state)
             self._parts = {dump.dump_id: dump.part for dump in located}
         files = self.state.files_of({self._parts[dump] for dump in dumps})
-        if "named_run_signatures" not in named_views(query.sql):
+        named = named_views(query.sql)
+        if RUNS not in named or VIEW in named:  # that has named all runs of the lake
             return files
         related = select_dumps(connection, "lake_related", dumps)
         numbered = self.state.files_of({self._parts[dump] for dump in related})

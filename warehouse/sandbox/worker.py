@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from warehouse.children.limits import count_data, disable_core_dumps, limit_data, tie_to_owner
 from warehouse.children.messages import GONE, Message, receive, requests, send
+from warehouse.engine.aligned_operators import load_modules
 from warehouse.engine.connection import translated_errors
 from warehouse.engine.statements import streamed_answer
 from warehouse.engine.store_connections import StoreConnections
@@ -45,6 +46,7 @@ def serve(channel: int, bounds: str) -> None:
     tie_to_owner()
     disable_core_dumps()
     load_views()
+    load_modules()
     with socket.socket(fileno=channel) as owner, suppress(*GONE):
         send(owner, {})
         place, _ = receive(owner)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalogue.answers import resolve_parameters
 from warehouse.catalogue.ctes import count_uses, split_ctes
 from warehouse.catalogue.queries import find_query
+from warehouse.engine.aligned_operators import VIEW
 from warehouse.engine.functions import named_functions
+from warehouse.engine.views import named_views
 from warehouse.lake.commits import LakeState, read_filled_state
 from warehouse.lake.connections import LakeConnections
 from warehouse.lake.place import Lake
@@ -55,8 +57,9 @@ class SparkLake:
             # DuckDB resolves names and selects files faster than Spark.
             values = resolve_parameters(connections.connection("trusted", query.sql), query, params)
             files = connections.pruned_files(query, params)
+            aligned = _read_aligned(connections, query.sql)
         with spark_errors():
-            make_views(self._session, self._lake, self._state, query.sql, files)
+            make_views(self._session, self._lake, self._state, query.sql, files, aligned)
             _register_functions(self._session, query.sql)
             return run_select(self._session, query.sql, values).toArrow()
 
@@ -78,8 +81,15 @@ class SparkLake:
 
     def frame(self, text: str, params: Mapping[str, Any]) -> DataFrame:
         """The rows of `sql` as a data frame, which is not collected."""
-        make_views(self._session, self._lake, self._state, text)
+        with closing(LakeConnections(self._lake, self._state)) as connections:
+            aligned = _read_aligned(connections, text)
+        make_views(self._session, self._lake, self._state, text, aligned=aligned)
         return run_select(self._session, re.sub(r"\$(\w+)", r":\1", text), params)
+
+
+def _read_aligned(connections: LakeConnections, text: str) -> pa.Table | None:
+    """The aligned operators, if a text reads them: DuckDB aligns programs, in this process."""
+    return connections.aligned_operators() if VIEW in named_views(text) else None
 
 
 def _register_functions(session: SparkSession, sql: str) -> None:

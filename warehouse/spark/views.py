@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.catalogue.queries import list_views, read_view
+from warehouse.engine.aligned_operators import VIEW
 from warehouse.lake.commits import LakeState
 from warehouse.lake.place import Lake
 from warehouse.lake.schemas import FACTS, SHARED_TABLES, TABLES
@@ -30,11 +31,13 @@ def make_views(
     state: LakeState,
     text: str,
     files: Mapping[str, Sequence[str]] = _ALL_FILES,
+    aligned: pa.Table | None = None,
 ) -> None:
     """Create the tables and views that a text can read, with the columns that it can name.
 
     The text consists of statements, and other text with names of tables and columns. A table has
-    the rows of the given files, by default of all its files.
+    the rows of the given files, by default of all its files; `aligned` has the rows of the view
+    aligned_operators.
     """
     views = {name: read_view(name) for name in list_views()}
     texts = views | {name: shared_select(name) for name in SHARED_TABLES}
@@ -52,7 +55,9 @@ def make_views(
         frame = _read_files(session, lake, paths, pa.schema(columns))
         frame.createOrReplaceTempView(unmerged_name(table))
     for name in reversed(named):
-        if name in _COMPUTED:
+        if name == VIEW and aligned is not None and len(aligned):
+            session.createDataFrame(aligned).createOrReplaceTempView(name)
+        elif name in _COMPUTED:
             frame = session.sql(texts[name])
             # With columns of its own, as all readers of a view share the ids of its columns.
             frame.localCheckpoint().toDF(*frame.columns).createOrReplaceTempView(name)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.stores import ingest
+from tests.support.traced_farm import Step, write_nights
+from warehouse import Warehouse
+
+BEFORE, AFTER = 2, 2
+_CONVOLUTIONS = [(name, ns) for name, ns in (("Conv #1", 500_000), ("Conv #2", 200_000))]
+_SHADER = '{{"operator": {{"name": "{}", "delegate_node_id": {}}}, "kernel_name": "{}"}}'
+
+
+def shaders(*named: tuple[str, float]) -> list[tuple[str, float]]:
+    return [(_SHADER.format(f"aten.{n}", at, n), ns) for at, (n, ns) in enumerate(named)]
+
+
+# Programs before and after an edit, and the operators after it with their times in microseconds,
+# under their names of the newest program.
+FARMS = {
+    "a kernel before its like": (
+        [Step("native_call_mm.out", 500_000), Step("native_call_mm.out", 200_000)],
+        [
+            Step("native_call_mm.out", 90_000),
+            Step("native_call_mm.out", 500_000),
+            Step("native_call_mm.out", 200_000),
+        ],
+        {"native_call_mm.out": {2: 500, 3: 200}},
+    ),
+    "numbered operators of a delegate": (
+        [Step("", parts=_CONVOLUTIONS)],
+        [Step("", parts=[("Conv #1", 90_000), ("Conv #2", 500_000), ("Conv #3", 200_000)])],
+        {"Conv #2": {1: 500}, "Conv #3": {1: 200}},
+    ),
+    "nodes of a Vulkan program": (
+        [Step("", parts=shaders(("conv", 500_000), ("softmax", 200_000)))],
+        [Step("", parts=shaders(("clone", 9_000), ("conv", 500_000), ("softmax", 200_000)))],
+        {"conv #1": {1: 500}, "softmax #2": {1: 200}},
+    ),
+    "nodes of QNN": (
+        [Step("", parts=[("conv_1:OpId_7 (cycles)", 500_000), ("add:OpId_9 (cycles)", 200_000)])],
+        [Step("", parts=[("conv_2:OpId_8 (cycles)", 500_000), ("add:OpId_11 (cycles)", 200_000)])],
+        {},
+    ),
+    "a delegated operator that falls back": (
+        [Step("", parts=[("Convolution (NHWC, F32) #1", 500_000), ("Add (ND, F32) #1", 200_000)])],
+        [
+            Step("", parts=[("Convolution (NHWC, F32) #1", 500_000)]),
+            Step("native_call_add.out", 200_000),
+        ],
+        {"Convolution (NHWC, F32) #1": {1: 500}, "native_call_add.out": {1: 200}},
+    ),
+}
+_VALUES = """SELECT build, event_name, delegate_id, ordinal, kind,
+round(median(value_ns) / 1e4)::INT * 10 AS us FROM operator_stats
+WHERE kind IN ('kernel', 'delegate_op', 'delegate_call') GROUP BY ALL ORDER BY ALL"""
+
+
+def values(store: Warehouse) -> dict[str, dict[tuple[object, ...], int]]:
+    """The time of each operator in microseconds, by build."""
+    found: dict[str, dict[tuple[object, ...], int]] = {}
+    for row in store.sql(_VALUES).to_pylist():
+        build, us = row.pop("build"), row.pop("us")
+        found.setdefault(build, {})[tuple(row.values())] = us
+    return found
+
+
+def write_farm(folder: Path, before: Sequence[Step], after: Sequence[Step]) -> Path:
+    write_nights(folder, [before] * BEFORE + [after] * AFTER, name="m", backend="b")
+    return folder
+
+
+@pytest.fixture(name="farm", params=FARMS)
+def _farm(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, dict[int, int]]]:
+    before, after, names = FARMS[request.param]
+    write_farm(tmp_path / "in", before, after)
+    ingest(tmp_path / "store", tmp_path / "in", manifest={})
+    return tmp_path, names
+
+
+def test_operators_keep_their_names_when_the_program_changes(
+    farm: tuple[Path, dict[str, dict[int, int]]],
+) -> None:
+    folder, names = farm
+    with Warehouse.open(folder / "store", read_only=True) as store:
+        found = values(store)
+    for name, numbers in names.items():
+        for number, us in numbers.items():
+            times = [
+                [value for key, value in found[build].items() if (key[0], key[2]) == (name, number)]
+                for build in ("b1", "b2", "b3", "b4")
+            ]
+            assert all(len(own) == 1 and abs(own[0] - us) <= 0.04 * us for own in times), times
+    # All old operators are known in the new program; none was taken for another.
+    assert found["b1"].keys() == found["b2"].keys() <= found["b3"].keys() == found["b4"].keys()
+
+
+def test_a_lake_names_them_as_the_store_does(
+    farm: tuple[Path, dict[str, dict[int, int]]],
+) -> None:
+    folder, _ = farm
+    with Warehouse.open(folder / "store", read_only=True) as store:
+        expected = values(store)
+        of_build = store.query("build_history", event="*", build="b2").to_pylist()
+        store.export_lake(str(folder / "lake"))
+    with Warehouse.open_lake(folder / "lake") as lake:
+        assert values(lake) == expected
+        # Also if only the files of one build are read.
+        assert lake.query("build_history", event="*", build="b2").to_pylist() == of_build
+
+
+def test_an_open_store_names_them_anew_after_each_ingest(tmp_path: Path) -> None:
+    before, after, _ = FARMS["a kernel before its like"]
+    folder = write_farm(tmp_path / "in", before, after)
+    with Warehouse.open(tmp_path / "store", create=True) as store:
+        for build in ("b1", "b3", "b2", "b4"):
+            store.ingest([folder / build])
+            reader = store.reader()
+            assert values(reader) == values(store)
+            reader.close()
+        found = values(store)
+    with Warehouse.open(tmp_path / "store", read_only=True) as store:
+        assert values(store) == found
+    assert [key[2] for key in found["b1"]] == [2, 3]
+
+
+def test_other_tools_see_operators_under_their_own_names(tmp_path: Path) -> None:
+    before, after, _ = FARMS["a kernel before its like"]
+    ingest(tmp_path / "store", write_farm(tmp_path / "in", before, after), manifest={})
+    with duckdb.connect(str(tmp_path / "store" / "warehouse.duckdb"), read_only=True) as plain:
+        rows = plain.execute(
+            "SELECT DISTINCT ordinal FROM operator_stats WHERE build = 'b1' AND kind = 'kernel'"
+        ).fetchall()
+        assert sorted(rows) == [(1,), (2,)]
+        assert plain.execute("FROM aligned_operators").fetchall() == []
