@@ -65,8 +65,10 @@ class Member(Part):
     delta_low: float | None = Field(description="Lower end of the 99 % interval.")
     delta_high: float | None
     p_adjusted: float | None
-    base_ns: float | None = Field(description="Null for clocks of unknown rate.")
-    head_ns: float | None
+    base_ns: float | None = Field(
+        description="Median of the base's dumps; null for clocks of unknown rate."
+    )
+    head_ns: float | None = Field(description="base_ns * (1 + delta), without modes and states.")
     cost_ns: float | None = Field(description="Cost of the change per run: head minus base.")
     base_values: list[float] = Field(
         description="A value per dump of the base; one for all of an exact measure."

@@ -85,10 +85,10 @@ def _title(
 
 
 def _times(member: Member) -> str:
-    """The values before and after, by the estimated change, from which medians may differ."""
-    if member.base_ns is None:
+    """The values before and after the change."""
+    if member.base_ns is None or member.head_ns is None:
         return f"{base_text(member)} → {head_text(member)}"
-    return times_text(member.base_ns, member.base_ns * (1 + (member.delta or 0)))
+    return times_text(member.base_ns, member.head_ns)
 
 
 def _operator(operator: str, member: Member) -> str:

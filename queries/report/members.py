@@ -37,14 +37,16 @@ def _describe(
     base = history.values_in(series, change.base)
     head = history.values_in(series, since[-1:])
     is_time = keys["unit"] == "ns" and keys["kind"] not in COUNTED
-    base_ns, head_ns = (float(np.exp(np.median(v))) if is_time else None for v in (base, head))
     # The share of slow dumps moved, so there is no interval of a median.
     has_interval = not math.isnan(figures.low[row]) and change.modes is None
-    shift = figures.shift[row] if change.modes is None else change.shift
+    delta = math.expm1(figures.shift[row] if change.modes is None else change.shift)
+    # Of the mode and frame of the change, so that it leads from the base to the head.
+    base_ns = float(np.exp(np.median(base))) if is_time else None
+    head_ns = None if base_ns is None else base_ns * (1 + delta)
     return Member.of(
         keys,
         module_path=night.modules.get(tuple(keys[name] for name in SERIES)),
-        delta=math.expm1(shift),
+        delta=delta,
         delta_low=math.expm1(figures.low[row]) if has_interval else None,
         delta_high=math.expm1(figures.high[row]) if has_interval else None,
         p_adjusted=change.p_adjusted,

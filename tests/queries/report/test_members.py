@@ -33,9 +33,16 @@ def test_a_member_has_both_levels_and_what_lies_between(night):
     assert member.delta_low < member.delta < member.delta_high
     assert member.base_ns == pytest.approx(40_000, rel=0.01)
     assert member.head_ns == pytest.approx(46_000, rel=0.01)
-    assert member.cost_ns == member.head_ns - member.base_ns
     assert (len(member.base_values), len(member.head_values)) == (72, 8)
-    assert np.median(member.head_values) == pytest.approx(member.head_ns)
+
+
+def test_what_is_shown_beside_a_change_leads_from_the_base_to_the_head(night):
+    changes = [change for group in night.groups for change in (*group.changes, *group.explains)]
+    times = [one for one in describe_members(night, changes) if one.base_ns is not None]
+    assert len(times) > 4
+    for member in times:
+        assert member.head_ns == member.base_ns * (1 + member.delta)
+        assert member.cost_ns == member.head_ns - member.base_ns
 
 
 def test_members_described_together_are_as_each_by_itself(night):
