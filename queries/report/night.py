@@ -22,7 +22,13 @@ from warehouse.catalogue.sql_files import read_statement
 from warehouse.errors import ParameterError, suggest
 from warehouse.queryable import Queryable, Streamable
 from warehouse.regressions.fleet import Fleet
-from warehouse.regressions.groups import ChangeGroup, SeriesPlace, group_changes, keep_decided
+from warehouse.regressions.groups import (
+    ChangeGroup,
+    SeriesPlace,
+    TypeIn,
+    group_changes,
+    keep_decided,
+)
 from warehouse.regressions.history import Cells
 from warehouse.regressions.judging import Judge, judge_here, list_heads
 from warehouse.regressions.nightly import Rules
@@ -118,7 +124,8 @@ def judge_head(
     places = list_places(fleet)
     family = [place.family for place in places]
     builds = [night.build for night in fleet.nights]
-    groups = group_changes(changed.changes, places, builds)
+    type_in = _find_types(store, fleet)
+    groups = group_changes(changed.changes, places, builds, type_in)
 
     def reason_of(series: int) -> str | None:
         keys = fleet.name(series)
@@ -128,7 +135,7 @@ def judge_head(
     until = store.sql(read_statement("known_until"), {"head": head})["until"][0].as_py()
     decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
-    groups = keep_decided(groups, builds, decisions)
+    groups = keep_decided(groups, builds, decisions, type_in)
     kept, muted = leave_out_muted(groups, reason_of, family)
     modules = _read_modules(store, head, fleet)
     return HeadNight(
@@ -174,6 +181,21 @@ def _read_modules(store: Queryable, head: str, fleet: Fleet) -> dict[tuple[objec
         for row in batch.to_pylist()
         if (key := tuple(row[name] for name in SERIES)) in changed
     }
+
+
+def _find_types(store: Queryable, fleet: Fleet) -> TypeIn:
+    """The type of each changed series' operator by build: some builds may name it otherwise."""
+    former: dict[tuple[object, ...], str] = {}
+    if len(fleet.keys):
+        for row in store.sql(read_statement("former_types")).to_pylist():
+            former[row["build"], *(row[name] for name in SERIES[1:])] = row["op_type"]
+
+    def type_in(series: int, build: str) -> str:
+        keys = fleet.name(series) if former else {}
+        own = (build, *(keys.get(name) for name in SERIES[1:]))
+        return former.get(own, fleet.operators[series])
+
+    return type_in
 
 
 def list_builds(store: Queryable) -> list[str]:

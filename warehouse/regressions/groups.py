@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from warehouse.regressions.level_changes import LevelChange
@@ -66,10 +66,21 @@ class ChangeGroup(NamedTuple):
     scope: str = ""
 
 
+TypeIn = Callable[[int, str], str]  # type of a series' operator in the program of a build
+
+
 def group_changes(
-    changes: Sequence[LevelChange], places: Sequence[SeriesPlace], builds: Sequence[str]
+    changes: Sequence[LevelChange],
+    places: Sequence[SeriesPlace],
+    builds: Sequence[str],
+    type_in: TypeIn | None = None,
 ) -> list[ChangeGroup]:
-    """Changes grouped by cause, by first bad build, operator types and direction."""
+    """Changes grouped by cause, by first bad build, operator types and direction.
+
+    An id is made from the operator's type in the build that was reported first, which stays the
+    same if a later build renames the operator; by default, all builds name it as its place does.
+    """
+    name_type = type_in or (lambda series, _: places[series].operator)
     clusters: list[list[LevelChange]] = []
     explained: dict[int, list[LevelChange]] = defaultdict(list)
     for level in sorted({places[change.series].level for change in changes}):
@@ -84,7 +95,7 @@ def group_changes(
                 alone.append(change)
         clusters += _cluster(alone, places)
     groups = [
-        _make_group(cluster, explained[number], places, builds)
+        _make_group(cluster, explained[number], places, builds, name_type)
         for number, cluster in enumerate(clusters)
     ]
     groups.sort(key=lambda group: (group.first_bad, group.operators, group.direction))
@@ -161,6 +172,7 @@ def _make_group(
     explained: Sequence[LevelChange],
     places: Sequence[SeriesPlace],
     builds: Sequence[str],
+    type_in: TypeIn,
 ) -> ChangeGroup:
     first_bad = _first_bad(cluster)
     before = Counter(change.last_good for change in cluster if change.first_bad == first_bad)
@@ -169,8 +181,9 @@ def _make_group(
     )
     operator, scope = places[earliest.series].operator, places[earliest.series].scope
     others = {places[change.series].operator for change in cluster} - {operator}
+    reported = builds[first_reported_in(earliest)]
     return ChangeGroup(
-        id=_name_group(operator, earliest.direction, builds[first_reported_in(earliest)], scope),
+        id=_name_group(type_in(earliest.series, reported), earliest.direction, reported, scope),
         operators=(operator, *sorted(others)),
         direction=earliest.direction,
         first_bad=first_bad,
@@ -182,7 +195,10 @@ def _make_group(
 
 
 def keep_decided(
-    groups: Sequence[ChangeGroup], builds: Sequence[str], decided: Collection[str]
+    groups: Sequence[ChangeGroup],
+    builds: Sequence[str],
+    decided: Collection[str],
+    type_in: TypeIn | None = None,
 ) -> list[ChangeGroup]:
     """The groups, under the ids that decisions name.
 
@@ -198,7 +214,7 @@ def keep_decided(
         earlier = (
             name
             for build in builds[group.first_bad :]
-            for operator in group.operators
+            for operator in _types_in(group, build, type_in)
             if (name := _name_group(operator, group.direction, build, group.scope)) in decided
         )
         found = next((name for name in earlier if name not in taken), None)
@@ -206,6 +222,12 @@ def keep_decided(
             taken.add(found)
         kept.append(group._replace(id=found or group.id))
     return kept
+
+
+def _types_in(group: ChangeGroup, build: str, type_in: TypeIn | None) -> Iterable[str]:
+    if type_in is None:
+        return group.operators
+    return dict.fromkeys(type_in(change.series, build) for change in group.changes)
 
 
 def _name_group(operator: str, direction: int, build: str, scope: str) -> str:
