@@ -8,6 +8,7 @@ from itertools import chain, islice
 from shlex import quote
 from typing import Any, NamedTuple
 
+from queries.report.breakdown import Breakdown
 from queries.report.content import EnvironmentChange, Group, Member, OperatorChange
 from queries.report.environment import may_explain
 from queries.report.findings import describe_edit
@@ -35,6 +36,7 @@ _QUERIES = {
 
 
 Environment = Callable[[HeadNight, LevelChange], list[EnvironmentChange]]
+Breakdowns = Callable[[Sequence[LevelChange], Sequence[Member]], list[Breakdown]]
 
 
 class Evidence(NamedTuple):
@@ -45,6 +47,7 @@ class Evidence(NamedTuple):
         members: The series that changed, costliest first.
         explains: Methods and delegate calls that moved with them.
         edits: Operators that these, or members that are such, gained or lost.
+        breakdowns: What the changes of the methods among them consist of.
         environment: Changes of the environment of each member.
         method_ns: Time in the base of the first member's method, if known.
         event: Name of the first member in patterns of owners.
@@ -55,6 +58,7 @@ class Evidence(NamedTuple):
     members: list[Member]
     explains: list[Member]
     edits: list[OperatorChange]
+    breakdowns: list[Breakdown]
     environment: list[list[EnvironmentChange]]
     method_ns: float | None
     event: str
@@ -62,7 +66,10 @@ class Evidence(NamedTuple):
 
 
 def list_alerts(
-    night: HeadNight, commits: Mapping[str, str | None], environment: Environment
+    night: HeadNight,
+    commits: Mapping[str, str | None],
+    environment: Environment,
+    breakdowns: Breakdowns,
 ) -> list[Group]:
     """The groups that a report shows: open ones, and recent ends and improvements."""
     lately = len(night.fleet.nights) - night.rules.base_builds
@@ -72,7 +79,10 @@ def list_alerts(
     changes = [change for group in shown for change in (*group.changes, *group.explains)]
     members = map(as_measure, describe_members(night, changes))
     methods = list_methods(night)
-    return [_describe(night, group, members, commits, environment, methods) for group in shown]
+    return [
+        _describe(night, group, members, commits, environment, breakdowns, methods)
+        for group in shown
+    ]
 
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:
@@ -110,26 +120,30 @@ def find_state(night: HeadNight, group: ChangeGroup) -> State:
     return State.ACKNOWLEDGED if decided == State.ACKNOWLEDGED else State.CONFIRMED
 
 
-def _describe(
+def _describe(  # noqa: PLR0913 - all that an alert is made of
     night: HeadNight,
     group: ChangeGroup,
     described: Iterator[Member],
     commits: Mapping[str, str | None],
     environment: Environment,
+    breakdowns: Breakdowns,
     methods: Mapping[tuple[int, str], int],
 ) -> Group:
     """A group, whose changes and explained changes are next in `described`."""
     pairs = list(zip(islice(described, len(group.changes)), group.changes, strict=True))
     pairs = _ranked(pairs, night.fleet.operators)
     members = [member for member, _ in pairs]
+    explains = list(islice(described, len(group.explains)))
+    changes = [*(change for _, change in pairs), *group.explains]
     operators = list(dict.fromkeys(night.fleet.operators[each.series] for _, each in pairs))
     first, builds = members[0], [recording.build for recording in night.fleet.nights]
     bad, good = builds[group.first_bad], builds[group.last_good]
     evidence = Evidence(
         operators,
         members,
-        list(islice(described, len(group.explains))),
+        explains,
         _list_edits(night, group, builds),
+        breakdowns(changes, [*members, *explains]),
         [environment(night, change) for change in group.changes],
         method_level_ns(night, methods, pairs[0][1]),
         first.event_name,
@@ -194,6 +208,7 @@ def make_alert(evidence: Evidence, settings: Settings, **others: Any) -> Group:
         members=members,
         explains=evidence.explains,
         edits=order_edits(evidence.edits),
+        breakdowns=evidence.breakdowns,
         owner=settings.owner(device=first.device or "", model=first.model, event=evidence.event),
         environment=named,
         is_of_environment=all(any(map(may_explain, each)) for each in evidence.environment),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from queries.report.breakdown import Breakdown
 from queries.report.notes import Note
 from queries.report.parts import Budget, ExactChange, ModelPart, Part, TaxRow
 from queries.report.verdicts import SeriesVerdict, State, Verdict
@@ -141,6 +142,9 @@ class Group(Part):
     edits: list[OperatorChange] = Field(
         default=[],
         description="Operators that its methods and calls gained or lost, costliest first.",
+    )
+    breakdowns: list[Breakdown] = Field(
+        default=[], description="What the changes of its methods consist of, by device and model."
     )
     dumps_needed: int = Field(description="More dumps of the head that could confirm; 0 if none.")
     reason: str | None = Field(description="Why it was accepted; null if it was not.")

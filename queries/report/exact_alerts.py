@@ -115,7 +115,7 @@ def _describe(
         f"tracehouse query exact_changes --base {quote(good)} --head {quote(bad)}{where}",
         *bisect_commands(night.head, group.id, commits.get(bad), commits.get(good)),
     ]
-    evidence = Evidence(names, members, [], [], around, None, measures[0], commands)
+    evidence = Evidence(names, members, [], [], [], around, None, measures[0], commands)
     return night_alert(night, group, builds, evidence)
 
 

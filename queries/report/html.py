@@ -27,11 +27,12 @@ from queries.report.outline import (
 )
 from queries.report.plots import drift_plot, interval_ends
 from queries.report.sensitivity_summary import SensitivitySummary
-from queries.report.tables import changes, evidence
+from queries.report.tables import changes, evidence, list_sums
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Member, Report
     from queries.report.notes import Note
+    from queries.report.tables import Listing
 
 PLOTTED = 2  # members of a group
 SHOWN = 5  # members in a group's table
@@ -50,6 +51,7 @@ class GroupView(NamedTuple):
     facts: list[tuple[str, str]]
     commits_url: str
     rows: list[Member]
+    sums: list[Listing]
     ends: tuple[float, float]
     is_card: bool
     is_open: bool
@@ -156,6 +158,7 @@ def _views(report: Report) -> Iterator[tuple[Section, list[GroupView]]]:
                     facts(group, report),
                     commits_url(group, report),
                     rows,
+                    list_sums(group),
                     interval_ends(rows),
                     is_card(group),
                     is_open,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from queries.report import figures
 from queries.report.headline import order_rows
 from queries.report.outline import Section, facts, is_card, line_text, sections, verdict_text
-from queries.report.tables import Listing, changes, evidence
+from queries.report.tables import Listing, changes, evidence, list_sums
 
 if TYPE_CHECKING:
     from queries.report.content import Group, Member, Report
@@ -142,7 +142,9 @@ def _details(group: Group, report: Report) -> str:
     rest = f"\n{more:,} more series.\n" if more else ""
     commands = "".join(f"- {code(command)}\n" for command in group.commands)
     folded = f"\n<details><summary>Reproduce</summary>\n\n{commands}\n</details>\n"
-    return f"{said}\n\n{table_text(columns, range(2, 7), rows)}{rest}{folded if commands else ''}"
+    sums = "".join(map(_folded, list_sums(group)))
+    table = table_text(columns, range(2, 7), rows)
+    return f"{said}\n\n{table}{rest}{sums}{folded if commands else ''}"
 
 
 def _member(member: Member) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from queries.report.exact_alerts import judge_measures, list_exact_alerts, witho
 from queries.report.facts import add_expected, list_notes, named_commits, read_commits, read_facts
 from queries.report.members import changed_environment
 from queries.report.night import HeadNight, judge_head
+from queries.report.night_breakdowns import NightBreakdowns
 from queries.report.outline import Outline, count_expected, find_verdict, sort_groups
 from queries.report.sensitivity_summary import SensitivitySummary, join_first
 from queries.report.settings import Settings
@@ -41,7 +42,7 @@ def nightly_report(
         [
             *(
                 name_hidden_operators(store, group, settings.nightly.min_change)
-                for group in list_alerts(night, commits, around)
+                for group in list_alerts(night, commits, around, NightBreakdowns(store, night).of)
             ),
             *list_exact_alerts(night, exact, commits, environments),
         ]

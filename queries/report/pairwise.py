@@ -228,6 +228,7 @@ def _describe(  # noqa: PLR0913 - all that a group is made of
             changed,
             [_member(row, values, base=base, head=head) for row in explains],
             _list_edits(rows, edited, base=base, head=head),
+            [],
             around,
             method_ns,
             first.event_name,

@@ -12,6 +12,7 @@ from queries.report.figures import (
     cost_text,
     count_text,
     delta_text,
+    duration_text,
     exact_text,
     measure_text,
     name_text,
@@ -20,8 +21,10 @@ from queries.report.figures import (
 )
 
 if TYPE_CHECKING:
-    from queries.report.content import Report
+    from queries.report.breakdown import Breakdown, ChangePart
+    from queries.report.content import Group, Report
 
+_MOST_PARTS = 8
 _MOST = 1e6  # from there on, powers of ten
 _Row = TypeVar("_Row")
 
@@ -113,6 +116,46 @@ def changes(report: Report) -> list[Listing]:
             is_folded=True,
         ),
     ]
+
+
+def list_sums(group: Group) -> list[Listing]:
+    """What the change of an alert's first method consists of; empty if no method changed."""
+    return [_make_sum(one) for one in group.breakdowns[:1]]
+
+
+def _make_sum(one: Breakdown) -> Listing:
+    """The costliest parts, the other operators, what is outside of operators, and the total."""
+    operators = [part for part in one.parts if part.event_name is not None]
+    others = [part for part in one.parts if part.event_name is None]
+    more = operators[_MOST_PARTS:]
+    rows = [
+        (_part_text(part), part.base_ns, part.head_ns, part.cost_ns)
+        for part in operators[:_MOST_PARTS]
+    ]
+    if more:
+        base, head = (sum(getattr(p, s) or 0.0 for p in more) for s in ("base_ns", "head_ns"))
+        cost = sum(part.cost_ns for part in more)
+        rows.append((count_text(len(more), "more operator"), base, head, cost))
+    rows += [(part.kind, part.base_ns, part.head_ns, part.cost_ns) for part in others]
+    total = f"{name_text(one.run)} on {one.where}"
+    rows.append((total, one.base_ns, one.head_ns, one.cost_ns))
+    return Listing(
+        "Parts of the change",
+        "They add up to the change of the method. Irregular runs are interruptions that no "
+        "operator typically has.",
+        ("Part", "Base", "Head", "Cost per run"),
+        frozenset({1, 2, 3}),
+        [
+            (text, duration_text(base), duration_text(head), cost_text(cost))
+            for text, base, head, cost in rows
+        ],
+    )
+
+
+def _part_text(part: ChangePart) -> str:
+    name = operator_text(part.event_name or "", part.delegate_id, part.ordinal or 0)
+    kind = "" if part.kind in ("operator", "delegate call") else f"{part.kind}: "
+    return f"{kind}{name}{f' ({part.note})' if part.note else ''}"
 
 
 def evidence(report: Report) -> list[Listing]:

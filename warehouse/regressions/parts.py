@@ -44,8 +44,8 @@ class PartResult(NamedTuple):
 class ChangedSeries(NamedTuple):
     """Series that changed, with what belongs to them.
 
-    That is the methods that contain them, the members of their pools, and the operators that a
-    program gained or lost when a method or delegate call changed.
+    That is the methods that contain them, the members of their pools, and all operators of methods
+    and delegate calls that changed.
 
     Attributes:
         fleet: The series and their values; `nights` are those of the whole fleet.
@@ -85,8 +85,18 @@ def keep_changed(part: PartResult) -> ChangedSeries:
     for change in changes:
         if containers[change.series]:
             is_kept[find_edits(fleet, found.cells, change).series] = True
+            is_kept[same_run(fleet, change.series)] = True
     kept = ChangedSeries(fleet, found.cells, changes)
     return _take([kept], np.flatnonzero(is_kept))
+
+
+def same_run(fleet: Fleet, series: int) -> Ints:
+    """The series of a series' runs on its device: their methods, delegate calls and operators."""
+    family = fleet.history.series.family
+    here = np.flatnonzero((family == family[series]) & ~fleet.is_measure & ~fleet.is_pool)
+    runs = fleet.keys["run"].take(pa.array(here))
+    own: Ints = here[pc.equal(runs, fleet.keys["run"][series]).to_numpy()]
+    return own
 
 
 class Edits(NamedTuple):

@@ -16,7 +16,7 @@ from warehouse import Warehouse
 
 
 def alerts_of(night, commits):
-    return order_alerts(list_alerts(night, commits, lambda night, change: []))
+    return order_alerts(list_alerts(night, commits, lambda *_: [], lambda *_: []))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_what_changed_around_the_code_between_good_and_bad_is_told(nights):
         is_tablet = names["device"] == "tablet"
         return [EnvironmentChange(**names, **named)] if is_tablet else []
 
-    alert = list_alerts(nights["b9"], {}, environment)[0]
+    alert = list_alerts(nights["b9"], {}, environment, lambda *_: [])[0]
     assert [change.device for change in alert.environment] == ["tablet"]
     assert alert.headline.title.endswith(", with another os_version")
     assert not alert.is_of_environment  # the phone's is as it was
