@@ -103,7 +103,7 @@ def is_reported(group: ChangeGroup, state: State, lately: int) -> bool:
     """Whether a report shows a group: while it is open, and for a while after it ended."""
     fixed = [change.fixed for change in group.changes]
     is_over = all(build is not None and build <= lately for build in fixed)
-    is_settled = group.direction < 0 or state == State.ACCEPTED
+    is_settled = group.direction < 0 or state in (State.ACCEPTED, State.MUTED)
     return not is_over and not (is_settled and group.first_bad <= lately)
 
 
@@ -111,6 +111,8 @@ def find_state(night: HeadNight, group: ChangeGroup) -> State:
     """The state of a group as of a night."""
     if all(change.fixed is not None for change in group.changes):
         return State.FIXED
+    if group.id in night.mute_reasons:
+        return State.MUTED
     decision = night.decisions.get(group.id)
     decided = decision.state if decision else ""
     if decided == State.ACCEPTED:
@@ -171,7 +173,7 @@ def night_alert(
         first_bad=builds[group.first_bad],
         last_good=builds[group.last_good],
         dumps_needed=LEAST_DUMPS if state == State.NEW else 0,
-        reason=decision.reason if decision else None,
+        reason=night.mute_reasons.get(group.id) or (decision.reason if decision else None),
         fixed_in=builds[max(fixed)] if state == State.FIXED else None,
     )
 

@@ -41,6 +41,7 @@ class ExactNight(NamedTuple):
     history: ExactHistory
     groups: list[ChangeGroup]
     muted: dict[str, int]
+    mute_reasons: dict[str, str]
 
 
 def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
@@ -55,8 +56,7 @@ def judge_measures(store: Queryable, night: HeadNight) -> ExactNight:
 
     families = [each.family for each in history.series]
     found = keep_decided(history.groups, history.builds, night.decisions)
-    groups, muted = leave_out_muted(found, reason_of, families)
-    return ExactNight(history, groups, muted)
+    return ExactNight(history, *leave_out_muted(found, reason_of, families))
 
 
 def without_exact(night: HeadNight, exact: ExactHistory) -> HeadNight:

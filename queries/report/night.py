@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -77,8 +77,9 @@ class HeadNight:
         cells: Summaries of their cells.
         findings: Findings about all series.
         dumps: Number of the head's dumps, by family.
-        groups: The changes in groups, without muted ones.
+        groups: The changes in groups, without muted ones unless all of a group are.
         muted: Number of muted changes, by reason.
+        mute_reasons: Why a group is muted as a whole, by its id.
         modules: Module that a changed operator of the head runs, by device, model, backend, run,
             event name, delegate id and ordinal; of those with an ETRecord.
         decisions: The last decision about each group, by id, before a later build arrived.
@@ -95,6 +96,7 @@ class HeadNight:
     dumps: dict[Family, int]
     groups: list[ChangeGroup]
     muted: dict[str, int]
+    mute_reasons: dict[str, str]
     modules: dict[tuple[object, ...], str]
     decisions: dict[str, GroupDecision]
     until: datetime | None
@@ -136,7 +138,7 @@ def judge_head(
     decided = store.sql(_DECISIONS, {"until": until}).to_pylist()
     decisions = {row["group_id"]: GroupDecision(row["state"], row["reason"]) for row in decided}
     groups = keep_decided(groups, builds, decisions, type_in)
-    kept, muted = leave_out_muted(groups, reason_of, family)
+    unmuted = leave_out_muted(groups, reason_of, family)
     modules = _read_modules(store, head, fleet)
     return HeadNight(
         head=head,
@@ -144,8 +146,9 @@ def judge_head(
         cells=changed.cells,
         findings=findings,
         dumps=dumps,
-        groups=kept,
-        muted=muted,
+        groups=unmuted.groups,
+        muted=unmuted.counts,
+        mute_reasons=unmuted.reasons,
         modules=modules,
         decisions=decisions,
         until=until,
@@ -280,21 +283,38 @@ def min_changes(keys: pa.Table, settings: Settings) -> Floats:
     )
 
 
+class Unmuted(NamedTuple):
+    """Groups without muted changes.
+
+    Attributes:
+        groups: The groups; those of which all changes are muted are whole.
+        counts: Number of muted changes, by reason.
+        reasons: Why a group is muted as a whole, by its id.
+    """
+
+    groups: list[ChangeGroup]
+    counts: dict[str, int]
+    reasons: dict[str, str]
+
+
 def leave_out_muted(
     groups: Sequence[ChangeGroup], reason_of: Callable[[int], str | None], family: Sequence[object]
-) -> tuple[list[ChangeGroup], dict[str, int]]:
-    """The groups without muted changes and what only these explain; number of muted by reason."""
-    kept, muted = [], Counter[str]()
+) -> Unmuted:
+    """The groups without muted changes and what only these explain."""
+    kept, muted, whole = [], Counter[str](), {}
     for group in groups:
         reasons = [reason_of(change.series) for change in group.changes]
         muted.update(filter(None, reasons))
         changes = [c for c, reason in zip(group.changes, reasons, strict=True) if reason is None]
+        if not changes:
+            whole[group.id] = reasons[0] or ""
+            kept.append(group)
+            continue
         where = {family[change.series] for change in changes}
         explains = [
             change
             for change in group.explains
             if family[change.series] in where and reason_of(change.series) is None
         ]
-        if changes:
-            kept.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
-    return kept, dict(muted)
+        kept.append(group._replace(changes=tuple(changes), explains=tuple(explains)))
+    return Unmuted(kept, dict(muted), whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from queries.report.alerts import list_alerts, order_alerts
@@ -35,7 +36,9 @@ def nightly_report(
     night = judge_head(store, head, settings, judge)
     commits = read_commits(store)
     exact = judge_measures(store, night)
-    night = without_exact(night, exact.history)
+    night = replace(
+        without_exact(night, exact.history), mute_reasons=night.mute_reasons | exact.mute_reasons
+    )
     environments = Environments(store)
     around = partial(changed_environment, environments)
     groups = order_alerts(

@@ -38,7 +38,7 @@ class Verdict(StrEnum):
     )
     SUSPECTS = "suspects", "🟡", "warn", "a regression is new"
     BLIND = "blind", "🟡", "warn", "too large a change could hide", 0, False
-    KNOWN = "known", "🔵", "soft", "nothing new, but a regression is acknowledged or accepted"
+    KNOWN = "known", "🔵", "soft", "a regression is acknowledged, accepted or muted"
     CLEAR = "clear", "🟢", "good", "none of the above"
     NOT_ENOUGH_DATA = "not_enough_data", "⚪", "warn", "nothing could be judged", 0, False
 
@@ -76,6 +76,7 @@ class State(StrEnum):
     NEW = "new", "suspect", "warn"
     ACKNOWLEDGED = "acknowledged", "acknowledged", "bad", True
     ACCEPTED = "accepted", "accepted", "soft", True
+    MUTED = "muted", "muted", "soft", True
     FIXED = "fixed", "fixed", "soft", True
 
     def __new__(cls, name: str, label: str, tone: Tone, is_settled: bool = False) -> Self:

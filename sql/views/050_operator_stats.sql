@@ -1,8 +1,7 @@
 -- operator_stats: Statistics per dump and operator, with keys stable across builds.
 --
 -- An operator is the same in two builds if run, event_name, delegate_id and ordinal are
--- the same: instruction ids shift when an operator is inserted. The ordinal numbers the
--- instructions of the run signature that have the same name and delegate id. If a dump
+-- the same. These are the names of the newest program: see aligned_operators. If a dump
 -- has several signatures of one operator in runs of one name (with and without logged
 -- values), the row is that of the signatures with the most events after warm-up.
 --

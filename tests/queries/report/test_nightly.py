@@ -10,6 +10,7 @@ from ingest.simulation.farm import FarmWriter
 from ingest.simulation.plan import FarmSize, plan_farm
 from queries.report.json_form import json_form
 from queries.report.nightly import nightly_report
+from queries.report.outline import verdict_text
 from queries.report.settings import Mute, Settings
 from tests.support.corpus import CORPUS
 from tests.support.cross_section import cross_section
@@ -122,11 +123,14 @@ def test_a_regression_that_came_with_another_system_is_neither_red_nor_green(tmp
 
 
 @pytest.mark.slow
-def test_what_is_muted_is_counted_by_reason(nightly):
+def test_what_is_muted_is_counted_by_reason_and_stays_in_sight(nightly):
     found = report(nightly, "b10", Settings(muted=[Mute(event="*conv*", reason="known")]))
     assert found.verdict_counts["muted: known"] == 2
-    assert [group.headline.operator for group in found.groups] == ["relu"]
-    assert found.verdict == "clear"
+    told = [(group.headline.operator, group.state, group.reason) for group in found.groups]
+    assert ("convolution", "muted", "known") in told
+    assert [operator for operator, state, _ in told if state != "muted"] == ["relu"]
+    assert found.verdict == "known"
+    assert verdict_text(found) == "Nothing new. 1 regression is muted"
 
 
 def test_an_unknown_build_and_an_empty_store_are_told(nightly, tmp_path):
