@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from queries.report.breakdown import Breakdown
 from queries.report.content import EnvironmentChange, Group, Member, OperatorChange
 from queries.report.environment import may_explain
+from queries.report.figures import delta_text
 from queries.report.findings import describe_edit
 from queries.report.headline import make_headline
 from queries.report.measures import as_measure
@@ -86,10 +87,17 @@ def list_alerts(
 
 
 def order_alerts(alerts: Iterable[Group]) -> list[Group]:
-    """Open regressions first, each kind by cost and then id."""
-    order = list(State)
+    """Open regressions first, each kind by cost and then id; see `_name_faster_method`, too."""
+    order, found = list(State), list(alerts)
+    faster = {
+        (member.place, member.run): member
+        for alert in found
+        if alert.direction == "improvement" and alert.state != State.FIXED
+        for member in (*alert.members, *alert.explains)
+        if member.kind == "method"
+    }
     return sorted(
-        alerts,
+        (_name_faster_method(alert, faster) for alert in found),
         key=lambda alert: (
             alert.direction == "improvement",
             order.index(alert.state),
@@ -97,6 +105,19 @@ def order_alerts(alerts: Iterable[Group]) -> list[Group]:
             alert.id,
         ),
     )
+
+
+def _name_faster_method(
+    alert: Group, faster: Mapping[tuple[tuple[str | None, ...], str], Member]
+) -> Group:
+    """The alert, whose title says so if the method of its slower operator became faster."""
+    first, title = alert.members[0], alert.headline.title
+    method = faster.get((first.place, first.run))
+    if alert.direction == "improvement" or method is None or method.delta is None:
+        return alert
+    named = f"{title}; the method is faster, {delta_text(method.delta)}"
+    headline = alert.headline.model_copy(update={"title": named})
+    return alert.model_copy(update={"headline": headline})
 
 
 def is_reported(group: ChangeGroup, state: State, lately: int) -> bool:

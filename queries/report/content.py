@@ -83,6 +83,11 @@ class Member(Part):
     )
     rule: str = Field(description="The rule and the numbers behind the verdict.")
 
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """Device, pool, model and backend."""
+        return self.device, self.pool, self.model, self.backend
+
 
 class EnvironmentChange(ModelPart):
     """A change of the environment between base and head."""

@@ -159,3 +159,16 @@ def test_a_decision_survives_a_later_rename_and_an_insertion(tmp_path: Path) -> 
             (later,) = of_times(report)
             assert (later.id, later.state, later.first_bad) == (group.id, State.ACCEPTED, "b7")
             assert report.verdict == Verdict.KNOWN
+
+
+def test_a_slower_operator_of_a_faster_method_says_so(tmp_path: Path) -> None:
+    after = [Step(MM, 250_000), KERNELS[1], Step(RELU, 90_000), KERNELS[3]]
+    with Warehouse.open(farm(tmp_path, KERNELS, after), read_only=True) as store:
+        reports = [
+            nightly_report(store, Settings(), head="b8"),
+            compare_report(store, Settings(), base="b6", head="b7"),
+        ]
+    for report in reports:
+        (slower,) = [one for one in of_times(report) if one.direction == "regression"]
+        assert "relu" in slower.headline.title
+        assert "; the method is faster, −2" in slower.headline.title
