@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalogue.sql_files import read_statement
+
 if TYPE_CHECKING:
     from queries.report.content import Group, Member
     from warehouse.queryable import Queryable
@@ -17,6 +19,30 @@ def is_unexplained_call(row: Mapping[str, Any]) -> bool:
     """Whether a row is a changed delegate call without an operator inside that explains it."""
     is_changed = row["verdict"] in ("regression", "improvement")
     return is_changed and row["level"] == "delegate" and row["explained_by"] is None
+
+
+def is_refilled_call(store: Queryable, group: Group) -> bool:
+    """Whether a group is of delegate calls alone that have other operators since the change.
+
+    An operator moved to another call, or back to a kernel: that is no change of the call. The
+    method shows what it costs.
+    """
+    members = [*group.members, *group.explains]
+    if any(member.kind != "delegate_call" or member.device is None for member in members):
+        return False
+    builds = [group.last_good, group.first_bad]
+    return all(_has_other_contents(store, member, builds) for member in members)
+
+
+def _has_other_contents(store: Queryable, call: Member, builds: list[str | None]) -> bool:
+    place = {name: getattr(call, name) for name in _PLACE}
+    rows = store.sql(read_statement("call_contents"), {**place, "builds": builds}).to_pylist()
+    contents: dict[str, set[object]] = {str(build): set() for build in builds}
+    for row in rows:
+        if (row["call_name"], row["call_ordinal"]) == (call.event_name, call.ordinal):
+            contents[row["build"]].add((row["event_name"], row["delegate_id"], row["ordinal"]))
+    before, after = contents.values()
+    return bool(before) and bool(after) and before != after
 
 
 def name_hidden_operators(store: Queryable, group: Group, min_change: float) -> Group:

@@ -9,7 +9,7 @@ from functools import partial
 
 from queries.report.alerts import list_alerts, order_alerts
 from queries.report.budgets import broken_text, judge_budgets, list_broken
-from queries.report.calls import name_hidden_operators
+from queries.report.calls import is_refilled_call, name_hidden_operators
 from queries.report.content import Coverage, Missing, Report, RunShift, Sensitivity
 from queries.report.environment import Environments, Family
 from queries.report.exact_alerts import judge_measures, list_exact_alerts, without_exact
@@ -46,6 +46,7 @@ def nightly_report(
             *(
                 name_hidden_operators(store, group, settings.nightly.min_change)
                 for group in list_alerts(night, commits, around, NightBreakdowns(store, night).of)
+                if not is_refilled_call(store, group)
             ),
             *list_exact_alerts(night, exact, commits, environments),
         ]
