@@ -47,8 +47,12 @@ DUMPS = _table(
         nullable=True,
     ),
     _field(
-        "delegate_resolution_ticks", pa.int64(),
-        "Largest of 1, 1,000 and 1,000,000 that divides every delegate event's duration.",
+        "resolution_ticks", pa.float64(),
+        "Ticks in a step of the clock, estimated from the durations; 1 or more.",
+    ),
+    _field(
+        "delegate_resolution_ticks", pa.float64(),
+        "Ticks in a step of the clock of delegate events, likewise.",
     ),
     _field("schema_version", pa.int64(), "The dump's own version field, as recorded."),
     _field("is_size_prefixed", pa.bool_(), "Whether the file starts with its length (the runtime's form)."),

@@ -17,6 +17,7 @@ from ingest.tables.numbering import renumber_dumps
 from warehouse.load.control import control_dump
 from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
+from warehouse.statistics.clock_steps import CLOCKS
 from warehouse.statistics.rollups import Statistics, summarise
 
 UNDECODABLE = "undecodable"  # for an unforeseen reason
@@ -66,7 +67,7 @@ def _refused(dump: NewDump, detail: str, nothing: Content) -> Content:
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     return Content(
         DecodedBatch(nothing.decoded.tables, errors),
-        Statistics(nothing.statistics.tables, np.ones(1, np.int64)),
+        Statistics(nothing.statistics.tables, np.ones((1, CLOCKS))),
         [dump],
     )
 
