@@ -36,7 +36,7 @@ OTHERS = {
     "warehouse": "correlation_bounds hostile_stores methods model profiler_blobs sql_attacks "
     "two_versions",
     "warehouse/lake": "conflicting_builds",
-    "warehouse/regressions": "shared_moves",
+    "warehouse/regressions": "coarse_clocks shared_moves",
     "warehouse/spark": "attaching",
 }
 FILES = [

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from warehouse.statistics.rollups import (
-    clock_steps,
     clock_resolution,
+    clock_steps,
     group_events,
     summarise_events,
 )
