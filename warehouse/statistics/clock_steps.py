@@ -91,7 +91,7 @@ def estimate_steps(
 def _distinct(readings: Readings) -> Readings:
     """The different readings of each clock in ascending order, the least ones if they are many."""
     order = np.lexsort((readings.ticks, readings.clock))
-    clock, ticks, varies = (column[order] for column in readings)
+    clock, ticks, varies = readings.clock[order], readings.ticks[order], readings.varies[order]
     first = find_starts([clock, ticks])
     if len(first):
         varies = np.logical_or.reduceat(varies, first)
