@@ -83,11 +83,12 @@ RUNS = _table(
 )  # fmt: skip
 
 RUN_SIGNATURES = _table(
-    "One row per distinct run name, ordered distinct event signatures and bundled input index.",
+    "One row per distinct run name, ordered distinct event signatures, bundled input index and length.",
     _field("run_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
     _field("name", pa.string(), "Name of the runs; null if absent.", nullable=True),
     _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
     _field("events", pa.list_(pa.int64()), "Ids of the distinct event signatures, in the Inspector's order."),
+    _field("length", pa.string(), "long or short, of runs that look alike but take two lengths in a dump; else null.", nullable=True),
 )  # fmt: skip
 
 EVENT_SIGNATURES = _table(

@@ -3,7 +3,8 @@
 -- One row per problem that a build of a model on a device has, in any of its dumps:
 -- no events; flagged events (no percentile counts them); incomplete runs (without a
 -- Method::execute, or with a flagged event, unless they only load); few runs (not 25
--- complete ones of a run signature, so that no comparison takes the dump); unknown
+-- complete ones of a run signature, so that no comparison takes the dump); runs of two
+-- lengths (they look alike, and are told apart as '(long)' and '(short)'); unknown
 -- clock rate (no times in nanoseconds); coarse clock (it steps in 1 us or more, and its
 -- ticks are finer: times are known to a step only); no capture time (outside of any
 -- --since or --until); implausible time (of capture or commit: before 2020, or more
@@ -52,6 +53,12 @@ unknown_units AS (
         ON s.unit = 'unknown' AND array_contains(g.events, s.event_signature_id)
     WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),
+two_lengths AS (
+    SELECT DISTINCT r.dump_id
+    FROM runs AS r
+    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
+    WHERE g.length IS NOT NULL AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
+),
 complete AS (
     SELECT
         dump_id, max(run_count) AS most_runs, sum(execute_ticks) AS execute_ticks
@@ -91,6 +98,7 @@ facts AS (
             WHEN 'flagged events' THEN d.n_flagged_events > 0
             WHEN 'incomplete runs' THEN i.dump_id IS NOT NULL
             WHEN 'few runs' THEN coalesce(c.most_runs, 0) < 25
+            WHEN 'runs of two lengths' THEN w.dump_id IS NOT NULL
             WHEN 'unknown clock rate'
                 THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
             WHEN 'coarse clock'
@@ -132,14 +140,15 @@ facts AS (
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
     LEFT JOIN incomplete AS i ON i.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
+    LEFT JOIN two_lengths AS w ON w.dump_id = d.dump_id
     LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
     LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
-            ('unknown clock rate'), ('coarse clock'), ('no capture time'),
-            ('implausible time'), ('time without zone'), ('unordered build'),
-            ('conflicting build'), ('unknown environment'), ('no ETRecord'),
-            ('events gone'), ('unknown units'), ('unclassified time')
+            ('runs of two lengths'), ('unknown clock rate'), ('coarse clock'),
+            ('no capture time'), ('implausible time'), ('time without zone'),
+            ('unordered build'), ('conflicting build'), ('unknown environment'),
+            ('no ETRecord'), ('events gone'), ('unknown units'), ('unclassified time')
     ) AS p (problem)
     WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),

@@ -44,7 +44,14 @@ class _Clock:
 def traced_dump(
     steps: Sequence[Step], *, seed: int = 0, noise: float = 0.01, step_ns: float = 1
 ) -> bytes:
-    """A dump of a load and RUNS runs; a process and each of its events differ by `noise`.
+    """A dump of a load and RUNS runs of the steps, see `traced_runs`."""
+    return traced_runs([steps] * RUNS, seed=seed, noise=noise, step_ns=step_ns)
+
+
+def traced_runs(
+    runs: Iterable[Sequence[Step]], *, seed: int = 0, noise: float = 0.01, step_ns: float = 1
+) -> bytes:
+    """A dump of a load and of runs; a process and each of its events differ by `noise`.
 
     The clock counts in steps, which it rounds down to whole nanoseconds.
     """
@@ -54,7 +61,7 @@ def traced_dump(
     process = 1 + noise * random.gauss(0, 1)
     with tracer.block("Default"), tracer.profile_method("Program::load_method"):
         clock.wait(500_000)
-    for _ in range(RUNS):
+    for steps in runs:
         clock.wait(10_000)
         with tracer.block("Execute"), tracer.profile_method("Method::execute"):
             for number, step in enumerate(steps):

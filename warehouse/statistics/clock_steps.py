@@ -114,11 +114,10 @@ def _estimate_rounded(steps: Floats, clock: Ints, ticks: Floats) -> None:
     further readings narrow down until all but the right one are empty.
     """
     rows = _table(clock, ticks)
-    least = rows[:, 0]
-    row = np.repeat(np.arange(len(rows)), _MOST_STEPS)
-    number = np.tile(np.arange(1, _MOST_STEPS + 1), len(rows))
-    low, high = (least[row] - 1) / number, (least[row] + 1) / number
-    for place in range(rows.shape[1]):
+    most = np.minimum((rows[:, 0] + 1) / ROUNDED_STEP, _MOST_STEPS).astype(np.int64)
+    row, number = np.repeat(np.arange(len(rows)), most), places_in_runs(most) + 1.0
+    low, high = (rows[row, 0] - 1) / number, (rows[row, 0] + 1) / number
+    for place in range(1, rows.shape[1]):
         some = (low <= high) & (high >= ROUNDED_STEP)
         row, low, high = row[some], low[some], high[some]
         if not len(row):

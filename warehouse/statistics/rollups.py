@@ -66,10 +66,9 @@ class EventGroups:
     duration: Ints
 
 
-def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
-    """Statistics of decoded dumps; `dump_count` includes refused dumps."""
+def summarise(decoded: DecodedBatch, groups: EventGroups, dump_count: int) -> Statistics:
+    """Statistics of decoded dumps and their grouped events; `dump_count` includes refused dumps."""
     tables = decoded.tables
-    groups = group_events(tables["events"])
     signatures = tables["event_signatures"]
     resolution = clock_resolution(groups, signatures, dump_count)
     has_histogram = np.zeros(dump_count, bool)
