@@ -30,6 +30,8 @@ TIMED_KINDS = {
 }  # kinds of events that a clock timed, if they have no unit of their own
 _CHANCE = 500.0  # a step is not believed if one in so many clocks without any looked like it
 _MOST_STEPS = 200  # of the shortest duration: shorter steps do not matter
+_LEAST_EXACT = 6  # readings whose greatest common divisor is the step
+_POWERS = 10 ** np.arange(19)
 _LEAST_ROUNDED = 8  # readings: fewer may all be multiples of twice the step
 _TRIED = 32  # readings; after them no wrong step is left
 _WIDEST_GAP = 8.0  # between readings; multiples are ambiguous beyond
@@ -80,12 +82,22 @@ def estimate_steps(
     may_be = _is_believed(np.gcd.reduceat(ticks, first), count, _CHANCE)
     if may_be.any():
         known = clock[first][may_be]
-        divisor = divide_all(known)
+        divisor = _likely_steps(divide_all(known), count[may_be])
         is_step = _is_believed(divisor, count[may_be], _CHANCE)
         steps[known[is_step]] = divisor[is_step]
     rest = varies & (ticks > 1) & (steps[clock] == 1)
     _estimate_rounded(steps, clock[rest], ticks[rest].astype(np.float64))
     return steps
+
+
+def _likely_steps(divisor: Ints, count: Ints) -> Ints:
+    """The steps of clocks, given the greatest common divisors of their readings.
+
+    Few readings may all be multiples of several steps, so that only the power of ten is likely.
+    """
+    is_divided = divisor[:, None] % _POWERS == 0
+    tens = _POWERS[np.count_nonzero(is_divided, axis=1) - 1]
+    return np.where(count < _LEAST_EXACT, tens, divisor)
 
 
 def _distinct(readings: Readings) -> Readings:

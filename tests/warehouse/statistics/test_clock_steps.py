@@ -64,6 +64,7 @@ def test_clocks_do_not_mix() -> None:
 def test_a_coarse_clock_is_told_by_one_operator_of_one_step_or_none() -> None:
     assert estimate(np.array([[0, 1_000, 0, 1_000]])) == [1_000]
     assert estimate(np.array([[3_000, 99_000, 4_000]])) == [1_000]
+    assert estimate(np.array([[3_000, 6_000], [0, 9_000]])) == [1_000]
 
 
 @pytest.mark.parametrize("times", [[9_000], [9_000, 1_000, 500], [0], [123_456, 777_000]])

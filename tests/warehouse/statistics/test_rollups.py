@@ -135,8 +135,8 @@ def test_each_clock_of_each_dump_has_its_own_step() -> None:
     ]  # fmt: skip
     groups, known = group_events(events(rows)), signatures(delegated=1)
     found = clock_resolution(groups, known, 4)
-    assert found.tolist() == [[1, 3_000], [100_000, 1], [1, 1], [1_000, 1]]
-    by_group = {0: [3_000, 1], 1: [1, 100_000], 2: [1], 3: [1_000]}
+    assert found.tolist() == [[1, 1_000], [100_000, 1], [1, 1], [1_000, 1]]
+    by_group = {0: [1_000, 1], 1: [1, 100_000], 2: [1], 3: [1_000]}
     steps = clock_steps(groups, known, found)
     assert {dump: steps[groups.dump == dump].tolist() for dump in range(4)} == by_group
 
