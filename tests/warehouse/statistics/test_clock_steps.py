@@ -77,6 +77,19 @@ def test_few_readings_of_a_small_step_are_no_evidence() -> None:
     assert estimate(timed(1e9 / 24e6, operators=[2_000, 3_000])) == [1]
 
 
+def test_a_few_rounded_readings_are_no_evidence_as_all_may_be_even() -> None:
+    step = 1e9 / 32_768
+    assert estimate(timed(step, operators=[200_000, 300_000])) == [1]
+    operators = [200_000, 300_000, 500_000, 900_000, 1_700_000, 2_400_000]
+    assert estimate(timed(step, operators=operators)) == pytest.approx([step], rel=1e-3)
+
+
+def test_readings_far_longer_than_others_do_not_hide_a_step() -> None:
+    operators = [900, 1_100, 1_300, 1_700, 2_100, 2_600, *[10**8 * n for n in (5, 7, 8, 9)]]
+    found = estimate(*(timed(1e9 / 24e6, operators=operators, seed=seed) for seed in range(20)))
+    assert found == pytest.approx([1e9 / 24e6] * 20, rel=2e-3)
+
+
 def test_jitter_of_a_tick_does_not_hide_a_coarse_step() -> None:
     rng = np.random.default_rng(3)
     ticks = timed(100_000, operators=[300_000, 500_000, 900_000, 2_000_000, 5_000_000])
