@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 
 from ingest.producers import shipped_producers
 
+LONG, SHORT = "long", "short"  # runs that look alike
+
 _EVENT_TAG = b"tracehouse event signature 1"
 _RUN_TAG = b"tracehouse run signature 1"
+_LENGTH_TAG = b"tracehouse run length 1"
 _DIMENSION_TAG = "tracehouse {} 1"
 _FIRST_ATTRIBUTES = {"device": 6, "build": 1, "model": 3}  # of the ids of the first lakes
 
@@ -236,6 +239,11 @@ def run_signature_id(
     ids[:, 1:] = numbers.view(np.uint8).reshape(-1, 8)
     head = b"".join(map(_encode, (name, bundled_input_index, len(ids))))
     return _digest(_RUN_TAG + head + ids.tobytes())
+
+
+def signature_of_length(run_signature: int, length: str) -> int:
+    """Stable 63-bit id of the long or the short runs of a run signature."""
+    return _hash(_LENGTH_TAG, (run_signature, length.encode()))
 
 
 def dimension_id(kind: str, values: Sequence[str | None]) -> int:

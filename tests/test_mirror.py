@@ -33,10 +33,10 @@ OTHERS = {
     "golden headers mixed_clocks named_run_signatures operator_stats order page pairs portability "
     "producers scans states",
     "tracehouse": "public_names",
-    "warehouse": "correlation_bounds hostile_stores methods model profiler_blobs sql_attacks "
-    "two_versions",
+    "warehouse": "correlation_bounds hostile_stores look_alike_runs methods model profiler_blobs "
+    "sql_attacks two_versions",
     "warehouse/lake": "conflicting_builds",
-    "warehouse/regressions": "shared_moves",
+    "warehouse/regressions": "coarse_clocks shared_moves",
     "warehouse/spark": "attaching",
 }
 FILES = [

@@ -12,6 +12,7 @@ from cli.options import TextOption, add_options
 from cli.output.event_report import arrange_events, write_block_notes
 from cli.output.options import OutputOptions
 from cli.output.render import Format, write_document
+from cli.output.streams import write_note
 from queries.event_blocks.time_scales import TimeScale
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def inspect(
     Inspector's table, one row per event.
     """
     from ingest.producers import read_user_rules, use_user_rules
-    from queries.event_blocks.build import read_event_blocks
+    from ingest.sources.paths import read_dump_bytes, read_source
+    from queries.event_blocks.build import build_event_blocks, decode_tables
+    from queries.event_blocks.coarse_clock import coarse_clock_note
     from queries.event_blocks.reference_outputs import with_reference_outputs
     from queries.event_blocks.time_scales import parse_delegate_clocks, target_per_source
 
@@ -96,10 +99,12 @@ def inspect(
     dump = dump_source(file)
     correlation = _read_correlation(dump, more, bundled_input)
     use_user_rules(read_user_rules)
-    blocks = read_event_blocks(
-        dump,
-        etrecord=correlation,
-        debug_buffer=find_companions(dump, debug_buffer=more["debug_buffer"]).debug_buffer,
+    debug_buffer = find_companions(dump, debug_buffer=more["debug_buffer"]).debug_buffer
+    tables = decode_tables(read_dump_bytes(dump), dump.name)
+    blocks = build_event_blocks(
+        tables,
+        correlation=correlation,
+        debug_buffer=read_source(debug_buffer) if debug_buffer else None,
         source_time_scale=source_time_scale,
         target_time_scale=target_time_scale,
         delegate_times=delegate_times,
@@ -127,6 +132,8 @@ def inspect(
         table = arrange_events(table, options.format)
     options.write(table)
     write_block_notes(blocks)
+    if note := coarse_clock_note(tables, source_time_scale):
+        write_note(f"note: {note}")
 
 
 add_options(inspect, _MORE)

@@ -47,8 +47,12 @@ DUMPS = _table(
         nullable=True,
     ),
     _field(
-        "delegate_resolution_ticks", pa.int64(),
-        "Largest of 1, 1,000 and 1,000,000 that divides every delegate event's duration.",
+        "resolution_ticks", pa.float64(),
+        "Ticks in a step of the clock, estimated from the durations; 1 or more.",
+    ),
+    _field(
+        "delegate_resolution_ticks", pa.float64(),
+        "Ticks in a step of the clock of delegate events, likewise.",
     ),
     _field("schema_version", pa.int64(), "The dump's own version field, as recorded."),
     _field("is_size_prefixed", pa.bool_(), "Whether the file starts with its length (the runtime's form)."),
@@ -79,11 +83,12 @@ RUNS = _table(
 )  # fmt: skip
 
 RUN_SIGNATURES = _table(
-    "One row per distinct run name, ordered distinct event signatures and bundled input index.",
+    "One row per distinct run name, ordered distinct event signatures, bundled input index and length.",
     _field("run_signature_id", pa.int64(), "Stable 63-bit hash of the signature's canonical encoding."),
     _field("name", pa.string(), "Name of the runs; null if absent.", nullable=True),
     _field("bundled_input_index", pa.int32(), "Index of the bundled input; -1 when there is none."),
     _field("events", pa.list_(pa.int64()), "Ids of the distinct event signatures, in the Inspector's order."),
+    _field("length", pa.string(), "long or short, of runs that look alike but take two lengths in a dump; else null.", nullable=True),
 )  # fmt: skip
 
 EVENT_SIGNATURES = _table(

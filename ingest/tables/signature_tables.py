@@ -44,6 +44,7 @@ def build_run_signatures(book: SignatureBook) -> pa.Table:
         [readable_or_none(name) for name, _, _ in book.runs.values()],
         [index for _, index, _ in book.runs.values()],
         lists(Int64Lists(np.ones(len(ids), bool), lengths, items)),
+        [None] * len(ids),
     )
 
 

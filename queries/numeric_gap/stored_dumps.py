@@ -15,6 +15,7 @@ from queries.numeric_gap.logged_operators import LoggedRun, build_logged_operato
 from queries.numeric_gap.stored_records import write_record
 from warehouse.errors import QueryError
 from warehouse.programs.correlation import Correlation
+from warehouse.statistics.run_lengths import join_lengths
 from warehouse.store import Warehouse
 
 _DUMP = "SELECT etrecord_id, debug_buffer_sha256 FROM dumps WHERE dump_id = $id"
@@ -70,7 +71,7 @@ def stored_tables(store: Warehouse, dump_id: int) -> dict[str, pa.Table]:
     tables["run_signatures"] = store.sql(_RUN_SIGNATURES, {"ids": list(ids)})
     ids = set(chain.from_iterable(tables["run_signatures"]["events"].to_pylist()))
     tables["event_signatures"] = store.sql(_SIGNATURES, {"ids": list(ids)})
-    return {name: _decoded(name, table) for name, table in tables.items()}
+    return {name: _decoded(name, table) for name, table in join_lengths(tables).items()}
 
 
 def stored_correlation(store: Warehouse, dump_id: int) -> Correlation | None:

@@ -14,6 +14,7 @@ NONE = "–"
 MAX_NAME = 120
 MAX_TEXT = 1000
 _MOST = 1e12  # larger values are shown as powers of ten; no clock measures as much
+_MOST_PERCENT = 1_000  # of a change; larger ones are shown as factors
 _EXACT = 2**53  # whole numbers up to here are exact
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
@@ -72,17 +73,20 @@ def cost_text(value_ns: float | None) -> str:
 
 
 def delta_text(share: float | None) -> str:
-    """A change in percent, with its sign.
+    """A change in percent, with its sign; above 1,000 % the factor.
 
     >>> delta_text(0.0624), delta_text(-0.0031), delta_text(2.5), delta_text(None)
     ('+6.2 %', '−0.31 %', '+250 %', '–')
+    >>> delta_text(10), delta_text(12.34), delta_text(36_712_345)
+    ('+1,000 %', '× 13.3', '× 36,700,000')
     """
     if share is None:
         return NONE
+    if share > _MOST_PERCENT / 100:
+        return f"× {_factor(1 + share)}"
     percent = abs(share) * 100
     digits = 0 if percent >= 99.95 else 1 if percent >= 0.995 else 2
-    shown = f"{percent:,.{digits}f}" if percent < _MOST else f"{percent:.3g}"
-    return f"{_sign(share) or '+'}{shown} %"
+    return f"{_sign(share) or '+'}{percent:,.{digits}f} %"
 
 
 def interval_text(low: float | None, high: float | None) -> str:
@@ -215,6 +219,12 @@ def member_operator(member: Member) -> str:
 
 def _sign(value: float) -> str:
     return "−" if value < 0 else ""
+
+
+def _factor(factor: float) -> str:
+    """Three digits of a factor."""
+    rounded = float(f"{factor:.3g}")
+    return f"{rounded:,.{rounded < 100:d}f}" if factor < _MOST else f"{factor:.3g}"
 
 
 def _digits(size: float) -> str:

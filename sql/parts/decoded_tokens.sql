@@ -52,12 +52,15 @@ decoding AS (
     SELECT s.dump_id, n.run_signature_id
     FROM stated AS s
     JOIN named_run_signatures AS n
-        ON n.dump_id = s.dump_id AND n.run = s.decode_method
+        ON n.dump_id = s.dump_id
+        AND n.run IN (s.decode_method, s.decode_method || ' (short)')
     UNION
     SELECT s.dump_id, o.run_signature_id
     FROM stated AS s
     JOIN event_origins AS o
         ON o.etrecord_id = s.etrecord_id AND o.method = s.decode_method
+    JOIN run_signatures AS g ON g.run_signature_id = o.run_signature_id
+    WHERE coalesce(g.length, '') <> 'long'
 ),
 ranked AS (
     SELECT

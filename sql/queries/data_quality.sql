@@ -2,20 +2,22 @@
 --
 -- One row per problem that a build of a model on a device has, in any of its dumps:
 -- no events; flagged events (no percentile counts them); incomplete runs (without a
--- Method::execute, or with a flagged event, unless they only load); few runs
--- (not 25 complete ones of a run signature, so that no comparison takes the dump);
--- unknown clock rate (no times in nanoseconds); no capture time (outside of any --since
--- or --until); implausible time (of capture or commit: before 2020, or more than a day
--- after the ingest); time without zone (of capture or commit: it is read as UTC);
--- unordered build (neither ordinal nor commit time: builds come in the order of their
--- recordings); conflicting build (the dump states another commit, branch, ordinal,
--- parent or role of it than the first ingested dumps, or than the alphabetically first
--- of those ingested together); unknown environment (no firmware, governor, threads nor
--- temperature); no ETRecord (no modules); events gone (dropped to save space: rollups
--- are left); unknown units (of what a delegate logs, which may be time or not: no query
--- converts it); unclassified time (events of kind other take more than 5 % of
--- Method::execute in complete runs: what they take outside of kernels and delegate
--- calls counts as framework tax).
+-- Method::execute, or with a flagged event, unless they only load); few runs (not 25
+-- complete ones of a run signature, so that no comparison takes the dump); runs of two
+-- lengths (they look alike, and are told apart as '(long)' and '(short)'); unknown
+-- clock rate (no times in nanoseconds); coarse clock (it steps in 1 us or more, and its
+-- ticks are finer: times are known to a step only); no capture time (outside of any
+-- --since or --until); implausible time (of capture or commit: before 2020, or more
+-- than a day after the ingest); time without zone (of capture or commit: it is read as
+-- UTC); unordered build (neither ordinal nor commit time: builds come in the order of
+-- their recordings); conflicting build (the dump states another commit, branch,
+-- ordinal, parent or role of it than the first ingested dumps, or than the
+-- alphabetically first of those ingested together); unknown environment (no firmware,
+-- governor, threads nor temperature); no ETRecord (no modules); events gone (dropped to
+-- save space: rollups are left); unknown units (of what a delegate logs, which may be
+-- time or not: no query converts it); unclassified time (events of kind other take more
+-- than 5 % of Method::execute in complete runs: what they take outside of kernels and
+-- delegate calls counts as framework tax).
 --
 -- filters: chosen_dumps
 --
@@ -50,6 +52,12 @@ unknown_units AS (
     JOIN event_signatures AS s
         ON s.unit = 'unknown' AND array_contains(g.events, s.event_signature_id)
     WHERE r.dump_id IN (SELECT dump_id FROM chosen_dumps)
+),
+two_lengths AS (
+    SELECT DISTINCT r.dump_id
+    FROM runs AS r
+    JOIN run_signatures AS g ON g.run_signature_id = r.run_signature_id
+    WHERE g.length IS NOT NULL AND r.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),
 complete AS (
     SELECT
@@ -90,8 +98,12 @@ facts AS (
             WHEN 'flagged events' THEN d.n_flagged_events > 0
             WHEN 'incomplete runs' THEN i.dump_id IS NOT NULL
             WHEN 'few runs' THEN coalesce(c.most_runs, 0) < 25
+            WHEN 'runs of two lengths' THEN w.dump_id IS NOT NULL
             WHEN 'unknown clock rate'
                 THEN d.ns_per_tick IS NULL OR d.delegate_ns_per_tick IS NULL
+            WHEN 'coarse clock'
+                THEN d.resolution_ticks > 1
+                    AND d.resolution_ticks * d.ns_per_tick >= 1e3
             WHEN 'no capture time' THEN d.captured_at IS NULL
             WHEN 'implausible time'
                 THEN d.captured_at < CAST('2020-01-01' AS TIMESTAMP)
@@ -128,14 +140,15 @@ facts AS (
     LEFT JOIN complete AS c ON c.dump_id = d.dump_id
     LEFT JOIN incomplete AS i ON i.dump_id = d.dump_id
     LEFT JOIN dropped_events AS g ON g.dump_id = d.dump_id
+    LEFT JOIN two_lengths AS w ON w.dump_id = d.dump_id
     LEFT JOIN unknown_units AS u ON u.dump_id = d.dump_id
     LEFT JOIN unclassified AS n ON n.dump_id = d.dump_id
     CROSS JOIN (
         VALUES ('no events'), ('flagged events'), ('incomplete runs'), ('few runs'),
-            ('unknown clock rate'), ('no capture time'), ('implausible time'),
-            ('time without zone'), ('unordered build'), ('conflicting build'),
-            ('unknown environment'), ('no ETRecord'), ('events gone'),
-            ('unknown units'), ('unclassified time')
+            ('runs of two lengths'), ('unknown clock rate'), ('coarse clock'),
+            ('no capture time'), ('implausible time'), ('time without zone'),
+            ('unordered build'), ('conflicting build'), ('unknown environment'),
+            ('no ETRecord'), ('events gone'), ('unknown units'), ('unclassified time')
     ) AS p (problem)
     WHERE d.dump_id IN (SELECT dump_id FROM chosen_dumps)
 ),

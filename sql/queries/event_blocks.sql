@@ -29,17 +29,30 @@
 --   avg_ns               DOUBLE   Mean.
 --   min_ns               DOUBLE   Shortest.
 --   max_ns               DOUBLE   Longest.
-WITH blocks AS (
-    SELECT
-        run_signature_id,
-        row_number() OVER (ORDER BY min(run_index)) - 1 AS block_index
+WITH runs_of_dump AS (
+    SELECT run_index, run_signature_id
     FROM runs
     WHERE dump_id = CAST(:dump AS BIGINT) AND run_signature_id IS NOT NULL
-    GROUP BY run_signature_id
+),
+-- The Inspector knows no lengths: long and short runs that look alike are one block.
+signatures AS (
+    SELECT
+        run_signature_id, min(run_signature_id) OVER (
+            PARTITION BY name, bundled_input_index, events
+        ) AS block_id
+    FROM run_signatures
+    WHERE run_signature_id IN (SELECT run_signature_id FROM runs_of_dump)
+),
+blocks AS (
+    SELECT
+        s.block_id, row_number() OVER (ORDER BY min(r.run_index)) - 1 AS block_index
+    FROM runs_of_dump AS r
+    JOIN signatures AS s ON s.run_signature_id = r.run_signature_id
+    GROUP BY s.block_id
 ),
 samples AS (
     SELECT
-        run_signature_id, event_signature_id,
+        block_id, event_signature_id,
         count(CASE WHEN flags <= 1 THEN 1 END) AS sample_count,
         percentile_cont(0.1) WITHIN GROUP (ORDER BY duration_ns) AS p10_ns,
         percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS p50_ns,
@@ -49,16 +62,17 @@ samples AS (
         max(duration_ns) AS max_ns
     FROM (
         SELECT
-            e.run_signature_id, e.event_signature_id, e.flags,
+            s.block_id, e.event_signature_id, e.flags,
             CASE
                 WHEN e.unit IS NULL OR e.flags > 1 THEN e.duration_ns
                 ELSE e.duration_ticks * d.ns_per_tick
             END AS duration_ns
         FROM named_events AS e
         JOIN named_dumps AS d ON d.dump_id = e.dump_id
+        JOIN signatures AS s ON s.run_signature_id = e.run_signature_id
         WHERE e.dump_id = CAST(:dump AS BIGINT)
     ) AS e
-    GROUP BY run_signature_id, event_signature_id
+    GROUP BY block_id, event_signature_id
 )
 SELECT
     CAST(b.block_index AS INT) AS block_index,
@@ -69,10 +83,10 @@ SELECT
     coalesce(t.sample_count, 0) AS sample_count,
     t.p10_ns, t.p50_ns, t.p90_ns, t.avg_ns, t.min_ns, t.max_ns
 FROM blocks AS b
-JOIN run_signatures AS g ON g.run_signature_id = b.run_signature_id
+JOIN run_signatures AS g ON g.run_signature_id = b.block_id
 JOIN event_signatures AS s ON array_contains(g.events, s.event_signature_id)
 JOIN named_event_signatures AS n ON n.event_signature_id = s.event_signature_id
 LEFT JOIN samples AS t
-    ON t.run_signature_id = b.run_signature_id
+    ON t.block_id = b.block_id
     AND t.event_signature_id = s.event_signature_id
 ORDER BY block_index, event_index

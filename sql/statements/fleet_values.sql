@@ -2,6 +2,7 @@
 -- builds: a row per operator and dump, with the logarithm of the value and the pair of the dump
 -- ('' for none). The type of what is no operator is its name. Measures of whole dumps are included,
 -- without a run, and with a counter's unit as delegate id; rates are inverted, so that more is worse.
+-- Measures are of few readings of the clock, and known to a step of it, not to half of one.
 WITH lineage AS (
     SELECT CAST($head AS STRING) AS build, 0 AS distance
     UNION ALL
@@ -9,7 +10,8 @@ WITH lineage AS (
 ),
 chosen AS (
     SELECT
-        d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick, l.distance, d.build,
+        d.dump_id, d.device, d.pool, d.model, d.backend, d.ns_per_tick,
+        d.resolution_ticks * d.ns_per_tick AS step_ns, l.distance, d.build,
         coalesce(d.session, '') AS session, coalesce(d.pair, '') AS pair, d.captured_at
     FROM named_dumps AS d
     LEFT JOIN lineage AS l ON l.build = d.build
@@ -32,8 +34,12 @@ series AS (
         CASE WHEN m.unit <> 'ns' THEN m.unit END AS delegate_id, 0 AS ordinal, m.kind,
         m.name AS op_type,
         CASE WHEN r.ns_per_tick IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
-        CASE WHEN m.unit = 'ns' THEN 1e3 ELSE 1e-300 END AS floor,
-        CASE WHEN m.unit = 'ns' THEN r.ns_per_tick / 2 ELSE 0e0 END AS half_tick,
+        CASE WHEN m.unit = 'ns' THEN greatest(2 * r.step_ns, 1e3) ELSE 1e-300 END AS floor,
+        CASE
+            WHEN m.unit = 'ns' THEN r.step_ns
+            WHEN m.kind = 'token_rate' THEN r.step_ns / 1e9
+            ELSE 0e0
+        END AS half_tick,
         CASE WHEN m.kind IN ('rate', 'token_rate') THEN -ln(m.value) ELSE ln(m.value) END
             AS log_value
     FROM dump_measures AS m

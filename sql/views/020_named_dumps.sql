@@ -19,8 +19,10 @@
 --   tags                       STRING  Free fields of the manifest, a JSON object; {}
 --                                      without any.
 --   tick_unit, ns_per_tick, delegate_ns_per_tick
---   delegate_resolution_ticks  BIGINT  Coarseness of the delegate events' clock, in
---                                      ticks: 1, 1,000 or 1,000,000.
+--   resolution_ticks           DOUBLE  Ticks in a step of the clock, estimated from the
+--                                      durations; 1 or more.
+--   delegate_resolution_ticks  DOUBLE  Ticks in a step of the clock of delegate events,
+--                                      likewise.
 --   n_runs, n_events, n_flagged_events, n_allocations, n_debug_events
 --   etrecord_id                BIGINT  ETRecord of its program; null without.
 SELECT
@@ -36,7 +38,8 @@ SELECT
     CAST(get_json_object(d.manifest, '$.run.threads') AS INT) AS threads,
     CAST(get_json_object(d.manifest, '$.run.temperature_c') AS DOUBLE) AS temperature_c,
     coalesce(get_json_object(d.manifest, '$.tags'), '{}') AS tags,
-    d.tick_unit, d.ns_per_tick, d.delegate_ns_per_tick, d.delegate_resolution_ticks,
+    d.tick_unit, d.ns_per_tick, d.delegate_ns_per_tick, d.resolution_ticks,
+    d.delegate_resolution_ticks,
     d.n_runs, d.n_events, d.n_flagged_events, d.n_allocations, d.n_debug_events,
     d.etrecord_id
 FROM dumps AS d

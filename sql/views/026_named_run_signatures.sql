@@ -5,7 +5,9 @@
 -- further runs of the model on the device that have other events, such as runs that
 -- write tokens and runs that read a prompt. The numbers follow the order of first
 -- runs in the first build that has the signature; later builds keep them. Signatures
--- that differ only in logged values, or in the order of events, share a name.
+-- that differ only in logged values, or in the order of events, share a name. Runs that
+-- look alike but take two lengths in a dump are called '(long)' and '(short)', if most
+-- dumps of the model on the device that have such runs have both lengths.
 --
 -- columns:
 --   dump_id, run_signature_id
@@ -53,7 +55,7 @@ shapes AS (
 -- Runs of one kind are alike in all but the build and the events.
 kinds AS (
     SELECT
-        g.run_signature_id, g.name AS run_name, g.bundled_input_index,
+        g.run_signature_id, g.name AS run_name, g.bundled_input_index, g.length,
         s.rank, s.size, s.has_twins,
         dense_rank() OVER (ORDER BY g.name, g.bundled_input_index, s.rank) AS kind_id,
         dense_rank() OVER (ORDER BY s.shape) AS shape_id
@@ -69,7 +71,7 @@ same_models AS (
     SELECT model_id, min(model_id) OVER (PARTITION BY name, backend) AS model_id_of_name
     FROM models
 ),
-ran AS (
+run_kinds AS (
     SELECT
         v.device_id_of_name AS device_id, m.model_id_of_name AS model_id, d.build_id,
         k.*, r.dump_id, r.first_index
@@ -82,6 +84,30 @@ ran AS (
     JOIN same_devices AS v ON v.device_id = d.device_id
     JOIN same_models AS m ON m.model_id = d.model_id
     JOIN kinds AS k ON k.run_signature_id = r.run_signature_id
+),
+split_kinds AS (
+    SELECT device_id, model_id, kind_id
+    FROM run_kinds
+    WHERE kind_id IN (SELECT kind_id FROM kinds WHERE length IS NOT NULL)
+    GROUP BY device_id, model_id, kind_id
+    HAVING 2 * count(DISTINCT CASE WHEN length IS NOT NULL THEN dump_id END)
+        > count(DISTINCT dump_id)
+),
+-- Each length is a kind of its own.
+ran AS (
+    SELECT
+        r.device_id, r.model_id, r.build_id, r.run_signature_id, r.run_name,
+        r.bundled_input_index, r.rank, r.size, r.has_twins, r.shape_id, r.dump_id,
+        r.first_index, CASE WHEN s.kind_id IS NOT NULL THEN r.length END AS length,
+        3 * r.kind_id + CASE
+            WHEN s.kind_id IS NULL OR r.length IS NULL THEN 0
+            WHEN r.length = 'long' THEN 1
+            ELSE 2
+        END AS kind_id
+    FROM run_kinds AS r
+    LEFT JOIN split_kinds AS s
+        ON s.device_id = r.device_id AND s.model_id = r.model_id
+        AND s.kind_id = r.kind_id
 ),
 -- Most kinds have one signature in each build of a model on a device: such runs need no
 -- numbers. Those with one in all builds are found first, for there are fewer groups.
@@ -139,8 +165,8 @@ settled AS (
 places AS (
     -- Two that got one number in different builds are distinguished where both occur.
     SELECT
-        dump_id, run_signature_id, run_name, bundled_input_index, rank, has_twins,
-        number, dense_rank() OVER (
+        dump_id, run_signature_id, run_name, bundled_input_index, length, rank,
+        has_twins, number, dense_rank() OVER (
             PARTITION BY device_id, model_id, build_id, kind_id, number
             ORDER BY since, shape_id
         ) AS place,
@@ -152,8 +178,8 @@ places AS (
     )
     UNION ALL
     SELECT
-        r.dump_id, r.run_signature_id, r.run_name, r.bundled_input_index, r.rank,
-        r.has_twins, 1 AS number, 1 AS place, FALSE AS is_one_of_several
+        r.dump_id, r.run_signature_id, r.run_name, r.bundled_input_index, r.length,
+        r.rank, r.has_twins, 1 AS number, 1 AS place, FALSE AS is_one_of_several
     FROM ran AS r
     WHERE NOT EXISTS (
         SELECT 1
@@ -170,6 +196,7 @@ SELECT
             THEN ' input ' || CAST(bundled_input_index AS STRING)
             ELSE ''
         END
+        || coalesce(' (' || length || ')', '')
         || CASE WHEN number > 1 THEN ' #' || CAST(number AS STRING) ELSE '' END
         || CASE WHEN place > 1 THEN '.' || CAST(place AS STRING) ELSE '' END
         || CASE WHEN rank = 0 THEN ' (incomplete)' ELSE '' END AS run,

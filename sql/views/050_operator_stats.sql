@@ -20,11 +20,11 @@
 --   steady_count, steady_p50_ns
 --   value_ns      DOUBLE  The dump's value in comparisons: the grouped median after
 --                         warm-up, if at least 20 events are left, else null.
---   floor_ns      DOUBLE  Least time that can be compared: 2 ticks of the clock that
+--   floor_ns      DOUBLE  Least time that can be compared: 2 steps of the clock that
 --                         timed the events, at least 1 us.
 --   unit
 --   value         DOUBLE  value_ns in that unit.
---   floor         DOUBLE  floor_ns in that unit; 2 ticks of a clock of unknown rate.
+--   floor         DOUBLE  floor_ns in that unit; 2 steps of a clock of unknown rate.
 --   half_tick     DOUBLE  Half the resolution of the events' clock, in that unit: less
 --                         is no difference.
 --   op_type, module_path
@@ -68,7 +68,7 @@ SELECT
     CASE WHEN t.tick_ns IS NULL THEN 'ticks' ELSE 'ns' END AS unit,
     t.value_ticks * coalesce(t.tick_ns, 1e0) AS value,
     CASE
-        WHEN t.tick_ns IS NULL THEN CAST(2 * t.resolution_ticks AS DOUBLE)
+        WHEN t.tick_ns IS NULL THEN 2 * t.resolution_ticks
         ELSE greatest(2 * t.resolution_ticks * t.tick_ns, 1e3)
     END AS floor,
     t.resolution_ticks * coalesce(t.tick_ns, 1e0) / 2 AS half_tick, t.op_type,

@@ -137,9 +137,9 @@ def _add_programs(builds):
     for device, more in (("noisy", 5_000), ("whole 900", 900), ("whole -900", -900)):
         one = _noisy if device == "noisy" else _whole
         sides = ([one(step, change) for step in range(10)] for change in (0, more))
-        builds.add(*sides, device=device, resolution_ticks=1_000)
+        builds.add(*sides, device=device, delegate_resolution_ticks=1_000)
     sides = ([_whole(step, change) for step in range(10)] for change in (0, 1_100))
-    builds.add(*sides, device="whole 1100", resolution_ticks=1_000)
+    builds.add(*sides, device="whole 1100", delegate_resolution_ticks=1_000)
     same = [_program(10_000, 8_000)] * 10
     builds.add(same, same, device="same")
     new = [[*_program(10_000, 8_000), Event("native_call_new", 5_000, 4)]] * 10

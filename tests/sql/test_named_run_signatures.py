@@ -171,3 +171,50 @@ def backends():
 def test_runs_can_be_asked_for(query, backends):
     rows = run_query(backends, query, **ASKED[query], run="*#2")
     assert _tell(rows, "run") == [("Execute #2",)]
+
+
+def _add_lengths(store, long, short, **columns):
+    number = store.add_dump(**columns)
+    store.add_runs(number, [PREFILL] * long, length="long")
+    store.add_runs(number, [PREFILL] * short, length="short")
+
+
+def _names_and_variants(store, model):
+    text = f"""
+        SELECT d.build, n.run, n.has_variants
+        FROM named_run_signatures AS n JOIN named_dumps AS d ON d.dump_id = n.dump_id
+        WHERE d.model = '{model}' ORDER BY ALL
+    """  # noqa: S608
+    return store.connect().sql(text).fetchall()
+
+
+def test_runs_of_two_lengths_have_names_if_most_dumps_have_both():
+    store = StoreRows()
+    for build in ("b1", "b2"):
+        _add_lengths(store, 9, 30, build=build, model="most")
+    _add(store, (PREFILL, 30), build="b3", model="most")
+    both = [("Execute (long)", False), ("Execute (short)", False)]
+    expected = [(build, *one) for build in ("b1", "b2") for one in both]
+    assert _names_and_variants(store, "most") == [*expected, ("b3", "Execute", False)]
+
+
+def test_lengths_of_a_minority_stay_one_series_of_the_more_common_length():
+    store = StoreRows()
+    for build in ("b1", "b2"):
+        _add(store, (PREFILL, 30), build=build, model="few")
+    _add_lengths(store, 25, 30, build="b3", model="few")
+    names = {(build, run) for build, run, _ in _names_and_variants(store, "few")}
+    assert names == {(build, "Execute") for build in ("b1", "b2", "b3")}
+    text = "SELECT build, sample_count FROM operator_stats WHERE kind = 'method' ORDER BY ALL"
+    assert store.connect().sql(text).fetchall() == [("b1", 30), ("b2", 30), ("b3", 30)]
+
+
+def test_a_signature_of_other_events_beside_two_lengths_has_a_number():
+    store = StoreRows()
+    for build in ("b1", "b2"):
+        number = store.add_dump(build=build, model="three")
+        store.add_runs(number, [PREFILL] * 9, length="long")
+        store.add_runs(number, [PREFILL] * 9, length="short")
+        store.add_runs(number, [DECODE] * 9)
+    found = {run for _, run, _ in _names_and_variants(store, "three")}
+    assert found == {"Execute", "Execute (long)", "Execute (short)"}

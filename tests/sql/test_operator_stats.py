@@ -23,15 +23,15 @@ def _rows(store, columns, where="true"):
 
 def test_value_is_the_grouped_median_after_warm_up_of_twenty_events_or_more_on_its_clock():
     store = StoreRows()
-    number = store.add_dump(resolution_ticks=1_000)
+    number = store.add_dump(delegate_resolution_ticks=1_000)
     ticks = [90_000] * 5 + [3_000] * 15 + [4_000] * 5
     store.add_runs(number, [[DELEGATED._replace(ticks=one)] for one in ticks])
-    _add(store, [DELEGATED], runs=24, resolution_ticks=1_000)
+    _add(store, [DELEGATED], runs=24, delegate_resolution_ticks=1_000)
     # The floor is two ticks of the clock that timed the events, and a microsecond or more.
-    _add(store, [DELEGATED, Event("Method::execute", 9_000, 0)], resolution_ticks=1_000)
+    _add(store, [DELEGATED, Event("Method::execute", 9_000, 0)], delegate_resolution_ticks=1_000)
     _add(store, [DELEGATED], delegate_ns_per_tick=2.0)
     # Times of a clock of unknown rate are told in ticks.
-    _add(store, [DELEGATED], delegate_ns_per_tick=None, resolution_ticks=1_000)
+    _add(store, [DELEGATED], delegate_ns_per_tick=None, delegate_resolution_ticks=1_000)
     names = "dump_id, kind, unit, steady_count, steady_p50_ns, value_ns, value, floor, half_tick"
     middle = pytest.approx(2_500 + 1_000 * 10 / 15)
     own, half = ("delegate_op", "ns"), (pytest.approx(3_000, abs=500),) * 2

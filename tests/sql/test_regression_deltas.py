@@ -98,7 +98,7 @@ def farm():
     builds.add(BASE, _slower(BASE, 10), device="ticks", ns_per_tick=None)
     base = _events([("A #1", 1_000, 1), ("B #1", 2_000, 1)]) * 10
     head = _events([("A #1", 1_900, 1), ("B #1", 20_000, 1)]) * 10
-    builds.add(base, head, device="coarse clock", resolution_ticks=1000)
+    builds.add(base, head, device="coarse clock", delegate_resolution_ticks=1000)
     base = _events(*([(CONV, v, 1), (CONV, 2 * v, 2)] for v in BASE))
     head = _events(*([(CONV, v, 1), ("new", 5000, 2), (CONV, 2 * v, 3)] for v in BASE))
     builds.add(base, head, device="inserted")
@@ -337,7 +337,7 @@ def test_which_events_of_a_dump_count():
             store.add_runs(number, [[Event(CONV, 10**6, 1, debug_name="")]] * 6)
         # A change below half a tick is no alarm, however sure.
         for dump in range(10):
-            number = store.add_dump(build=build, resolution_ticks=1_000, device="coarse")
+            number = store.add_dump(build=build, delegate_resolution_ticks=1_000, device="coarse")
             slow_count = 8 + 30 * (factor - 1) + dump // 5
             ticks = [6_000] * slow_count + [5_000] * (105 - slow_count)
             store.add_runs(number, [[Event("", one, 1, "A #1")] for one in ticks])

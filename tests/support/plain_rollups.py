@@ -30,16 +30,14 @@ def plain_rollups(tables):
 
 def clock_steps(tables):
     """Ticks in a step of the clock of (dump, event signature), if more than one."""
-    resolution = {
-        row["dump_id"]: row.get("delegate_resolution_ticks", 1) for row in tables["dumps"]
-    }
-    signatures = tables["event_signatures"]
-    delegated = [
-        row["event_signature_id"]
-        for row in signatures
-        if row["kind"] == "delegate_op" and row.get("unit") is None
-    ]
-    return {(dump, signature): resolution[dump] for dump in resolution for signature in delegated}
+    steps = {}
+    for dump in tables["dumps"]:
+        for row in tables["event_signatures"]:
+            if row.get("unit") is None:
+                clock = "delegate_" if row["kind"] == "delegate_op" else ""
+                key = (dump["dump_id"], row["event_signature_id"])
+                steps[key] = dump.get(f"{clock}resolution_ticks", 1)
+    return steps
 
 
 def grouped_median(ticks: Sequence[int], step: int) -> float:

@@ -71,6 +71,7 @@ class StoreRows:
         ns_per_tick=1.0,
         delegate_ns_per_tick=1.0,
         resolution_ticks=1,
+        delegate_resolution_ticks=1,
         etrecord=None,
         run=None,
         stated=None,
@@ -100,7 +101,8 @@ class StoreRows:
                 "tick_unit": "ns",
                 "ns_per_tick": ns_per_tick,
                 "delegate_ns_per_tick": delegate_ns_per_tick,
-                "delegate_resolution_ticks": resolution_ticks,
+                "resolution_ticks": resolution_ticks,
+                "delegate_resolution_ticks": delegate_resolution_ticks,
                 "schema_version": 0,
                 "is_size_prefixed": True,
                 **{name: 0 for name in STORED["dumps"].names if name.startswith("n_")},
@@ -117,6 +119,7 @@ class StoreRows:
         *,
         name="Execute",
         bundled_input_index=-1,
+        length=None,
         start=0,
     ):
         dump = self._rows["dumps"][dump_id - 1]
@@ -125,7 +128,11 @@ class StoreRows:
         signatures = [self._signature(event) for event in events]
         distinct = list(dict.fromkeys(signatures))
         run_signature = self._id(
-            "run_signatures", name=name, bundled_input_index=bundled_input_index, events=distinct
+            "run_signatures",
+            name=name,
+            bundled_input_index=bundled_input_index,
+            events=distinct,
+            length=length,
         )
         profiled = [
             (event, signature)
@@ -166,10 +173,10 @@ class StoreRows:
                 dump["etrecord_id"], run_signature, zip(events, signatures, strict=True)
             )
 
-    def add_runs(self, dump_id, runs: Iterable[Sequence[Event]]):
+    def add_runs(self, dump_id, runs: Iterable[Sequence[Event]], *, length=None):
         """Add a run of each of these lists of events."""
         for events in runs:
-            self.add_run(dump_id, events)
+            self.add_run(dump_id, events, length=length)
 
     def add_values(self, dump_id, values, *, run_index=0):
         """Values that a run logged: (instruction, content of a tensor or number) each."""

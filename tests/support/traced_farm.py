@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from ingest.tracer import ETDumpWriter
 
@@ -30,24 +31,37 @@ class Step(NamedTuple):
 
 
 class _Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000
+    def __init__(self, start: int, step_ns: float) -> None:
+        self.now, self.step_ns = start, step_ns
 
     def __call__(self) -> int:
-        return self.now
+        return int(self.now // self.step_ns * self.step_ns)
 
     def wait(self, ns: float) -> None:
         self.now += max(1, round(ns))
 
 
-def traced_dump(steps: Sequence[Step], *, seed: int = 0, noise: float = 0.01) -> bytes:
-    """A dump of a load and RUNS runs; a process and each of its events differ by `noise`."""
-    random, clock = Random(seed), _Clock()  # noqa: S311 - noise
+def traced_dump(
+    steps: Sequence[Step], *, seed: int = 0, noise: float = 0.01, step_ns: float = 1
+) -> bytes:
+    """A dump of a load and RUNS runs of the steps, see `traced_runs`."""
+    return traced_runs([steps] * RUNS, seed=seed, noise=noise, step_ns=step_ns)
+
+
+def traced_runs(
+    runs: Iterable[Sequence[Step]], *, seed: int = 0, noise: float = 0.01, step_ns: float = 1
+) -> bytes:
+    """A dump of a load and of runs; a process and each of its events differ by `noise`.
+
+    The clock counts in steps, which it rounds down to whole nanoseconds.
+    """
+    random = Random(seed)  # noqa: S311 - noise
+    clock = _Clock(1_000_000 + random.randrange(1_000_000), step_ns)
     tracer = ETDumpWriter(clock=clock)
     process = 1 + noise * random.gauss(0, 1)
     with tracer.block("Default"), tracer.profile_method("Program::load_method"):
         clock.wait(500_000)
-    for _ in range(RUNS):
+    for steps in runs:
         clock.wait(10_000)
         with tracer.block("Execute"), tracer.profile_method("Method::execute"):
             for number, step in enumerate(steps):
@@ -64,22 +78,30 @@ def _run_step(tracer: ETDumpWriter, clock: _Clock, step: Step, number: int, draw
     with tracer.profile("DELEGATE_CALL" if step.parts else "OPERATOR_CALL", instruction=number):
         clock.wait(150)
         for id_, ns in step.parts:
-            begin = clock.now
+            begin = clock()
             clock.wait(ns * draw())
-            tracer.log_profiling_delegate(id_, begin, clock.now)
+            tracer.log_profiling_delegate(id_, begin, clock())
         if not step.parts:
             with tracer.profile(step.name):
                 clock.wait(step.ns * draw())
         clock.wait(150)
 
 
-def write_nights(folder: Path, nights: Iterable[Sequence[Step]], **model: str) -> None:
+def write_nights(
+    folder: Path,
+    nights: Iterable[Sequence[Step]],
+    *,
+    noise: float = 0.01,
+    step_ns: float = 1,
+    **model: str,
+) -> None:
     """Eight dumps of each build b1, b2, ... on a phone, with their manifests."""
     for night, steps in enumerate(nights, 1):
         build = {"id": f"b{night}", "ordinal": night}
         manifest = {"device": "phone", "build": build, "model": model}
         for number in range(8):
-            place = folder / f"b{night}" / f"{number}.etdp"
+            place = folder / f"b{night}" / f"{model['name']}-{number}.etdp"
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(traced_dump(steps, seed=100 * night + number))
+            seed = crc32(f"{model['name']} {night} {number}".encode())
+            place.write_bytes(traced_dump(steps, seed=seed, noise=noise, step_ns=step_ns))
             place.with_suffix(".json").write_text(json.dumps(manifest))

@@ -49,8 +49,9 @@ _MACROS = {  # each may use those after it
     "AND ({0}.backend IS NULL OR {0}.backend = {1}.backend)",
     "tick_ns": "CASE WHEN {0}.unit IS NOT NULL THEN {0}.unit_ns "
     "WHEN {0}.kind = 'delegate_op' THEN {1}.delegate_ns_per_tick ELSE {1}.ns_per_tick END",
-    "resolution_ticks": "CASE WHEN {0}.kind = 'delegate_op' AND {0}.unit IS NULL "
-    "THEN {1}.delegate_resolution_ticks ELSE 1 END",
+    "resolution_ticks": "CASE WHEN {0}.unit IS NOT NULL THEN 1e0 "
+    "WHEN {0}.kind = 'delegate_op' THEN {1}.delegate_resolution_ticks "
+    "ELSE {1}.resolution_ticks END",
     "tag_of": "try_element_at(from_json({0}, 'MAP<STRING, STRING>'), {1})",
     "runs_of": "(SELECT dump_id, run_index, name, run_signature_id, start_ticks FROM runs "
     "WHERE dump_id IN (SELECT dump_id FROM {0}))",

@@ -17,7 +17,9 @@ from ingest.tables.numbering import renumber_dumps
 from warehouse.load.control import control_dump
 from warehouse.load.isolate import Failure, isolate, isolate_each
 from warehouse.load.new_dump import NewDump
-from warehouse.statistics.rollups import Statistics, summarise
+from warehouse.statistics.clock_steps import CLOCKS
+from warehouse.statistics.rollups import Statistics, group_events, summarise
+from warehouse.statistics.run_lengths import find_lengths, split_runs
 
 UNDECODABLE = "undecodable"  # for an unforeseen reason
 
@@ -66,7 +68,7 @@ def _refused(dump: NewDump, detail: str, nothing: Content) -> Content:
     errors = pa.Table.from_pylist([row], schema=ERRORS)
     return Content(
         DecodedBatch(nothing.decoded.tables, errors),
-        Statistics(nothing.statistics.tables, np.ones(1, np.int64)),
+        Statistics(nothing.statistics.tables, np.ones((1, CLOCKS))),
         [dump],
     )
 
@@ -87,7 +89,11 @@ def stream_apart(parts: Iterator[DecodedBatch], source: str) -> Iterator[Decoded
 def decode_content(buffers: Sequence[Any]) -> Content:
     """Decode and summarise dumps."""
     decoded = decode_dumps(buffers)
-    return Content(decoded, summarise(decoded, len(buffers)))
+    groups = group_events(decoded.tables["events"])
+    if lengths := find_lengths(groups, decoded.tables["event_signatures"]):
+        decoded = split_runs(decoded, lengths)
+        groups = group_events(decoded.tables["events"])
+    return Content(decoded, summarise(decoded, groups, len(buffers)))
 
 
 def _decodes_control() -> bool:

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ingest.manifest.resolver import Manifest
 from ingest.schemas.dumps import DUMPS
@@ -27,6 +25,8 @@ from warehouse.load.new_dump import NewDump
 from warehouse.load.signature_rows import SignatureRows
 from warehouse.programs.event_origins import trace_events
 from warehouse.programs.reader import Program, Programs
+from warehouse.statistics.arrays import Floats
+from warehouse.statistics.clock_steps import DELEGATE, RUNTIME
 
 Facts = dict[str, Any]  # columns of dumps
 
@@ -113,11 +113,11 @@ class DumpRows:
         dumps: Sequence[NewDump],
         facts: Sequence[Facts],
         decoded: pa.Table,
-        resolution: NDArray[np.int64],
+        resolution: Floats,
     ) -> None:
         """Insert the rows of dumps after their content, and trace the events to their ETRecords.
 
-        `facts` are the result of `identify`, `resolution` that of the clocks of their delegates.
+        `facts` are the result of `identify`, `resolution` that of `clock_resolution`.
 
         Raises:
             StoreError: Another process has inserted one of the dumps, or one of their ids.
@@ -127,7 +127,8 @@ class DumpRows:
         ids = [row["dump_id"] for row in facts]
         self._check_unique([dump.sha256 for dump in dumps], ids)
         rows = self._dump_rows(dumps, facts, decoded)
-        rows["delegate_resolution_ticks"] = resolution
+        rows["resolution_ticks"] = resolution[:, RUNTIME]
+        rows["delegate_resolution_ticks"] = resolution[:, DELEGATE]
         self._appender.append("dumps", _table(rows, DUMPS))
         numbered = dict(zip(ids, dumps, strict=True))
         insert_counters(self._appender, {id_: one.manifest for id_, one in numbered.items()})

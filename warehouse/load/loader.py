@@ -99,11 +99,9 @@ class Loader:
                 for part in parts:
                     rows.insert_content(number_dumps([part.tables], indexed), {id_: good[0]})
                     n_events += part.tables["events"].num_rows
-                resolution = np.ones(1, np.int64)
                 for statistics in summarise_stored(self._connection, id_, part):
                     rows.insert_statistics(number_dumps([statistics.tables], indexed))
-                    resolution = statistics.resolution
-                rows.insert_dumps(good, facts, part.tables["dumps"], resolution)
+                rows.insert_dumps(good, facts, part.tables["dumps"], statistics.resolution)
         return n_events
 
     def record(self, refusals: Sequence[Refusal]) -> None:

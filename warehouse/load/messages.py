@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from ingest import DecodedBatch
@@ -46,13 +47,15 @@ def pack_content(content: Content) -> Tables:
     """All tables of decoded dumps and of their statistics by name."""
     statistics = content.statistics
     tables = {_STATISTICS + name: table for name, table in statistics.tables.items()}
-    resolution = pa.table({"ticks": statistics.resolution})
+    steps = {str(clock): column for clock, column in enumerate(statistics.resolution.T)}
+    resolution = pa.table(steps)
     return {**pack_decoded(content.decoded), **tables, _RESOLUTION: resolution}
 
 
 def unpack_content(tables: Tables) -> Content:
     """The argument of `pack_content`."""
-    resolution = tables[_RESOLUTION]["ticks"].to_numpy()
+    steps = [column.to_numpy() for column in tables[_RESOLUTION].columns]
+    resolution = np.stack(steps, axis=1)
     statistics = Statistics(_tables_of(_STATISTICS, tables), resolution)
     return Content(unpack_decoded(tables), statistics)
 

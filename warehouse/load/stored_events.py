@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from ingest import DecodedBatch
 from ingest.batching import batches
 from warehouse.catalogue.sql_files import read_statement
+from warehouse.statistics.arrays import Floats, Ints
+from warehouse.statistics.clock_steps import (
+    CLOCKS,
+    MOST_READINGS,
+    TIMED_KINDS,
+    Readings,
+    estimate_steps,
+    find_timers,
+)
 from warehouse.statistics.rollups import (
     Statistics,
     clock_steps,
     group_events,
     is_long,
-    mark_delegated,
     summarise_events,
 )
 from warehouse.statistics.totals import EventSums, RunNumbers, RunParts, run_rows
@@ -42,22 +50,41 @@ def summarise_stored(
     has_histogram = is_long(last.tables["dumps"])
     is_complete = _complete_runs(connection, dump_id, numbers.count)
     runs = np.zeros((numbers.count, 3))
-    resolution = _resolution(connection, dump_id)
+    resolution = _read_resolution(connection, dump_id)
     for signatures in _some_signatures(connection, dump_id):
         events = _read_events(connection, dump_id, signatures)
         groups = group_events(events)
         totals = EventSums(events, RunParts.of(signatures), numbers).total(is_complete)
         runs += totals.runs
-        steps = clock_steps(groups, mark_delegated(groups, signatures), resolution)
+        steps = clock_steps(groups, signatures, resolution)
         rows = summarise_events(groups, has_histogram, steps)
         yield Statistics(rows | {"event_totals": totals.events}, resolution)
     yield Statistics({"run_totals": run_rows(numbers, is_complete, runs)}, resolution)
 
 
-def _resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> NDArray[np.int64]:
-    """The result of `delegate_resolution` for all events of the dump."""
-    found = connection.execute(read_statement("resolution_of_dump"), {"dump": dump_id})
-    return np.array(found.fetchall()[0], np.int64)
+def _read_resolution(connection: duckdb.DuckDBPyConnection, dump_id: int) -> Floats:
+    """The result of `clock_resolution` for all events of the dump."""
+    values = {"dump": dump_id, "most": MOST_READINGS}
+    found = connection.sql(read_statement("extreme_durations"), params=values).to_arrow_table()
+    timer = find_timers(found)
+    is_timed = timer < CLOCKS
+    ticks, varies = (found[name].to_numpy()[is_timed] for name in ("ticks", "varies"))
+
+    def divide_all(clocks: Ints) -> Ints:
+        return np.array([_divide_all(connection, dump_id, clock) for clock in clocks.tolist()])
+
+    readings = Readings(timer[is_timed], ticks, varies)
+    return estimate_steps(readings, CLOCKS, divide_all).reshape(1, CLOCKS)
+
+
+def _divide_all(connection: duckdb.DuckDBPyConnection, dump_id: int, clock: int) -> int:
+    """The greatest common divisor of all durations by a clock of the dump."""
+    values = {"dump": dump_id, "kinds": TIMED_KINDS[clock]}
+    found = connection.sql(read_statement("timed_durations"), params=values)
+    divisor = 0
+    for batch in found.to_arrow_reader(_MOST_EVENTS):
+        divisor = int(np.gcd.reduce(batch["duration_ticks"].to_numpy(), initial=divisor))
+    return divisor
 
 
 def _complete_runs(

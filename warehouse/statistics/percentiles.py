@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.statistics.arrays import Floats
+from warehouse.statistics.clock_steps import ROUNDED_STEP
+
 
 def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.float64]:
     """The quantile at `share` (0 to 1) of each row of sorted samples, at least one per row."""
@@ -26,21 +29,28 @@ def interpolate_sorted(rows: NDArray[np.generic], share: float) -> NDArray[np.fl
     return upper if weight >= 0.5 else lower
 
 
-def grouped_median(rows: NDArray[np.integer[Any]], steps: NDArray[np.int64]) -> NDArray[np.float64]:
+def grouped_median(rows: NDArray[np.integer[Any]], steps: NDArray[np.float64]) -> Floats:
     """The grouped median of each row of sorted durations, at least one per row; 0 or more.
 
-    Samples of one number of ticks are assumed to be spread evenly over the step, half of it to
+    Samples of one number of steps are assumed to be spread evenly over the step, half of it to
     either side, so that the median moves when samples move from one count to the next. If half of
     the samples lie on each side between two counts, the result is the median itself.
 
     Args:
         rows: Durations in ticks.
-        steps: Ticks by which the clock of each row counts.
+        steps: Ticks by which the clock of each row counts. Durations by a clock of long steps that
+            are a tick apart are of one count, which was rounded in two ways.
     """
     size = rows.shape[1]
     middle, upper = rows[:, (size - 1) // 2], rows[:, size // 2]
-    below = np.count_nonzero(rows < middle[:, None], axis=1)
-    at = np.count_nonzero(rows <= middle[:, None], axis=1) - below
-    value: NDArray[np.float64] = middle + steps * ((size / 2 - below) / at - 0.5)
+    rounded = (steps >= ROUNDED_STEP).astype(rows.dtype)
+    lowest, highest = (middle - rounded)[:, None], (middle + rounded)[:, None]
+    below = np.count_nonzero(rows < lowest, axis=1)
+    at = np.count_nonzero(rows <= highest, axis=1) - below
+    level = middle.astype(np.float64)
+    if rounded.any():
+        is_at = (rows >= lowest) & (rows <= highest)
+        level += np.where(is_at, rows - middle[:, None], 0).sum(axis=1) / at
+    value: Floats = level + steps * ((size / 2 - below) / at - 0.5)
     between = interpolate_sorted(rows, 0.5)
-    return np.where(middle == upper, np.maximum(value, 0), between)
+    return np.where(upper - middle <= rounded, np.maximum(value, 0), between)

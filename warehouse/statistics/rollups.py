@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,8 @@ from ingest import DecodedBatch
 from ingest.schemas.fields import decoded_fields
 from ingest.schemas.rollups import EVENT_HISTOGRAMS, EVENT_STATS
 from ingest.tables.clocks import is_wrong
-from warehouse.statistics.arrays import Ints, Mask
+from warehouse.statistics.arrays import Floats, Ints, Mask
+from warehouse.statistics.clock_steps import CLOCKS, Readings, estimate_steps, find_timers
 from warehouse.statistics.histograms import LEAST_RUNS, BucketCounts, count_buckets
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from warehouse.statistics.runs import find_starts
@@ -26,6 +27,7 @@ _SHARES = {"p10": 0.10, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 _COLUMNS = pa.schema(decoded_fields(EVENT_STATS))
 _HISTOGRAM_COLUMNS = pa.schema(decoded_fields(EVENT_HISTOGRAMS))
+_Fact = TypeVar("_Fact", bound=np.generic)
 
 
 class Statistics(NamedTuple):
@@ -34,11 +36,11 @@ class Statistics(NamedTuple):
     Attributes:
         tables: Tables of `ingest.schemas.rollups.ROLLUPS` by name, with ``dump_index`` for
             ``dump_id``.
-        resolution: Coarseness of each dump's delegate clock in ticks; shape (dumps,).
+        resolution: Steps of each dump's clocks in ticks; shape (dumps, CLOCKS).
     """
 
     tables: dict[str, pa.Table]
-    resolution: Ints
+    resolution: Floats
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,14 @@ class EventGroups:
     duration: Ints
 
 
-def summarise(decoded: DecodedBatch, dump_count: int) -> Statistics:
-    """Statistics of decoded dumps; `dump_count` includes refused dumps."""
+def summarise(decoded: DecodedBatch, groups: EventGroups, dump_count: int) -> Statistics:
+    """Statistics of decoded dumps and their grouped events; `dump_count` includes refused dumps."""
     tables = decoded.tables
-    groups = group_events(tables["events"])
-    is_delegated = mark_delegated(groups, tables["event_signatures"])
-    resolution = delegate_resolution(groups, is_delegated, dump_count)
+    signatures = tables["event_signatures"]
+    resolution = clock_resolution(groups, signatures, dump_count)
     has_histogram = np.zeros(dump_count, bool)
     has_histogram[tables["dumps"]["dump_index"].to_numpy()] = is_long(tables["dumps"])
-    steps = clock_steps(groups, is_delegated, resolution)
+    steps = clock_steps(groups, signatures, resolution)
     rollups = summarise_events(groups, has_histogram, steps)
     return Statistics(rollups | total_events(decoded, dump_count), resolution)
 
@@ -100,7 +101,9 @@ def group_events(events: pa.Table) -> EventGroups:
     return EventGroups(dump, run_signature, signature, first, count, *columns[3:])
 
 
-def summarise_events(groups: EventGroups, has_histogram: Mask, steps: Ints) -> dict[str, pa.Table]:
+def summarise_events(
+    groups: EventGroups, has_histogram: Mask, steps: Floats
+) -> dict[str, pa.Table]:
     """Statistics of grouped events: a row of event_stats per group, in their order; and histograms.
 
     Args:
@@ -161,34 +164,55 @@ def _histogram_rows(groups: EventGroups, buckets: list[BucketCounts]) -> pa.Tabl
     return pa.Table.from_arrays(columns, schema=_HISTOGRAM_COLUMNS)
 
 
-def mark_delegated(groups: EventGroups, signatures: pa.Table) -> Mask:
-    """Whether each group is of an operator that a delegate's own clock timed."""
-    delegated = signatures["kind"].to_numpy() == "delegate_op"
-    delegated &= signatures["unit"].is_null().to_numpy()
-    return np.isin(groups.signature, signatures["event_signature_id"].to_numpy()[delegated])
+def clock_resolution(groups: EventGroups, signatures: pa.Table, dump_count: int) -> Floats:
+    """Steps of the clocks of each dump in ticks; shape (dumps, CLOCKS)."""
+    timer = _of_signatures(groups, signatures, find_timers(signatures))
+    clock = np.where(timer < CLOCKS, groups.dump * CLOCKS + timer, -1)
+    shortest, longest = _extremes(groups)
+    varies = (clock >= 0) & (shortest < longest)
+    readings = Readings(
+        np.concatenate([clock[clock >= 0], clock[varies]]),
+        np.concatenate([shortest[clock >= 0], longest[varies]]),
+        np.concatenate([varies[clock >= 0], varies[varies]]),
+    )
+
+    def divide_all(clocks: Ints) -> Ints:
+        divisor = np.zeros(dump_count * CLOCKS, np.int64)
+        is_of = np.isin(clock, clocks)
+        durations = groups.duration[np.repeat(is_of, groups.count)]
+        first = np.cumsum(groups.count[is_of]) - groups.count[is_of]
+        np.gcd.at(divisor, clock[is_of], np.gcd.reduceat(durations, first))
+        return divisor[clocks]
+
+    return estimate_steps(readings, dump_count * CLOCKS, divide_all).reshape(-1, CLOCKS)
 
 
-def clock_steps(groups: EventGroups, is_delegated: Mask, resolution: Ints) -> Ints:
-    """Ticks by which the clock of each group counts, given `delegate_resolution`."""
-    steps: Ints = np.where(is_delegated, resolution[groups.dump], 1)
-    return steps
+def clock_steps(groups: EventGroups, signatures: pa.Table, resolution: Floats) -> Floats:
+    """Ticks by which the clock of each group counts, given `clock_resolution`."""
+    if (resolution == 1).all():  # as of most clocks
+        return np.ones(len(groups.first))
+    is_delegated = (signatures["kind"].to_numpy() == "delegate_op").astype(np.int64)
+    steps = resolution[groups.dump, _of_signatures(groups, signatures, is_delegated)]
+    has_unit = signatures["unit"].is_valid().to_numpy()
+    return np.where(_of_signatures(groups, signatures, has_unit), 1.0, steps)
 
 
-def delegate_resolution(groups: EventGroups, is_delegated: Mask, dump_count: int) -> Ints:
-    """Coarseness of the clock behind the delegate events of each dump.
+def _of_signatures(
+    groups: EventGroups, signatures: pa.Table, facts: NDArray[_Fact]
+) -> NDArray[_Fact]:
+    """What is known of the event signature of each group."""
+    ids = signatures["event_signature_id"].to_numpy()
+    order = np.argsort(ids)
+    return facts[order[np.searchsorted(ids[order], groups.signature)]]
 
-    Returns:
-        The largest of 1, 1,000 and 1,000,000 ticks that divides every such duration of the dump.
-    """
-    resolution = np.ones(dump_count, np.int64)
-    dump = np.repeat(np.where(is_delegated, groups.dump, -1), groups.count)
-    duration = groups.duration[dump >= 0]
-    dump = dump[dump >= 0]
-    with_delegates = np.bincount(dump, minlength=dump_count) > 0
-    for step in (1_000, 1_000_000):
-        uneven = np.bincount(dump[duration % step != 0], minlength=dump_count) > 0
-        resolution[with_delegates & ~uneven] = step
-    return resolution
+
+def _extremes(groups: EventGroups) -> tuple[Ints, Ints]:
+    """The shortest and the longest duration of each group."""
+    if not len(groups.first):
+        return groups.first, groups.first
+    shortest: Ints = np.minimum.reduceat(groups.duration, groups.first)
+    longest: Ints = np.maximum.reduceat(groups.duration, groups.first)
+    return shortest, longest
 
 
 def _rows(values: Ints, first: Ints, size: int) -> Ints:
@@ -202,7 +226,7 @@ def _rows(values: Ints, first: Ints, size: int) -> Ints:
 
 
 def _describe_steady(
-    stats: dict[str, NDArray[Any]], members: Ints, samples: Ints, run: Ints, steps: Ints
+    stats: dict[str, NDArray[Any]], members: Ints, samples: Ints, run: Ints, steps: Floats
 ) -> None:
     """Fill in the statistics of samples after warm-up, for groups of equal size.
 

@@ -12,6 +12,7 @@ import pytest
 from tests.support.corpus import CORPUS
 from tests.support.etdump_builder import build_etdump
 from tests.support.event_blocks import run, timed
+from tests.support.traced_farm import Step, traced_dump
 
 DUMP = CORPUS / "real" / "cnn_xnnpack_n20.etdp"
 MIXED = CORPUS / "real" / "mixed_xnnpack_n20.etdp"
@@ -134,6 +135,16 @@ def test_samples_left_out_are_told_on_stderr(inspect, tmp_path):
     assert len(out.splitlines()) == 3
     assert err.startswith("note: impossible durations")
     assert ": 1; --format json" in err
+
+
+def test_a_clock_that_is_coarser_than_its_ticks_is_told_on_stderr(inspect, tmp_path):
+    path = tmp_path / "coarse.etdp"
+    path.write_bytes(traced_dump([Step("native_call_add.out", 900_000)], step_ns=1_000))
+    status, out, err = inspect(path, "--format", "csv")
+    assert (status, len(out.splitlines())) == (0, 4)
+    assert err.startswith("note: the clock counts ns, but steps in 1 us")
+    assert inspect(path, "--format", "csv", "--source-time-scale", "cycles",
+                   "--target-time-scale", "cycles").err == ""  # fmt: skip
 
 
 def test_etrecord_tells_operators_and_backends(inspect):

@@ -40,6 +40,23 @@ def test_small_changes_have_more_digits(share: float, text: str) -> None:
     assert delta_text(share) == text
 
 
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (9.999, "+1,000 %"),
+        (10.0, "+1,000 %"),
+        (10.001, "× 11.0"),
+        (98.96, "× 100"),
+        (998.8, "× 1,000"),
+        (36_712.4, "× 36,700"),
+        (3.67e7, "× 36,700,000"),
+        (4e15, "× 4e+15"),
+    ],
+)
+def test_a_change_of_more_than_ten_times_is_a_factor(share: float, text: str) -> None:
+    assert delta_text(share) == text
+
+
 def test_numbers_below_zero_have_a_minus_sign() -> None:
     assert [number_text(-7), delta_text(-0.2)] == ["−7", "−20.0 %"]
 

@@ -271,7 +271,7 @@ def long_runs() -> Farm:
     made = Farm("long_runs")
     for hour in range(2):
         runs = [
-            execution([("relu.out", (10_000 if n % 2 or hour else 400_000) + noise(hour, n))])
+            execution([("relu.out", (10_000 if n >= 105 or hour else 400_000) + noise(hour, n))])
             for n in range(210)
         ]
         made.add(dump_of(runs), manifest("phone", f"b{hour}", hour=hour))

@@ -50,7 +50,8 @@ INSERT INTO dumps BY NAME SELECT
     d::INT AS device_id, b::INT AS build_id, m::INT AS model_id,
     '2026-01-01'::TIMESTAMPTZ + INTERVAL (b) DAY AS captured_at, now() AS ingested_at,
     'ns' AS tick_unit, 1.0 AS ns_per_tick, 1.0 AS delegate_ns_per_tick,
-    1000 AS delegate_resolution_ticks, 0 AS schema_version, true AS is_size_prefixed,
+    1 AS resolution_ticks, 1000 AS delegate_resolution_ticks, 0 AS schema_version,
+    true AS is_size_prefixed,
     30 AS n_runs, 300 AS n_events, 0 AS n_flagged_events, 0 AS n_allocations, 0 AS n_debug_events,
     0 AS n_empty_events, '{"tags":{}}' AS manifest
 FROM range(1, $builds + 1) r(b), range(1, $devices + 1) s(d), range(1, $models + 1) t(m),

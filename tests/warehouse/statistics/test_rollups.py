@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from warehouse.statistics.percentiles import grouped_median, interpolate_sorted
 from warehouse.statistics.rollups import (
+    clock_resolution,
     clock_steps,
-    delegate_resolution,
     group_events,
-    mark_delegated,
     summarise_events,
 )
 
@@ -36,26 +35,12 @@ def signatures(delegated: int) -> pa.Table:
     return pa.table({"event_signature_id": ids, "kind": kinds, "unit": units})
 
 
-def test_an_operator_whose_value_has_a_unit_tells_nothing_of_its_delegates_clock() -> None:
-    groups = group_events(events([(0, 3, 0, 5_000, 0), (0, 4, 0, 7, 0)]))
-    table = pa.table(
-        {
-            "event_signature_id": pa.array([3, 4]),
-            "kind": ["delegate_op"] * 2,
-            "unit": [None, "us"],
-        }
-    )
-    is_delegated = mark_delegated(groups, table)
-    assert is_delegated.tolist() == [True, False]
-    assert delegate_resolution(groups, is_delegated, 1).tolist() == [1000]
-
-
 def summarise(
     rows: list[tuple[int, int, int, int, int]], delegated: int = 0
 ) -> list[dict[str, object]]:
     groups = group_events(events(rows))
-    is_delegated = mark_delegated(groups, signatures(delegated))
-    steps = clock_steps(groups, is_delegated, delegate_resolution(groups, is_delegated, 4))
+    known = signatures(delegated)
+    steps = clock_steps(groups, known, clock_resolution(groups, known, 4))
     tables = summarise_events(groups, np.zeros(4, bool), steps)
     assert tables["event_histograms"].num_rows == 0
     return list(tables["event_stats"].to_pylist())
@@ -141,23 +126,45 @@ def test_statistics_equal_a_plain_computation(rows: list[tuple[int, int, int, in
         assert row["p90_ticks"] == pytest.approx(np.percentile(durations, 90))
 
 
-def test_resolution_is_what_divides_every_delegate_duration_of_the_dump() -> None:
+def test_each_clock_of_each_dump_has_its_own_step() -> None:
     rows = [
-        (0, 1, 0, 3_000, 0), (0, 1, 1, 0, 0), (0, 2, 0, 17, 0),
-        (1, 1, 0, 3_500, 0), (1, 1, 1, 4_000, 0),
+        (0, 1, 0, 3_000, 0), (0, 1, 1, 0, 0), (0, 2, 0, 17, 0), (0, 2, 1, 19, 0),
+        (1, 1, 0, 3_500, 0), (1, 1, 1, 4_001, 0), (1, 2, 0, 500_000, 0), (1, 2, 1, 600_000, 0),
         (2, 1, 0, 5_000_000, 0),
-        (3, 2, 0, 4_000, 0),
+        (3, 2, 0, 4_000, 0), (3, 2, 1, 5_000, 0), (3, 2, 2, 4, 2),
     ]  # fmt: skip
-    groups = group_events(events(rows))
-    is_delegated = mark_delegated(groups, signatures(delegated=1))
-    assert delegate_resolution(groups, is_delegated, 4).tolist() == [1_000, 1, 1_000_000, 1]
+    groups, known = group_events(events(rows)), signatures(delegated=1)
+    found = clock_resolution(groups, known, 4)
+    assert found.tolist() == [[1, 1_000], [100_000, 1], [1, 1], [1_000, 1]]
+    by_group = {0: [1_000, 1], 1: [1, 100_000], 2: [1], 3: [1_000]}
+    steps = clock_steps(groups, known, found)
+    assert {dump: steps[groups.dump == dump].tolist() for dump in range(4)} == by_group
+
+
+def test_what_the_runtime_did_not_time_is_no_evidence_and_values_with_a_unit_have_no_clock() -> (
+    None
+):
+    groups = group_events(
+        events([(0, n, run, 1_000 * (run + n), 0) for n in (3, 4, 5) for run in range(2)])
+    )
+    known = pa.table(
+        {
+            "event_signature_id": pa.array([5, 4, 3]),
+            "kind": ["other", "delegate_op", "kernel"],
+            "unit": [None, "us", None],
+        }
+    )  # fmt: skip
+    found = clock_resolution(groups, known, 1)
+    assert found.tolist() == [[1_000, 1]]
+    assert clock_steps(groups, known, found).tolist() == [1_000, 1, 1_000]
+    alone = clock_resolution(groups, known.set_column(1, "kind", [["other"] * 3]), 1)
+    assert alone.tolist() == [[1, 1]]
 
 
 def test_grouped_median_of_a_delegate_moves_with_the_share_of_each_count_of_its_clock() -> None:
-    def value(*microseconds: int, signature: int = 1) -> object:
-        steady = [(0, signature, 5 + i, 1_000 * n, 0) for i, n in enumerate(microseconds)]
-        warm_up = [(0, signature, run, 99_000, 0) for run in range(5)]
-        (row,) = summarise([*warm_up, *steady], delegated=1)
+    def value(*microseconds: int, warm_up: int = 99_000) -> object:
+        steady = [(0, 1, 5 + i, 1_000 * n, 0) for i, n in enumerate(microseconds)]
+        (row,) = summarise([*((0, 1, run, warm_up, 0) for run in range(5)), *steady], delegated=1)
         return row["steady_grouped_ticks"]
 
     assert value(3, 3, 3, 3) == 3_000
@@ -168,8 +175,8 @@ def test_grouped_median_of_a_delegate_moves_with_the_share_of_each_count_of_its_
     assert value(*[100] * 10, *[200] * 10) == 150_000
     assert value(0, 0, 0, 5) == pytest.approx(500 / 3)
     assert value(0, 0, 0, 0) == 0
-    of_a_kernel = value(2, 3, 3, 3, signature=2)
-    assert of_a_kernel == pytest.approx(2_999.5 + 1 / 3)
+    of_a_finer_clock = value(2, 3, 3, 3, warm_up=99_001)
+    assert of_a_finer_clock == pytest.approx(2_999.5 + 1 / 3)
     assert value() is None
 
 

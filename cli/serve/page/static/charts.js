@@ -12,6 +12,7 @@ function unitOf(value, unit) {
 }
 function valueText(value, unit) {
   if (value === null) return "no data";
+  if (unit === "change" && value > 10) return `× ${Number((1 + value).toPrecision(3)).toLocaleString("en")}`;
   const [size, name] = unitOf(value, unit), digits = (value / size).toPrecision(4);
   return `${size > 1 ? digits : Number(digits).toLocaleString("en")} ${name}`.trim();
 }
